@@ -1,3 +1,5 @@
+/** **`npm run load -- <scenario> <preset>`**: finds k6, seeds, runs, checks, and writes the report. Exits 0 only for a run that passed. */
+
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -14,10 +16,6 @@ import { limitOf, type RunRecord, verdictOf } from "./report/run-record.ts";
 import { redirectUri } from "./seed/provision.ts";
 import { seedFor } from "./seed/seed.ts";
 
-/**
- * **`npm run load -- <scenario> <preset>`**: finds k6, seeds, runs, checks, and writes the report. Exits 0 only for a run that
- * passed.
- */
 const usage = `npm run load -- <scenario> <preset> [options]
 
   scenarios  ${scenarioNames.join(", ")}
@@ -86,7 +84,7 @@ async function findDeployment(origin: string | undefined): Promise<Deployment> {
   return { origin: at, issuer, admin };
 }
 
-/** Runs k6 with its progress shown; its exit code. A Ctrl-C reaches both. */
+/** Runs k6 with its progress shown and returns its exit code. A Ctrl-C reaches both processes. */
 function runK6(k6: K6, script: string, settings: Readonly<Record<string, string>>): Promise<number> {
   const environment = Object.entries(settings).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   return new Promise((resolve, reject) => {
@@ -100,7 +98,7 @@ function runK6(k6: K6, script: string, settings: Readonly<Record<string, string>
   });
 }
 
-/** A URL as it is, a file by its absolute path: k6 runs in another directory. */
+/** Returns a URL unchanged and a file as an absolute path, because k6 runs in another directory. */
 function seedsGiven(source: string | undefined): string | undefined {
   return source === undefined || /^https?:/.test(source) ? source : resolve(source);
 }

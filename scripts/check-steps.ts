@@ -33,7 +33,7 @@ export function checkSteps(): Step[] {
   ];
 }
 
-/** The wrangler files and the pages of `docs/reference/` are as their sources say. */
+/** Compares the wrangler files and the pages of `docs/reference/` with their sources. */
 function generatedFilesStep(): Step {
   return {
     name: "generated files are current",

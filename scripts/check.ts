@@ -1,4 +1,5 @@
 /** **`npm run check`**: types, format and lint, in seconds. With `--write` it writes the generated pages of docs/reference first. */
+
 import { checkSteps } from "./check-steps.ts";
 import { writeGeneratedFiles } from "./reference/generated-files.ts";
 import { concludeRun, runSteps } from "./steps.ts";

@@ -1,3 +1,8 @@
+/**
+ * **`node scripts/count-simulations.ts`**: counts the faults in the simulations of leases and the runs in which each mutant is caught, for
+ * `docs/reference/simulations.md`. The seeds are fixed. It takes a few minutes; run `npm run check -- --write` afterwards.
+ */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
@@ -13,14 +18,10 @@ import * as relay from "../packages/op-state/test/simulation/relay-wiring.ts";
 import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/control/cut-off-simulation.ts";
 import { countsPath, type SimulationCounts } from "./reference/simulations-page.ts";
 
-/**
- * **`node scripts/count-simulations.ts`**: what the simulations of leases are made of, and in how many runs each mutant is
- * caught, for `docs/reference/simulations.md`. The seeds are fixed. A few minutes; afterwards `npm run check -- --write`.
- */
 const firstSeed = 1;
 const runs = 1_000;
 const mutantRuns = 200;
-/** A mutant that is rarely caught is run until it was caught so often, or for so many runs. */
+/** A rarely caught mutant is run until it was caught this often, up to a maximum of runs. */
 const fewest = 5;
 const mostRuns = 3_000;
 

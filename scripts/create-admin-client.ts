@@ -1,3 +1,8 @@
+/**
+ * **`npm run admin-client`**: gives the first admin client of a deployment a new secret, or creates it again, in the deployment's database. `npm run
+ * deploy` creates it the first time. Prints the secret once.
+ */
+
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
@@ -5,10 +10,6 @@ import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./dep
 import { Refusal } from "./deploy/refusal.ts";
 import { openSession, query, refuseConflicts } from "./deploy/session.ts";
 
-/**
- * **`npm run admin-client`**: gives the first admin client of a deployment a new secret, or creates it again, in the deployment's
- * database. `npm run deploy` creates it the first time. Prints the secret once.
- */
 const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] [--account <id>] [--deployments <path>]
 
   OP_MASTER_KEY   the deployment's secret; the MAC of the client's secret uses a key derived from it`;
@@ -35,7 +36,7 @@ async function replaceAdminSecret(key: string): Promise<string> {
     origin: undefined,
     verbose: false,
   });
-  // Another key than the deployment's would make a secret that no Worker accepts.
+  // With another key than the deployment's, no Worker would accept the secret.
   refuseConflicts(session);
   const database = session.inventory.databases.get(session.names.databases["DB"]!);
   if (database === undefined) throw new Refusal([`The environment "${environment.name}" has not been deployed.`]);

@@ -1,12 +1,13 @@
+/**
+ * **Creates the first admin client of a deployment by the button**, or gives it a new secret: no build has the master key, so this writes into the
+ * database of the root `wrangler.toml` through `wrangler d1 execute`. Prints the secret once.
+ */
+
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
 import { runCommand } from "./steps.ts";
 
-/**
- * **The first admin client of a deployment by the button**, whose key no build has: written into the database of the root `wrangler.toml`
- * through `wrangler d1 execute`, or given a new secret. Prints the secret once.
- */
 const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>
 
   OP_MASTER_KEY   the secret that was entered at the button; the MAC of the client's secret uses a key derived from it`;

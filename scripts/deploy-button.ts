@@ -1,13 +1,14 @@
+/**
+ * **The deploy command of the "Deploy to Cloudflare" button** (docs/operating/shapes.md): migrations of each database, then the compact Worker, with
+ * the root `wrangler.toml`, in which Cloudflare has set the ids of the stores that it created. Runs in Workers Builds. The issuer is `ISSUER` in that
+ * file or, while that is local, the Worker's address under workers.dev.
+ */
+
 import { join } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { runCommand } from "./steps.ts";
 
-/**
- * **The deploy command of the "Deploy to Cloudflare" button** (docs/operating/shapes.md): migrations of each database, then the
- * compact Worker, with the root `wrangler.toml`, in which Cloudflare has set the ids of the stores that it created. Runs in Workers Builds.
- * The issuer is `ISSUER` in that file or, while that is local, the Worker's address under workers.dev.
- */
 const file = "wrangler.toml";
 const config = readConfig({ config: join(repositoryRoot, file) });
 

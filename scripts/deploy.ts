@@ -18,8 +18,8 @@ import { openSession, refuseConflicts } from "./deploy/session.ts";
 import { showStatus } from "./deploy/show-status.ts";
 
 /**
- * **`npm run deploy`**: one command from an account to a verified provider, and from a release to the next
- * (docs/operating/deploy.md). It changes nothing before everything that could be refused has been checked.
+ * **`npm run deploy`**: one command from an account to a verified provider, and from a release to the next (docs/operating/deploy.md). It checks
+ * everything that could be refused before it changes anything.
  */
 
 const options = readOptions(process.argv.slice(2));
@@ -27,7 +27,7 @@ const directory = deploymentsDirectory(options.deployments);
 
 interface Found {
   readonly environment: Environment;
-  /** Not written yet: the first deployment writes it when nothing speaks against it. */
+  /** Whether the file does not exist yet; the first deployment writes it if there are no conflicts. */
   readonly isNew: boolean;
 }
 

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Tally } from "./steps.ts";
 
-/** The fields used of a file in Vitest's JSON report. A file that runs in two projects is there twice. */
+/** The used fields of a file in Vitest's JSON report. A file that runs in two projects appears twice. */
 export interface FileResult {
   readonly name: string;
   readonly status: string;
@@ -17,13 +17,13 @@ interface Run {
 }
 
 const reportPath = join("test-output", "vitest.json");
-/** More failed files than this are not the fault of a busy machine. */
+/** If more files than this fail, a busy machine is not the reason. */
 const maxRepeatedFiles = 3;
 
 /**
  * **Runs the tests** of all Vitest projects, or those that the arguments select, and counts them one by one. A test that is skipped, or a file that
- * does not load, is a failure. In CI, up to three files that failed are run once more, alone, and are named at the end: the tests of running
- * Workers depend on the time that the machine gives them.
+ * does not load, is a failure. In CI, up to three failed files are run once more, alone, and are named at the end, because tests of running Workers
+ * depend on the machine's load.
  */
 export async function runTests(vitestArguments: readonly string[]): Promise<Tally> {
   const first = await runVitest(vitestArguments);
@@ -55,7 +55,7 @@ function failedFiles(files: readonly FileResult[]): readonly string[] {
   return [...new Set(files.filter(({ status }) => status === "failed").map(({ name }) => name))];
 }
 
-/** The results of the first run, with those of the repeated files instead of their first. */
+/** The results of the first run, in which those of repeated files are replaced. */
 export function withRepeated(
   first: readonly FileResult[],
   second: readonly FileResult[] | undefined,

@@ -2,7 +2,7 @@ import { watch } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 
-/** An editor writes a file in several steps, and a branch switch many files. */
+/** An editor writes a file in several steps, and a branch switch changes many files. */
 const settledMs = 100;
 
 /** **Calls `react` after sources of the Workers or migrations have changed**, one call at a time. */

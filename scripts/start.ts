@@ -1,3 +1,8 @@
+/**
+ * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set-up and seeding use a different port, so that
+ * everything is complete when `GET /health` first succeeds.
+ */
+
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -18,10 +23,6 @@ import { seedDemo } from "./demo/seed-demo.ts";
 import { onSourceChange } from "./source-changes.ts";
 import { onStop } from "./stop-signals.ts";
 
-/**
- * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set-up and seeding use a different
- * port, so that everything is complete when `GET /health` first succeeds.
- */
 const usage = `npm start [-- options]
 
   --reset     delete the state of earlier runs first
@@ -73,7 +74,7 @@ const applications = {
 };
 const host = process.env.HOST ?? "127.0.0.1";
 const shape = options.compact ? "compact" : "separate";
-/** Every request has its line in `--verbose`. */
+/** With `--verbose`, every request has its log line. */
 const vars = { ISSUER: `http://localhost:${port}`, REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
@@ -155,7 +156,7 @@ try {
   }
 }
 
-/** If a source has an error, the running Workers stay. */
+/** If a source has an error, the running Workers are kept. */
 async function reload(provider: LocalProvider): Promise<void> {
   if (stopping) return;
   const startedAt = performance.now();

@@ -1,7 +1,8 @@
+/** **A run of checks**: each step passes or fails on its own, and all steps run. */
+
 import { spawn } from "node:child_process";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 
-/** **A run of checks**: each step passes or fails on its own, and all steps run. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;

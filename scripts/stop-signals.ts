@@ -1,10 +1,10 @@
-/**
- * **Stops cleanly** on Ctrl-C, SIGTERM, SIGHUP, or when the parent process has ended (its channel closes). `stop` runs once;
- * a second signal more than a second later ends the process at once. The returned function claims the signals again: Miniflare exits
- * on them without waiting, and listens again whenever a runtime is started.
- */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
+/**
+ * **Stops cleanly** on Ctrl-C, SIGTERM, SIGHUP, or when the parent process has ended (its channel closes). `stop` runs once; a second signal more
+ * than a second later ends the process at once. The returned function claims the signals again, because Miniflare exits on them without waiting and
+ * registers its listeners whenever a runtime starts.
+ */
 export function onStop(stop: (reason: string) => Promise<void>): () => void {
   let askedAt: number | undefined;
   const ask = (reason: string): void => {

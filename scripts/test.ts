@@ -3,6 +3,7 @@
  * runs, adds the files that take minutes. With other arguments, Vitest alone, at once: `npm test -- rfc8693` runs the files whose paths contain it,
  * `npm test -- --watch rfc8693` repeats them when a source changes.
  */
+
 import { findChromium } from "../test/browser/find-chromium.ts";
 import { buildSteps } from "./build-steps.ts";
 import { checkSteps } from "./check-steps.ts";
@@ -13,7 +14,7 @@ const vitestArguments = process.argv.slice(2);
 const isWatch = vitestArguments.includes("--watch");
 const isAll = vitestArguments.includes("--all");
 
-/** Their lines are printed when the tests have ended: Vitest redraws the end of its own output. */
+/** Their lines are printed when the tests have ended, because Vitest redraws the end of its own output. */
 async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
   const lines: string[] = [];
   const tally = await runSteps([...checkSteps(), ...buildSteps()], (line) => lines.push(line));

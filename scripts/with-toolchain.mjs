@@ -1,9 +1,9 @@
 /**
- * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need only Node 20 and npm. Installs
- * the dependencies with pnpm if they differ from the lockfile, then runs the script on the Node that npm
- * installed. npm installs pnpm from scripts/pnpm/package-lock.json, which contains its hashes. Plain
- * JavaScript, because the machine's own Node may not run TypeScript.
+ * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need only Node 20 and npm. Installs the dependencies with pnpm if
+ * they differ from the lockfile, then runs the script on the Node that npm installed. npm installs pnpm from scripts/pnpm/package-lock.json, which
+ * contains its hashes. Plain JavaScript, because the machine's own Node may not run TypeScript.
  */
+
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -53,7 +53,7 @@ function run(command, commandArguments, cwd) {
   process.exit(status ?? 1);
 }
 
-/** The pinned Node. If npm has none for this platform: the running Node, if it is new enough. */
+/** The pinned Node. If npm has none for this platform, the running Node, if it is new enough. */
 function nodeBinary() {
   const pinned = join(root, "node_modules/node/bin/node");
   if (existsSync(pinned)) return pinned;
@@ -72,7 +72,7 @@ if (!isInstalled()) install();
 const node = nodeBinary();
 const child = spawn(node, [join(root, script), ...scriptArguments], {
   cwd: root,
-  // The channel closes when this process ends in any way: the child stops then (scripts/stop-signals.ts).
+  // The channel closes when this process ends in any way; the child then stops (scripts/stop-signals.ts).
   stdio: ["inherit", "inherit", "inherit", "ipc"],
   env: {
     ...process.env,
@@ -84,7 +84,7 @@ const child = spawn(node, [join(root, script), ...scriptArguments], {
   },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// npm passes SIGTERM only to its shell, which ends; then the parent of this process has changed.
+// npm sends SIGTERM only to its shell, which ends; the parent of this process then changes.
 const parent = process.ppid;
 const watch = setInterval(() => {
   if (process.ppid === parent) return;

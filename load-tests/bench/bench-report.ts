@@ -2,7 +2,6 @@ import type { Machine } from "../lib/circumstances.ts";
 import type { Needs } from "./floors.ts";
 import type { Measurement } from "./turns.ts";
 
-/** **The result of the bench**: a line for each endpoint, with what was loaded in turns for it. */
 export type SideName =
   | "own socket"
   | "front door"
@@ -10,7 +9,7 @@ export type SideName =
   | "floor, own socket"
   | "floor, front door"
   | "peer"
-  /** Its client_credentials as ES256 JWT; `peer` makes opaque ones. */
+  /** The peer's client_credentials as an ES256 JWT; `peer` issues opaque tokens. */
   | "peer, signed"
   | "own socket, direct"
   | "own socket, RS256";
@@ -28,6 +27,7 @@ export interface BenchLine {
   readonly storage: StoragePerRequest | undefined;
 }
 
+/** **The result of the bench**: a line per endpoint, with the sides that were loaded in turns. */
 export interface BenchReport {
   readonly startedAt: string;
   readonly commit: string;
@@ -36,18 +36,18 @@ export interface BenchReport {
   readonly seconds: number;
   readonly rounds: number;
   readonly pinned: boolean;
-  /** Where the objects' rows were written: commits to a disk include its latency, commits to memory do not. */
+  /** The storage of the objects' rows: commits to a disk include its latency, commits to memory do not. */
   readonly storage: string;
   readonly lines: readonly BenchLine[];
 }
 
-/** The throughput of one side as a multiple of the one of another. */
+/** The throughput of one side as a multiple of another's. */
 export function ratioOf({ sides }: BenchLine, one: SideName, other: SideName): number | undefined {
   const [measured, base] = [sides[one], sides[other]];
   return measured && base && measured.perSecond / base.perSecond;
 }
 
-/** The CPU time of a request as a multiple: other work on the machine changes it less than throughput. */
+/** The CPU time per request as a multiple of another side's. Other work on the machine changes it less than throughput. */
 export function cpuRatioOf({ sides }: BenchLine, one: SideName, other: SideName): number | undefined {
   const [cpu, base] = [sides[one]?.cpuMicros, sides[other]?.cpuMicros];
   return cpu === undefined || base === undefined ? undefined : cpu / base;

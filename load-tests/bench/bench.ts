@@ -1,3 +1,8 @@
+/**
+ * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket, through the front door and in the compact Worker,
+ * the minimal Workers ("floors") and node-oidc-provider, loaded in turns, so that every figure is a ratio within one run.
+ */
+
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
@@ -15,10 +20,6 @@ import { lineText, tableHead } from "./terminal-table.ts";
 import { type Measurement, measureInTurns, type Side } from "./turns.ts";
 import { originOf, type Server, startServer, type Workload, wantedOf } from "./workloads.ts";
 
-/**
- * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket, through the front door and in the compact Worker, the
- * minimal Workers ("floors") and node-oidc-provider, loaded in turns, so that every figure is a ratio within one run.
- */
 const usage = `npm run bench -- [options]
 
   --quick           one short turn of each, in about a minute; no other modes and shapes, no counts of storage calls
@@ -44,11 +45,11 @@ const turns = {
   rounds: Number(values.rounds ?? (quick ? 1 : 5)),
   warmUpSeconds: quick ? 0.25 : 1.5,
 };
-/** Linux, <linux/magic.h>. */
+/** `TMPFS_MAGIC` of Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
 let pinned = true;
 
-/** Stops everything that was started. */
+/** Everything that was started and must be stopped. */
 const started: { stop(): Promise<void> }[] = [];
 
 async function start(options: Omit<ProviderOptions, "direct">): Promise<Server> {
@@ -72,7 +73,7 @@ interface Servers {
   readonly ours: Server;
   readonly floors: Floors;
   readonly peer: Peer;
-  /** Only in a whole run. */
+  /** Present only in a complete run. */
   readonly compact: Server | undefined;
   readonly variants: Readonly<Partial<Record<"direct" | "RS256", Server>>>;
 }
@@ -86,10 +87,10 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
   });
   if (!isDocument) sides.set("own socket", at(ours, workload, "own socket"));
   sides.set("front door", at(ours, workload, "front door"));
-  // Its one socket serves every path, without a hop.
+  // The compact Worker serves every path on its one socket, without a hop.
   const ofCompact = compact?.workloads.find(({ name }) => name === workload.name);
   if (compact !== undefined && ofCompact !== undefined) sides.set("compact", at(compact, ofCompact, "front door"));
-  // What the front door itself serves makes no hop: its floor is a Worker on a socket of its own.
+  // Documents of the front door itself make no hop, so their floor is a Worker on its own socket.
   for (const topology of isDocument ? (["own socket"] as const) : (["own socket", "front door"] as const)) {
     const target = floorTarget(originOf(floors.provider, topology, "op-token"), workload.needs);
     sides.set(`floor, ${isDocument ? "front door" : topology}`, { target, processId: floors.processId });
@@ -109,7 +110,7 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
   return sides;
 }
 
-/** Showing the counts costs, so they are taken under the same load from a provider of their own. */
+/** Counts storage calls with a separate provider under the same load, because reporting the counts costs time. */
 async function countStorage(): Promise<Map<string, StoragePerRequest>> {
   const { provider, workloads } = await start({ vars: { SERVER_TIMING: "true" } });
   const counted = new Map<string, StoragePerRequest>();
@@ -129,7 +130,7 @@ async function countStorage(): Promise<Map<string, StoragePerRequest>> {
   return counted;
 }
 
-/** Of quick runs: a floor is the same for every endpoint that needs the same work. */
+/** For quick runs: endpoints that need the same work have the same floor. */
 const measuredFloors = new Map<string, Measurement>();
 
 async function measure(sides: Map<SideName, Side>, { needs }: Workload): Promise<Map<SideName, Measurement>> {

@@ -1,14 +1,15 @@
+/**
+ * **`node load-tests/bench/calls-by-rate.ts`**: object calls of introspection at several rates, `direct` beside `strict`, in one run. In `direct`
+ * they grow with the rate until calls are shared; in `strict` they are bounded by isolates × shards / L, renewals at half of L, whatever the rate.
+ * The rates are those of different numbers of connections, measured one after the other.
+ */
+
 import { table } from "../lib/format.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import { startProvider } from "../lib/start-provider.ts";
 import { runLoop } from "./loops.ts";
 import { prepareWorkloads } from "./workloads.ts";
 
-/**
- * **`node load-tests/bench/calls-by-rate.ts`**: object calls of introspection at several rates, `direct` beside `strict`, in one
- * run. In `direct` they grow with the rate until calls are shared; in `strict` they are bounded by isolates × shards / L,
- * renewals at half of L, whatever the rate. Rates are what so many connections make, one after the other.
- */
 const connectionCounts = [1, 4, 16, 64];
 const seconds = 4;
 

@@ -1,13 +1,14 @@
+/**
+ * **`node load-tests/bench/compare.ts <other checkout>`**: the effect of a change, as a ratio within one run. Both providers run on one core and are
+ * loaded in turns (ABBA), so that other load on the machine affects both; the medians are compared.
+ */
+
 import { resolve } from "node:path";
 import { readCommandLine } from "../lib/command-line.ts";
 import { rowOf } from "../lib/format.ts";
 import { measureInTurns } from "./turns.ts";
 import { originOf, type Server, startServer, type Topology, topologies, wantedOf } from "./workloads.ts";
 
-/**
- * **`node load-tests/bench/compare.ts <other checkout>`**: the effect of a change, as a ratio within one run. Both providers run on
- * one core and are loaded in turns (ABBA), so that other load on the machine affects both; the medians are compared.
- */
 const usage = `node load-tests/bench/compare.ts <root of another checkout, with its dependencies> [options]
 
   --only a,b        workloads, for example introspect,userinfo (default: all)
@@ -37,7 +38,7 @@ const connections = 32;
 const turns = {
   connections,
   seconds: Number(values.seconds),
-  // Two turns of each side in what the option calls a round: ABBA.
+  // One round of the option is two turns of each side: ABBA.
   rounds: 2 * Number(values.rounds),
   warmUpSeconds: 4,
 };

@@ -1,13 +1,13 @@
 import { connect, type Socket } from "node:net";
 
-/** What a load sends, and what is expected. */
+/** The requests of a load and their expected responses. */
 export interface Target {
   readonly origin: string;
   /** The bytes of a connection's next request. */
   readonly next: (connection: number) => string;
-  /** Throws when the answer is not right. */
+  /** Throws if the response is wrong. */
   readonly check: (connection: number, status: number, body: string) => void;
-  /** Sees each answer's head, in lower case. */
+  /** Called with the head of each response, in lower case. */
   readonly onHead?: (head: string) => void;
 }
 
@@ -27,7 +27,7 @@ export class Connection {
   #received = "";
   #waiting: Waiting | undefined;
   #failure: Error | undefined;
-  /** Settles when the connection is there, or never will be. */
+  /** Settles when the connection is open or has failed. */
   readonly opened: Promise<void>;
 
   constructor(target: Target, number: number) {
@@ -42,7 +42,7 @@ export class Connection {
     this.opened = new Promise((resolve) => this.#socket.once("connect", resolve).once("close", () => resolve()));
   }
 
-  /** Sends the next request, and resolves when its answer is right. */
+  /** Sends the next request, and resolves when its response is correct. */
   exchange(): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) {
@@ -81,7 +81,7 @@ export class Connection {
   }
 }
 
-/** `undefined` until the whole response is there. */
+/** `undefined` until the response is complete. */
 export function readResponse(
   text: string,
 ): { readonly status: number; readonly head: string; readonly body: string } | undefined {

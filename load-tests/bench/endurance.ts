@@ -1,3 +1,8 @@
+/**
+ * **`node load-tests/bench/endurance.ts`**: each endpoint for minutes at a share of its saturation, on one core: throughput, latency and resident
+ * memory of the runtime, interval by interval, so that the first and the last can be compared.
+ */
+
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { readCommandLine } from "../lib/command-line.ts";
 import { rowOf, table } from "../lib/format.ts";
@@ -6,10 +11,6 @@ import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import { type LoopResult, runLoop, runOpenLoop } from "./loops.ts";
 import { originOf, startServer, wantedOf } from "./workloads.ts";
 
-/**
- * **`node load-tests/bench/endurance.ts`**: each endpoint for minutes at a share of its saturation, on one core: throughput, latency and
- * resident memory of the runtime, interval by interval, so that the first and the last can be compared.
- */
 const usage = `node load-tests/bench/endurance.ts [options]
 
   --only a,b      endpoints, one after the other (default: introspect,userinfo,exchange,refresh)

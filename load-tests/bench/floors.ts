@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { expectStatus, formatRequest, type Target } from "./connection.ts";
 
-/** **The floors**: what a warm request of an endpoint does besides a constant response of the same size. */
+/** **The floors**: the work of an endpoint's warm request besides a constant response of the same size. */
 export const floorWorks = {
   nothing: "none",
   document: "document",
@@ -15,14 +15,14 @@ export const floorWorks = {
 
 export type Needs = keyof typeof floorWorks;
 
-/** The minimal Worker and its objects, in the places of op-token and op-state. */
+/** Starts the minimal Worker and its objects in place of op-token and op-state. */
 export function startFloors(): Promise<StartedProvider> {
   const at = (file: string) => join(import.meta.dirname, "floor", file);
   const entryPoints = { "op-token": at("floor-worker.ts"), "op-state": at("floor-objects.ts") };
   return startProvider({ direct: true, entryPoints });
 }
 
-/** The floor's requests: as large as those of the endpoint, and what to do before the constant answer. */
+/** The floor's requests, as large as those of the endpoint, with the work to do before the constant response. */
 export function floorTarget(origin: string, needs: Needs): Target {
   const work = floorWorks[needs];
   const authorization = { Authorization: `Basic ${"c".repeat(80)}` };

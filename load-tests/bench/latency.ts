@@ -1,3 +1,8 @@
+/**
+ * **`node load-tests/bench/latency.ts`**: the latency of each endpoint at fixed rates, on one core and on two, compared with node-oidc-provider and,
+ * with `--constant`, with a constant response of a Worker.
+ */
+
 import { loadavg } from "node:os";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { readCommandLine } from "../lib/command-line.ts";
@@ -11,10 +16,6 @@ import { peerName, startPeer } from "./start-peer.ts";
 import { median } from "./turns.ts";
 import { originOf, startServer, wantedOf } from "./workloads.ts";
 
-/**
- * **`node load-tests/bench/latency.ts`**: the latency of each endpoint at fixed rates, on one core and on two, beside
- * node-oidc-provider and, with `--constant`, beside a constant response of a Worker.
- */
 const usage = `node load-tests/bench/latency.ts [options]
 
   --only a,b      endpoints (default: introspect,userinfo,exchange,refresh)
@@ -56,7 +57,7 @@ interface Row {
 
 const figures = ["p50Ms", "p95Ms", "p99Ms", "p999Ms", "maxMs"] as const;
 
-/** Of each figure the median of the runs and, in parentheses, the lowest and the highest one. */
+/** The median over the runs of each figure, with the lowest and the highest in parentheses. */
 function cellsOf({ runs: of }: Row): string[] {
   return figures.map((name) => {
     const all = of.map((run) => run[name]);

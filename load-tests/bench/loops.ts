@@ -2,7 +2,7 @@ import { percentile } from "../lib/percentile.ts";
 import { Connection, type Target } from "./connection.ts";
 
 export interface LoopResult {
-  /** Responses. */
+  /** The number of responses. */
   readonly requests: number;
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -59,9 +59,9 @@ export function scheduleOf(perSecond: number, seconds: number): number[] {
 const longestMs = 30_000;
 
 /**
- * **Open-loop load**: requests are sent at fixed times, whether or not earlier ones were answered. A latency counts from the time at
- * which its request was to be sent, so that a pause delays all requests that fall into it (no coordinated omission). Connections are
- * reused, and opened when all are in use.
+ * **Open-loop load**: requests are sent at fixed times, whether or not earlier responses have arrived. Latency counts from the time at which a
+ * request was due, so that a pause delays all requests that fall into it (no coordinated omission). Connections are reused, and opened when all are
+ * in use.
  */
 export async function runOpenLoop(
   target: Target,
@@ -97,13 +97,13 @@ export async function runOpenLoop(
   return summarize(latencies, elapsed);
 }
 
-/** A timer may be a millisecond late, which counts as latency, for every server alike; waiting actively would take a core from them. */
+/** A timer may be a millisecond late, which counts as latency equally for every server; active waiting would take a core from them. */
 async function until(atMs: number): Promise<void> {
   const leftMs = atMs - performance.now();
   if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs));
 }
 
-/** Numbered connections, at most `most`; exchanges beyond wait for the first free one. */
+/** Numbered connections, at most `most`; further exchanges wait for the first free one. */
 class Connections {
   readonly #target: Target;
   readonly #most: number;

@@ -1,13 +1,14 @@
+/**
+ * **`node load-tests/bench/password-cost.ts`**: the CPU time that one password costs in workerd, for each function and its parameters that OWASP
+ * accepts and workerd supports natively.
+ *
+ * @see https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
+ */
+
 import { cpus } from "node:os";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 
-/**
- * **`node load-tests/bench/password-cost.ts`**: the CPU time that one password costs in workerd, for each of the functions and
- * parameters that OWASP accepts and that workerd has natively.
- *
- * @see https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
- */
 const candidates = [
   { name: "scrypt N=2^13 r=8 p=10 (8 MiB)", query: "ln=13&p=10" },
   { name: "scrypt N=2^14 r=8 p=5 (16 MiB)", query: "ln=14&p=5" },

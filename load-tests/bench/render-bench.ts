@@ -1,14 +1,15 @@
+/** **The tables of the benchmark**, in Markdown. All figures of a line are from the same turns. */
+
 import { table } from "../lib/format.ts";
 import { type BenchLine, type BenchReport, cpuRatioOf, ratioOf, type SideName } from "./bench-report.ts";
 import { floorWorks } from "./floors.ts";
 import { peerName } from "./start-peer.ts";
 
-/** **The tables of the benchmark**, in Markdown. Every figure of a line is from the same turns. */
 const count = (value: number | undefined) => (value === undefined ? "–" : Math.round(value).toLocaleString("en-US"));
 const times = (value: number | undefined) => (value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(2));
 const ms = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(1));
 
-/** With the floor of each: the compact Worker makes no hop either. */
+/** The topologies, each with its floor; the compact Worker makes no hop either. */
 const topologies = [
   ["own socket", "floor, own socket"],
   ["front door", "floor, front door"],

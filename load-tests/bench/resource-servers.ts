@@ -1,3 +1,9 @@
+/**
+ * **`node load-tests/bench/resource-servers.ts`**: the cost of each way in which a resource server can validate a token: over the Service Binding, by
+ * introspection over HTTP, with the provider's keys, and not at all. Each is a Worker built on the library for resource servers, next to one
+ * provider; they are loaded in turns. The CPU time is that of the whole runtime: resource server and provider.
+ */
+
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,11 +17,6 @@ import { startProvider } from "../lib/start-provider.ts";
 import { expectStatus, formatRequest } from "./connection.ts";
 import { measureInTurns, type Side } from "./turns.ts";
 
-/**
- * **`node load-tests/bench/resource-servers.ts`**: what a resource server pays for each way of validating a token: over the Service Binding, by
- * introspection over HTTP, with the provider's keys, and not at all. One Worker each, on the library for resource servers, beside one
- * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider.
- */
 const usage = `node load-tests/bench/resource-servers.ts [options]
 
   --rounds N        turns of each (default 5)
@@ -118,7 +119,7 @@ interface ValidationTarget {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly tokens: readonly string[];
-  /** Of a way that learns of revocations. */
+  /** Revoked tokens, for validators that detect revocations. */
   readonly revoked: readonly string[];
 }
 
@@ -166,7 +167,7 @@ function sideOf({ name, url, headers, tokens }: ValidationTarget): Side {
   };
 }
 
-/** Its exit code. */
+/** Runs k6 and returns its exit code. */
 function runK6(targets: readonly ValidationTarget[], rate: string): number {
   const k6 = findK6((line) => console.log(line));
   if (k6 === undefined) throw new Error(howToGetK6);

@@ -2,7 +2,6 @@ import type { SeedClient } from "../lib/seed-file.ts";
 import { startProcess } from "../lib/start-process.ts";
 import { type RefreshSeeds, type Workload, workloadsOf } from "./workloads.ts";
 
-/** **The peer that the benchmark compares with**, and the requests that both support. */
 export interface Peer {
   readonly origin: string;
   readonly workloads: readonly Workload[];
@@ -19,7 +18,10 @@ interface Said {
   readonly refreshTokens: Readonly<Record<"opaque" | "rs256" | "es256", string[]>>;
 }
 
-/** `families` of refresh tokens for each kind. It exchanges no tokens. */
+/**
+ * **Starts the peer of the benchmark**, with the requests that both support. `families` is the number of refresh tokens of each kind. The peer does
+ * not exchange tokens.
+ */
 export async function startPeer(families: number): Promise<Peer> {
   const script = new URL("serve-peer.js", import.meta.url).pathname;
   const { said, processId, stop } = await startProcess<Said>(script, { families });
@@ -42,5 +44,5 @@ export async function startPeer(families: number): Promise<Peer> {
   return { origin, workloads, processId, stop };
 }
 
-/** Its client_credentials as ES256 JWT, as ours are; the workload of the common name makes opaque tokens. */
+/** The peer's client_credentials as an ES256 JWT, like ours; the workload of the common name issues opaque tokens. */
 export const signedClientCredentials = "client_credentials as ES256 JWT";

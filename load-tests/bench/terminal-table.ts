@@ -1,10 +1,11 @@
+/** **The bench's progress on the terminal**: a line of fixed columns per endpoint, at most 100 characters wide, and one for its compact shape. */
+
 import { type BenchLine, ratioOf, type SideName } from "./bench-report.ts";
 
-/** **The bench as it runs**: a line of fixed columns for each endpoint, in at most 100 characters, and one for its compact shape. */
 type Columns = Readonly<Record<"own" | "front" | "peer", SideName | undefined>>;
 
 const separate: Columns = { own: "own socket", front: "front door", peer: "peer" };
-/** One socket, without a hop. */
+/** The compact Worker has one socket and makes no hop. */
 const compact: Columns = { own: "compact", front: undefined, peer: undefined };
 
 const group = (title: string, width: number) => title.padStart(Math.ceil((width + title.length) / 2)).padEnd(width);

@@ -4,11 +4,11 @@ import { type LoopResult, runLoop } from "./loops.ts";
 
 /** One server under one load. */
 export interface Measurement extends LoopResult {
-  /** Of the runtime, all its threads, for each request; absent where its process is not known. */
+  /** CPU time of all threads of the runtime, per request; absent if its process is not known. */
   readonly cpuMicros: number | undefined;
 }
 
-/** One of several servers that are compared: what it is sent, and the process whose CPU time counts. */
+/** One of several servers that are compared: its requests, and the process whose CPU time counts. */
 export interface Side {
   readonly target: Target;
   readonly processId: number | undefined;
@@ -16,11 +16,11 @@ export interface Side {
 
 export interface Turns {
   readonly connections: number;
-  /** Of each turn. */
+  /** The length of a turn. */
   readonly seconds: number;
-  /** In each round every side has one turn, in the order of the round before reversed. */
+  /** In each round, every side has one turn, in the reverse order of the previous round. */
   readonly rounds: number;
-  /** For each side before the first round: the runtime compiles for some seconds. */
+  /** Per side, before the first round, because the runtime compiles for some seconds. */
   readonly warmUpSeconds: number;
 }
 

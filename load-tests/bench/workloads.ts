@@ -1,3 +1,5 @@
+/** **The requests that the bench sends**, with their expected responses. Each endpoint names the Worker that serves it. */
+
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import { findRuntime, pinApart } from "../lib/process-time.ts";
@@ -9,11 +11,10 @@ import { expectStatus, formatRequest, type Target } from "./connection.ts";
 import type { Needs } from "./floors.ts";
 import { type IdJagSeeds, prepareIdJags } from "./id-jag.ts";
 
-/** **The requests that the bench sends**, with what their answers must be. Each endpoint names the Worker that serves it. */
 export interface Workload {
   readonly name: string;
   readonly worker: "op" | "op-token" | "op-management" | "op-userinfo";
-  /** What a warm request cannot leave out: its floor has it too. */
+  /** The unavoidable work of a warm request, which its floor also does. */
   readonly needs: Needs;
   target(origin: string): Target;
 }
@@ -22,12 +23,12 @@ export const topologies = ["front door", "own socket"] as const;
 
 export type Topology = (typeof topologies)[number];
 
-/** Where a Worker answers in a topology; sockets of their own are there when the provider was started with `direct`. */
+/** The address of a Worker in a topology. Separate sockets exist if the provider was started with `direct`. */
 export function originOf(provider: StartedProvider, topology: Topology, worker: string): string {
   return topology === "front door" ? provider.origin : provider.direct[worker]!;
 }
 
-/** `only`: names with commas between them, as `--only` gives them; all when empty. */
+/** `only` contains comma-separated names, as in `--only`; empty means all. */
 export function wantedOf(workloads: readonly Workload[], only: string): readonly Workload[] {
   return workloads.filter(({ name }) => only === "" || only.split(",").includes(name));
 }
@@ -39,7 +40,7 @@ async function makeSeeds(provider: StartedProvider, cast: Cast, families: number
   const tokens = await makeAll(tokenCount, 20, recipesFor("userinfo", provider.origin, cast).valid!);
   const family = (scope: string, client: "web" | "web-es256") =>
     makeAll(families, 8, recipesFor("refresh", provider.origin, cast, { scope, client }).family!);
-  // Without openid a refresh signs once.
+  // Without openid, a refresh signs once.
   const plain = await family("profile offline_access", "web");
   const rs256 = await family("openid profile offline_access", "web");
   const es256 = await family("openid profile offline_access", "web-es256");
@@ -75,31 +76,31 @@ async function makeAll(count: number, atOnce: number, recipe: Recipe): Promise<s
 
 interface Families {
   readonly client: SeedClient;
-  /** One for each connection; replaced as they rotate. */
+  /** One token per connection, replaced as they rotate. */
   readonly tokens: string[];
 }
 
-/** Refresh tokens of sign-ins without ID token, and with one of each algorithm. */
+/** Refresh tokens of sign-ins without an ID token, and with one of each algorithm. */
 export type RefreshSeeds = Readonly<Record<"plain" | "rs256" | "es256", Families>>;
 
-/** What a client holds that binds its tokens to a key (RFC 9449). */
+/** The seeds of a client whose tokens are bound to a key (RFC 9449). */
 export interface DpopSeeds {
   readonly proofs: DpopProofs;
   /** Access tokens of users that are bound to the key. */
   readonly tokens: readonly string[];
-  /** Families whose refreshes must prove it. */
+  /** Families whose refreshes must prove the key. */
   readonly family: Families;
 }
 
-/** What the requests are made of, wherever it comes from. */
+/** The parts from which requests are built. */
 export interface WorkloadSeeds {
   readonly clients: Readonly<Record<"introspecting" | "exchanging" | "own", SeedClient>>;
   /** Access tokens of users. */
   readonly tokens: readonly string[];
   readonly refresh: RefreshSeeds;
-  /** Of this provider alone. */
+  /** Only for this provider. */
   readonly idJag?: IdJagSeeds;
-  /** Without them, the rows of bound tokens are left out. */
+  /** Without them, the rows for bound tokens are omitted. */
   readonly dpop?: DpopSeeds;
 }
 
@@ -111,11 +112,11 @@ export async function prepareWorkloads(provider: StartedProvider, connections: n
   return workloadsOf({ clients, ...seeds, idJag });
 }
 
-/** A provider that is loaded, on sockets of its Workers' own too, with what it is sent. */
+/** A provider under load, also on the separate sockets of its Workers, with its workloads. */
 export interface Server {
   readonly provider: StartedProvider;
   readonly processId: number | undefined;
-  /** Its runtime is on one core, and this process on another. */
+  /** Whether its runtime is pinned to one core and this process to another. */
   readonly isPinned: boolean;
   readonly workloads: readonly Workload[];
 }
@@ -264,7 +265,7 @@ function refreshing(
   };
 }
 
-/** A document that the front door itself serves. */
+/** The workload for a document that the front door itself serves. */
 function reading(name: string, path: string, mustHold: string): Workload {
   return {
     name,

@@ -1,13 +1,14 @@
 /**
- * **The queries of Cloudflare's GraphQL Analytics API**, restricted to one deployment's scripts, database and namespaces and to the
- * time window of one run. Two queries: the first one returns the namespaces of the objects.
+ * **The queries of Cloudflare's GraphQL Analytics API**, restricted to one deployment's scripts, database and namespaces and to the time window of
+ * one run. There are two queries; the first one returns the namespaces of the objects.
  *
  * @see https://developers.cloudflare.com/analytics/graphql-api/
  * @see https://developers.cloudflare.com/durable-objects/observability/metrics-and-analytics/
  */
+
 export interface DeploymentIds {
   readonly accountId: string;
-  /** Names of this deployment's Workers. */
+  /** Names of the deployment's Workers. */
   readonly scripts: readonly string[];
   readonly databaseId: string | undefined;
   readonly namespaceIds: readonly string[];
@@ -18,7 +19,7 @@ export interface Query {
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** The API's largest page. A window of minutes over a few hundred objects stays below it; a full page is refused as cut off. */
+/** The API's largest page. A window of minutes over a few hundred objects stays below it; a full page is refused as truncated. */
 export const rowLimit = 10_000;
 
 export function invocationsQuery(ids: DeploymentIds, from: string, to: string): Query {
@@ -69,7 +70,7 @@ export function invocationsQuery(ids: DeploymentIds, from: string, to: string): 
   };
 }
 
-/** Names and CPU of the objects, which only the periodic data set holds. */
+/** Names and CPU of the objects, which only the periodic data set contains. */
 export function objectsQuery(
   ids: DeploymentIds,
   objectNamespaceIds: readonly string[],

@@ -1,3 +1,8 @@
+/**
+ * **`node load-tests/collect/collect.ts <run directory…>`**: adds Cloudflare's measurements during each run to its record, and writes its report
+ * again. Wait some minutes after a run, because the platform's figures arrive late.
+ */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -7,10 +12,6 @@ import { nameOf } from "../report/tables.ts";
 import { type DeploymentIds, invocationsQuery, objectsQuery, type Query } from "./analytics-queries.ts";
 import { type Account, AnalyticsError, accountOf, objectNamespacesOf, readAnalytics } from "./read-analytics.ts";
 
-/**
- * **`node load-tests/collect/collect.ts <run directory…>`**: adds what Cloudflare measured during each run to its record, and
- * writes its report again. Wait some minutes after a run: the platform's figures arrive late.
- */
 const endpoint = "https://api.cloudflare.com/client/v4/graphql";
 
 const usage = `node load-tests/collect/collect.ts <run directory…> [options]

@@ -1,10 +1,6 @@
 import type { PlatformMetrics } from "../report/run-record.ts";
 import { type DeploymentIds, rowLimit } from "./analytics-queries.ts";
 
-/**
- * **Converts responses of the analytics API into a report's figures.** Throws for errors, for a full and therefore truncated page,
- * and for a row of a script, database or namespace of another deployment. The API returns times in microseconds.
- */
 type Numbers = Readonly<Record<string, number>>;
 
 interface Row {
@@ -55,12 +51,16 @@ function requireOurs(
   return rows ?? [];
 }
 
-/** Namespaces of the objects that the deployment's scripts answered with. */
+/** Namespaces of the objects that served the deployment's scripts. */
 export function objectNamespacesOf(account: Account): string[] {
   const rows = account.durableObjectsInvocationsAdaptiveGroups ?? [];
   return [...new Set(rows.map(({ dimensions }) => dimensions.namespaceId ?? ""))];
 }
 
+/**
+ * **Converts responses of the analytics API into a report's figures.** Throws for errors, for a full and therefore truncated page, and for a row of a
+ * script, database or namespace of another deployment. The API returns times in microseconds.
+ */
 export function readAnalytics(
   ids: DeploymentIds,
   invocations: Account,
@@ -102,7 +102,7 @@ export function readAnalytics(
   };
 }
 
-/** Objects by name where the platform knows it (`revocation:g1:wnam:3`), by id where not; busiest first. */
+/** Objects by name if the platform knows it (`revocation:g1:wnam:3`), otherwise by id; busiest first. */
 function readObjects(ids: DeploymentIds, invocations: Account, periodic: Account): PlatformMetrics["objects"] {
   const rows = requireOurs(invocations.durableObjectsInvocationsAdaptiveGroups, "scriptName", ids.scripts);
   const known = new Map(

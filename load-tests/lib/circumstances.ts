@@ -12,7 +12,7 @@ export interface Machine {
   readonly system: string;
   readonly node: string;
   readonly k6: string;
-  /** The generator ran on the machine that served: figures compare only within one run. */
+  /** The generator ran on the machine of the provider, so figures are comparable only within one run. */
   readonly sharedWithProvider: boolean;
 }
 
@@ -33,13 +33,13 @@ function isLocal(origin: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(origin).hostname);
 }
 
-/** The workerd of the provider that `npm start` runs on this machine, by the file in which it says so. */
+/** The workerd process of the provider that `npm start` runs on this machine, found by its pid file. */
 export function findProviderProcess(pidFile: string, origin: string): number | undefined {
   if (!isLocal(origin) || !existsSync(pidFile)) return undefined;
   return findRuntime(Number(readFileSync(pidFile, "utf8")));
 }
 
-/** Abbreviated, with a plus when files differ from it. */
+/** The abbreviated commit, with a plus if files differ from it. */
 export function describeCommit(): string {
   const git = (...args: string[]) =>
     spawnSync("git", args, { cwd: import.meta.dirname, encoding: "utf8" }).stdout?.trim() ?? "";

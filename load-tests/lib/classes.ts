@@ -7,17 +7,17 @@ import type { ScenarioName } from "./presets.ts";
 export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, number>>>> = {
   exchange: { valid: 560, delegation: 140, expired: 100, invalid_signature: 100, revoked: 100 },
   introspect: { valid: 600, exchanged: 50, expired: 120, revoked: 120, wrong_audience: 60, wrong_client: 50 },
-  /** The reference has `rotate` alone; the others are what real networks and thieves do. */
+  /** The reference has only `rotate`; the other classes imitate real networks and thieves. */
   refresh: { rotate: 965, lost_response: 20, duplicate: 10, stolen: 5 },
   userinfo: { valid: 1000 },
   silent: { session: 1000 },
   login: { login: 1000 },
-  /** Clients of a metadata document that is held and of one that was never fetched, beside a registered one. */
+  /** Clients with a metadata document that is cached, with one that was never fetched, and registered ones. */
   documents: { registered: 400, warm: 500, cold: 100 },
   "id-jag": { once: 800, twice: 150, forged: 50 },
 };
 
-/** A smoke run is too short for a rare class to come up by its share. */
+/** A smoke run is too short for a rare class to occur by its share. */
 const smokeShares: Readonly<Partial<typeof classShares>> = {
   refresh: { rotate: 700, lost_response: 100, duplicate: 100, stolen: 100 },
 };
@@ -31,16 +31,16 @@ export function classesOf(scenario: ScenarioName): string[] {
 }
 
 const deckSize = 1000;
-/** Coprime to the deck, so that the classes are spread evenly and any hundred iterations hold nearly their exact share. */
+/** Coprime to the deck's size, so that the classes are spread evenly and any hundred iterations contain nearly their exact share. */
 const stride = 619;
 
-/** What an iteration sends: its class, and how many of that class the deck held before it. */
+/** The content of an iteration: its class, and the number of earlier cards of that class in the deck. */
 export interface Card {
   readonly className: string;
   readonly rank: number;
 }
 
-/** A fixed deck instead of dice: every run sends exactly the mix. */
+/** A fixed deck instead of random numbers, so that every run sends exactly the mix. */
 export function deckOf(shares: Readonly<Record<string, number>>): Card[] {
   const dealt = new Map<string, number>();
   return Array.from({ length: deckSize }, (_, position) => {
@@ -60,7 +60,7 @@ function classAt(shares: Readonly<Record<string, number>>, slot: number): string
   throw new Error(`the shares of ${Object.keys(shares).join(", ")} are not ${deckSize} per mille`);
 }
 
-/** The card of an iteration, with a rank that counts on from deck to deck: no two iterations of a class share one. */
+/** The card of an iteration, with a rank that continues from deck to deck, so that no two iterations of a class share one. */
 export function cardAt(shares: Readonly<Record<string, number>>, deck: ArrayLike<Card>, iteration: number): Card {
   const { className, rank } = deck[iteration % deckSize]!;
   return { className, rank: Math.floor(iteration / deckSize) * shares[className]! + rank };

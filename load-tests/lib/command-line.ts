@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from "node:util";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** **The arguments of a command.** `--help` prints its usage; so does, as an error, an option that it does not have. */
+/** **Reads the arguments of a command.** `--help` prints the usage, as does, with an error, an unknown option. */
 export function readCommandLine<Own extends Options>(usage: string, options: Own) {
   try {
     const help = { help: { type: "boolean", default: false } } as const;

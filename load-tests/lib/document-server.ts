@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * **Serves a client metadata document at every path**, on loopback, for the scenario `documents`: as many clients as a run names. A provider elsewhere
+ * **Serves a client metadata document at every path**, on loopback, for the scenario `documents`, for any number of clients. A provider elsewhere
  * needs such a server at a public https URL (`--documents`).
  */
 export interface DocumentServer {

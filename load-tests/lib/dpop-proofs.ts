@@ -2,22 +2,22 @@ import { createHash, randomBytes } from "node:crypto";
 import { jwtSigner, newPrivateKey, publicKeyOf } from "./node-jwt-signer.ts";
 import type { PrivateKey } from "./seed-file.ts";
 
-/** **DPoP proofs as a client makes them** (RFC 9449 §4.2). */
+/** **DPoP proofs as created by a client** (RFC 9449 §4.2). */
 export class DpopProofs {
   readonly privateKey: PrivateKey;
   readonly #issuer: string;
   readonly #sign: (claims: object) => string;
-  /** Hashes of the tokens that were shown, by token. */
+  /** Hashes of the presented tokens, by token. */
   readonly #hashes = new Map<string, string>();
 
-  /** `issuer`: `htu` is compared with its URLs, wherever the request is sent. */
+  /** `issuer` is the base of the `htu`, wherever the request is sent. */
   constructor(issuer: string, privateKey = newPrivateKey()) {
     this.#issuer = issuer;
     this.privateKey = privateKey;
     this.#sign = jwtSigner({ typ: "dpop+jwt", jwk: publicKeyOf(privateKey) }, privateKey);
   }
 
-  /** `token`: the access token of a request to a protected resource, for `ath`. */
+  /** `token` is the access token of a request to a protected resource, for `ath`. */
   make(method: "GET" | "POST", path: string, token?: string): string {
     return this.#sign({
       jti: randomBytes(12).toString("base64url"),

@@ -1,7 +1,6 @@
 import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** **Finds k6 on this machine**: the installed one, or this package's Go tool (pinned in go.mod, built on first use). */
 export interface K6 {
   readonly command: string;
   readonly arguments: readonly string[];
@@ -15,7 +14,10 @@ export const howToGetK6 = `k6 was not found. Install it in one of these ways:
   apt install k6 · brew install k6 · winget install k6 · docker run grafana/k6
   https://grafana.com/docs/k6/latest/set-up/install-k6/`;
 
-/** `say` is called before what may take minutes. */
+/**
+ * **Finds k6 on this machine**: the installed one, or this package's Go tool (pinned in go.mod, built on first use). `say` is called before a step
+ * that may take minutes.
+ */
 export function findK6(say: (line: string) => void = () => {}): K6 | undefined {
   const installed = versionOf("k6", []);
   if (installed !== undefined) return installed;

@@ -1,4 +1,5 @@
 /** **Markdown tables and numbers** of reports and pages. */
+
 export const milliseconds = (value: number | undefined) =>
   value === undefined ? "" : value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString("en-US");
 export const percent = (value: number) => `${value > 0 ? "+" : ""}${Math.round(value * 100)} %`;

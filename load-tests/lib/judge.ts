@@ -1,14 +1,15 @@
+/**
+ * **Decides whether a response is correct**, by class. Pure, so that the tests show each rule failing. A missing response (5xx, 429, a broken
+ * connection) is not wrong; it lowers the share of successful responses. Any other deviation is wrong.
+ */
+
 import type { Seed } from "./seed-file.ts";
 
-/**
- * **Decides whether a response is correct**, by class. Pure, so that the tests show each rule failing. A missing response (5xx,
- * 429, a broken connection) is not wrong: it counts against the share of responses. Any other deviation is wrong.
- */
 export type Verdict =
   | { readonly kind: "right" | "unavailable" }
   | { readonly kind: "wrong"; readonly how: WrongHow; readonly why: string };
 
-/** The violations, each with its own metric. */
+/** The kinds of wrong responses, each with its own metric. */
 export const wrongHows = ["false_positive", "false_negative", "claim_broken"] as const;
 export type WrongHow = (typeof wrongHows)[number];
 
@@ -73,11 +74,11 @@ export interface Exchange {
   readonly audience: string;
   readonly resource: string;
   readonly scope: string;
-  /** `sub` of the actor token that was sent. */
+  /** The `sub` of the actor token in the request. */
   readonly actor: string | undefined;
 }
 
-/** `readClaims` decodes the new token's payload, which the caller does for free only when there is one. */
+/** `readClaims` decodes the new token's payload; it is called only if there is a token. */
 export function judgeExchange(
   className: string,
   seed: Seed,
@@ -116,7 +117,7 @@ export function judgeUserinfo(seed: Seed, answer: Answer): Verdict {
   return answer.body?.["sub"] === seed.sub ? right : wrong("claim_broken", "sub is not that of the token");
 }
 
-/** A code must come back with the state that was sent, to where it was asked. */
+/** A code must be returned to the requested redirect URI with the state that was sent. */
 export function judgeCode(redirectUri: string, state: string, answer: Answer): Verdict {
   if (isUnavailable(answer)) return unavailable;
   const { status, location = "" } = answer;
@@ -128,7 +129,7 @@ export function judgeCode(redirectUri: string, state: string, answer: Answer): V
   return queryValue(location, "state") === state ? right : wrong("claim_broken", "state is not what was sent");
 }
 
-/** A browser without a session and `prompt=none`: the client is known, and so is where it is answered. */
+/** A browser without a session and `prompt=none`: the client and its redirect URI are known. */
 export function judgeLoginRequired(redirectUri: string, state: string, answer: Answer): Verdict {
   if (isUnavailable(answer)) return unavailable;
   const { status, location = "" } = answer;
@@ -139,7 +140,10 @@ export function judgeLoginRequired(redirectUri: string, state: string, answer: A
   return queryValue(location, "state") === state ? right : wrong("claim_broken", "state is not what was sent");
 }
 
-/** An ID-JAG: a token for its user and its resource; exactly one of two uses (draft-ietf-oauth-identity-assertion-authz-grant §4.4). */
+/**
+ * An ID-JAG must yield a token for its user and resource, and exactly one of two uses must succeed (draft-ietf-oauth-identity-assertion-authz-grant
+ * §4.4).
+ */
 export function judgeIdJag(
   className: string,
   expected: { readonly sub: string; readonly resource: string; readonly scope: string },
@@ -170,7 +174,7 @@ export function queryValue(location: string, name: string): string | undefined {
   return pair === undefined ? undefined : decodeURIComponent(pair.slice(name.length + 1));
 }
 
-/** A rotation gives a new refresh token and an access token. */
+/** A rotation must return a new refresh token and an access token. */
 export function judgeRotation(sent: string, answer: Answer): Verdict {
   if (isUnavailable(answer)) return unavailable;
   const { status, body } = answer;
@@ -180,7 +184,7 @@ export function judgeRotation(sent: string, answer: Answer): Verdict {
   return typeof next === "string" && next !== sent ? right : wrong("claim_broken", "the refresh token did not rotate");
 }
 
-/** Two answers to one token must hold the same successor (R1, R2). */
+/** Two responses to one token must contain the same successor (R1, R2). */
 export function judgeSameSuccessor(
   sent: string,
   first: Answer,
@@ -197,8 +201,8 @@ export function judgeSameSuccessor(
 }
 
 /**
- * A retry that was refused, and answered so late that it is undecidable whether it came within the grace: by the rules a late
- * one is a theft. Under overload that is lost time, and no wrong answer.
+ * A refused retry whose response is so late that it is undecidable whether it arrived within the grace: the rules treat a late one as theft. Under
+ * overload this is lost time, not a wrong response.
  */
 export function isLateRefusal(answers: readonly Answer[], elapsedMs: number, graceMs: number): boolean {
   return (

@@ -1,9 +1,9 @@
 import encoding from "k6/encoding";
 import type { PrivateKey } from "./seed-file.ts";
 
-/** **Signs JWTs in k6** with a key of P-256, which is imported once. Costs the load generator one ES256 signature. */
 const algorithm = { name: "ECDSA", namedCurve: "P-256" } as const;
 
+/** **Signs JWTs in k6** with a P-256 key, which is imported once. Each costs the load generator one ES256 signature. */
 export class JwtSigner {
   readonly #header: string;
   readonly #key: ReturnType<typeof crypto.subtle.importKey>;

@@ -1,9 +1,5 @@
 import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
 
-/**
- * **Starts a local provider in this process**, for measurements that freeze and kill its isolates. The rest of the load tests talk to
- * a process of its own (`start-provider.ts`). Imported at run time, because it is typed for another environment.
- */
 export interface MeasuredProvider {
   readonly origin: string;
   readonly issuer: string;
@@ -24,6 +20,10 @@ export interface MeasuredProviderOptions {
 
 const script = new URL("../../packages/local-provider/src/local-provider.ts", import.meta.url).href;
 
+/**
+ * **Starts a local provider in this process**, for measurements that freeze and kill its isolates. The other load tests use a separate process
+ * (`start-provider.ts`). The module is imported at run time, because it is typed for another environment.
+ */
 export async function startMeasuredProvider(options: MeasuredProviderOptions): Promise<MeasuredProvider> {
   const { startLocalProvider } = (await import(script)) as {
     startLocalProvider(options: MeasuredProviderOptions): Promise<MeasuredProvider>;

@@ -1,27 +1,27 @@
 import { loadavg } from "node:os";
 import { readIfThere, readStat } from "./process-time.ts";
 
-/** What used the generator's machine during a run: shares of all cores, 0 to 1. */
+/** The processor use of the generator's machine during a run: shares of all cores, 0 to 1. */
 export interface MachineLoad {
-  /** Over the minute before the run. */
+  /** The load average of the minute before the run. */
   readonly loadAverageBefore: number;
   readonly busy: number;
   readonly generator: number;
-  /** Where the provider's process is on this machine and known. */
+  /** Present if the provider's process is on this machine and known. */
   readonly provider?: number;
 }
 
 interface Sample {
   readonly busyTicks: number;
   readonly totalTicks: number;
-  /** Of this process and of its children that have ended: k6 is one. */
+  /** Ticks of this process and of its children that have ended, such as k6. */
   readonly generatorTicks: number;
   readonly providerTicks: number | undefined;
 }
 
 /**
- * **The processor shares during a run**: the machine, the generator, and the provider if its process is known. Call the returned function
- * when the run has ended. Linux only; elsewhere `undefined`: the cause of a failed run is then unknown.
+ * **The processor shares during a run**: the machine, the generator, and the provider if its process is known. Call the returned function when the
+ * run has ended. Linux only. Elsewhere, the result is `undefined` and the cause of a failed run is unknown.
  */
 export function measureMachineLoad(providerProcess: number | undefined): () => MachineLoad | undefined {
   const [loadAverage = 0] = loadavg();
@@ -45,7 +45,7 @@ function takeSample(providerProcess: number | undefined): Sample | undefined {
   const machine = readIfThere("/proc/stat");
   const own = readStat("self");
   if (machine === undefined || own === undefined) return undefined;
-  // user nice system idle iowait irq softirq steal; the fields after them are counted in these already.
+  // user nice system idle iowait irq softirq steal; later fields are already counted in these.
   const ticks = machine.split("\n")[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const totalTicks = ticks.reduce((sum, each) => sum + each, 0);
   const [idle = 0, ioWait = 0] = ticks.slice(3);

@@ -7,8 +7,8 @@ import type { Load, ScenarioName } from "./presets.ts";
 import { readServerTiming } from "./server-timing.ts";
 
 /**
- * **The custom metrics of a run**: per class the count, the errors and the latency; in total the latency, the share of responses,
- * and the storage calls that the provider shows. Warm-up is checked but not measured.
+ * **The custom metrics of a run**: per class the count, the errors and the latency; in total the latency, the share of responses, and the storage
+ * calls that the provider reports. The warm-up is checked but not measured.
  */
 export class Measures {
   readonly #requests = new Map<string, Counter>();
@@ -31,7 +31,7 @@ export class Measures {
     }
   }
 
-  /** One HTTP exchange. */
+  /** Records one HTTP exchange. */
   exchange(className: string, response: RefinedResponse<ResponseType>, answer: Answer): void {
     this.#answerMs.add(response.timings.duration);
     this.#durations.get(className)!.add(response.timings.duration);
@@ -43,7 +43,7 @@ export class Measures {
     this.#calls.d1.add(calls.d1);
   }
 
-  /** One iteration's verdict. */
+  /** Records one iteration's verdict. */
   verdict(className: string, verdict: Verdict): void {
     this.#requests.get(className)!.add(1);
     if (verdict.kind !== "wrong") return;
@@ -54,7 +54,7 @@ export class Measures {
 
 type Thresholds = Record<string, (string | { threshold: string; abortOnFail: boolean })[]>;
 
-/** Success that each scenario promises. */
+/** The share of successful responses that each scenario requires. */
 const answeredShare: Readonly<Record<ScenarioName, string>> = {
   exchange: "rate>0.99",
   introspect: "rate>0.99",
@@ -66,7 +66,7 @@ const answeredShare: Readonly<Record<ScenarioName, string>> = {
   "id-jag": "rate>0.99",
 };
 
-/** Correctness is absolute and aborts; latency is promised for introspection, and not by a smoke run's few cold requests. */
+/** Correctness is absolute and aborts a run; latency is only promised for introspection, and not for the few cold requests of a smoke run. */
 export function thresholdsOf(scenario: ScenarioName, load: Load): Thresholds {
   const never = [{ threshold: "count<1", abortOnFail: true }];
   const thresholds: Thresholds = { dropped_iterations: ["count<1"], answered: [answeredShare[scenario]] };

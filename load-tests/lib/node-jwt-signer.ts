@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import type { PrivateKey } from "./seed-file.ts";
 
-/** A new key of P-256. */
+/** A new P-256 key. */
 export function newPrivateKey(): PrivateKey {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { kty = "", crv = "", x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
@@ -13,7 +13,7 @@ export function publicKeyOf({ kty, crv, x, y }: PrivateKey) {
 }
 
 /**
- * **Signs JWTs in Node** (ES256), synchronously: a load generator writes a request in one turn. About 30 µs each. `jwt-signer.ts` does it in
+ * **Signs JWTs in Node** (ES256), synchronously, because a load generator writes a request in one turn. About 30 µs each. `jwt-signer.ts` does it in
  * k6, which has neither Node's modules nor synchronous signatures.
  */
 export function jwtSigner(header: object, key: PrivateKey): (claims: object) => string {

@@ -1,7 +1,8 @@
 /**
- * **Every preset in every shape**: rates, stages and virtual users, for the k6 scenarios, the command, the report and the capacity
- * model. A preset is `smoke` or `rps<rate>`: the published rates are listed, and any other whole rate works too.
+ * **Every preset in every shape**: rates, stages and virtual users, for the k6 scenarios, the command, the report and the capacity model. A preset is
+ * `smoke` or `rps<rate>`: the published rates are listed, and any other whole rate works too.
  */
+
 export const scenarioNames = [
   "exchange",
   "introspect",
@@ -15,8 +16,8 @@ export const scenarioNames = [
 export type ScenarioName = (typeof scenarioNames)[number];
 
 /**
- * `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. `probe`: the
- * full rate for half a minute, to find out where a machine ends before the long runs.
+ * `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. `probe`: the full rate for half
+ * a minute, to find the limit of a machine before the long runs.
  */
 export const shapes = ["reference", "hold", "probe"] as const;
 export type Shape = (typeof shapes)[number];
@@ -33,7 +34,7 @@ export const rates: Readonly<Record<ScenarioName, readonly number[]>> = {
   "id-jag": [100, 300, 500, 1000],
 };
 
-/** The rate goes linearly from where the stage before ended to `toRate`. */
+/** The rate changes linearly from the end of the previous stage to `toRate`. */
 export interface Stage {
   readonly seconds: number;
   readonly toRate: number;
@@ -42,9 +43,9 @@ export interface Stage {
 export interface Load {
   readonly preset: string;
   readonly shape: Shape;
-  /** What the preset's name says, per second. */
+  /** The rate in the preset's name, per second. */
   readonly rate: number;
-  /** Not counted: fills caches and connections. Absent in `smoke` and in flat runs. */
+  /** Not counted; fills caches and connections. Absent in `smoke` and in flat runs. */
   readonly warmUp: { readonly rate: number; readonly seconds: number } | undefined;
   readonly startRate: number;
   readonly stages: readonly Stage[];
@@ -56,9 +57,9 @@ const smokeRate = 20;
 const smokeSeconds = 6;
 const loginSmokeRate = 4;
 const probeSeconds = 30;
-/** Virtual users beyond the rate's multiple: small rates still need a few for slow answers. */
+/** The minimum of virtual users: even small rates need a few for slow responses. */
 const fewestVus = 10;
-/** As many as a login smoke has iterations: each takes a core for long, and a slow machine is to drop none. */
+/** As many as a login smoke run has iterations: each occupies a core for long, and a slow machine should drop none. */
 const fewestSmokeVus = loginSmokeRate * smokeSeconds;
 
 export function presetsOf(scenario: ScenarioName): string[] {
@@ -112,7 +113,7 @@ function stagesOf(scenario: ScenarioName, shape: Shape, rate: number): Pick<Load
   };
 }
 
-/** Requests that the counted stages plan. */
+/** The requests that the counted stages plan. */
 export function askedRequests(load: Load): number {
   let total = 0;
   let from = load.startRate;

@@ -1,28 +1,29 @@
+/** **CPU time of processes**, read from /proc: user and system, all threads. Linux only; elsewhere `undefined`. */
+
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** **CPU time of processes**, read from /proc: user and system, all threads. Linux only; elsewhere `undefined`. */
 const ticksPerSecond = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout?.trim() || "100");
 
 interface ProcessStat {
   readonly name: string;
   readonly parent: number;
   readonly ticks: number;
-  /** Of its children that have ended and were waited for. */
+  /** CPU ticks of its children that have ended and were waited for. */
   readonly childTicks: number;
 }
 
 export function readStat(processId: number | "self"): ProcessStat | undefined {
   const text = readIfThere(`/proc/${processId}/stat`);
   if (text === undefined) return undefined;
-  // The name may hold spaces and parentheses: the fields follow its last one.
+  // The name may contain spaces and parentheses, so the fields start after its last one.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const name = text.slice(text.indexOf("(") + 1, text.lastIndexOf(")"));
   const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number);
   return { name, parent: Number(fields[1]), ticks: user + system, childTicks: childUser + childSystem };
 }
 
-/** A file of /proc; `undefined` where there is none, or for a process that has ended. */
+/** The text of a /proc file; `undefined` if it does not exist or its process has ended. */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -33,7 +34,7 @@ export function readIfThere(path: string): string | undefined {
   }
 }
 
-/** The workerd below a process. */
+/** The workerd process below a process. */
 export function findRuntime(ancestor: number): number | undefined {
   if (process.platform !== "linux") return undefined;
   const isBelow = (id: number): boolean => {
@@ -49,12 +50,12 @@ export function cpuMicroseconds(processId: number): number {
   return ((readStat(processId)?.ticks ?? 0) / ticksPerSecond) * 1e6;
 }
 
-/** Restricts a process to cores, `0` or `0-1`, where `taskset` exists; otherwise false. */
+/** Restricts a process to cores, `0` or `0-1`, if `taskset` exists; otherwise returns false. */
 export function pin(processId: number, cores: string): boolean {
   return spawnSync("taskset", ["-a", "-cp", cores, String(processId)]).status === 0;
 }
 
-/** The server on one core, this process on another; false where there is no `taskset`. */
+/** Pins the server to one core and this process to another; returns false without `taskset`. */
 export function pinApart(server: number | undefined): boolean {
   return server !== undefined && pin(server, "0") && pin(process.pid, "1");
 }

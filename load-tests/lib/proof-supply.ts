@@ -2,19 +2,19 @@ import encoding from "k6/encoding";
 import { JwtSigner, octetsOf } from "./jwt-signer.ts";
 import type { PrivateKey } from "./seed-file.ts";
 
-/**
- * **DPoP proofs of a virtual user** (RFC 9449 §4.2), made before its requests: signing is asynchronous in k6, and requests are not. Costs the
- * load generator one ES256 signature a request.
- */
 export interface WantedProofs {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** As many requests as an attempt can send. */
+  /** The maximum number of requests of an attempt. */
   readonly count: number;
   /** The access token of a request to a protected resource, for `ath`. */
   readonly token?: string;
 }
 
+/**
+ * **DPoP proofs of a virtual user** (RFC 9449 §4.2), created before its requests, because signing is asynchronous in k6 and requests are not. Each
+ * request costs the load generator one ES256 signature.
+ */
 export class ProofSupply {
   readonly #issuer: string;
   readonly #signer: JwtSigner;
@@ -42,7 +42,7 @@ export class ProofSupply {
     this.#ready = ready;
   }
 
-  /** Each one once. */
+  /** Returns each proof once. */
   take(): string {
     const proof = this.#ready.pop();
     if (proof === undefined) throw new Error("the scenario sends more requests than it has asked proofs for");

@@ -4,7 +4,6 @@ import type { Answer } from "./judge.ts";
 import type { ProofSupply } from "./proof-supply.ts";
 import type { SeedClient } from "./seed-file.ts";
 
-/** **Calls the provider as an application does**: forms and bearer tokens. Each response is reported before it is checked. */
 export type Report = (response: RefinedResponse<"text">, answer: Answer) => void;
 
 const formType = "application/x-www-form-urlencoded";
@@ -24,12 +23,13 @@ function answerOf(response: RefinedResponse<"text">): Answer {
   };
 }
 
+/** **Calls the provider like an application**, with forms and bearer tokens. Each response is reported before it is checked. */
 export class Provider {
   readonly #origin: string;
   readonly #report: Report;
   readonly #proofs: ProofSupply | undefined;
 
-  /** With `proofs`, each request has one. */
+  /** With `proofs`, each request contains one. */
   constructor(origin: string, report: Report, proofs?: ProofSupply) {
     this.#origin = origin;
     this.#report = report;
@@ -46,7 +46,7 @@ export class Provider {
     return this.#finish(http.post(this.#origin + path, form, this.#formParams(path, client)));
   }
 
-  /** Sent at the same moment. */
+  /** Sends both requests at the same time. */
   postTwice(path: string, client: SeedClient, form: Record<string, string>): [Answer, Answer] {
     const request = () => ({
       method: "POST",
@@ -85,7 +85,7 @@ export class Provider {
     return this.#finish(http.get(url, { headers, redirects: 0, responseType: "text", tags: { name } }));
   }
 
-  /** A page, with its HTML; forms are posted back to where they say. */
+  /** Requests a page and returns its HTML; its forms are posted to their action URLs. */
   page(
     method: "GET" | "POST",
     path: string,
@@ -99,7 +99,7 @@ export class Provider {
   }
 }
 
-/** Claims of a JWT that the provider just gave: its signature is the provider's to check. */
+/** The claims of a JWT that the provider just issued; its signature is not verified here. */
 export function readClaims(token: string): Readonly<Record<string, unknown>> | undefined {
   const payload = token.split(".")[1];
   return payload === undefined

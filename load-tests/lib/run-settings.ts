@@ -1,20 +1,21 @@
+/**
+ * **The settings of a k6 run, given by `-e`**: PRESET (smoke), SHAPE (reference), SEEDS (a file or its URL), ORIGIN (the provider's address, if it
+ * differs from the seeds'), SEED_TOTAL, RESULT (the path of the summary), REFRESH_GRACE (the provider's).
+ */
+
 import { SharedArray } from "k6/data";
 import http from "k6/http";
 import { type Card, deckOf, sharesOf } from "./classes.ts";
 import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./presets.ts";
 import type { IdentityProvider, PrivateKey, Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
-/**
- * **The settings of a k6 run, given by `-e`**: PRESET (smoke), SHAPE (reference), SEEDS (a file or its URL), ORIGIN (the provider's
- * address, if it differs from the seeds'), SEED_TOTAL, RESULT (the path of the summary), REFRESH_GRACE (the provider's).
- */
 export function readLoad(scenario: ScenarioName): Load {
   const shape = shapes.find((name) => name === (__ENV["SHAPE"] ?? "reference"));
   if (shape === undefined) throw new Error(`SHAPE must be one of ${shapes.join(", ")}`);
   return loadOf(scenario, __ENV["PRESET"] ?? "smoke", shape satisfies Shape);
 }
 
-/** How long the provider answers a retried refresh, in milliseconds: its `REFRESH_GRACE`, 30 s by default. */
+/** How long the provider accepts a retried refresh, in milliseconds: its `REFRESH_GRACE`, 30 s by default. */
 export function readGraceMs(): number {
   return Number(__ENV["REFRESH_GRACE"] ?? "30") * 1000;
 }
@@ -24,7 +25,7 @@ export function readSeedTotal(): number | undefined {
   return text === undefined || text === "" ? undefined : Number(text);
 }
 
-/** Seeds as virtual users read them: shared memory for a file, a copy each for a URL. */
+/** Seeds for virtual users: shared memory for a file, a copy each for a URL. */
 export interface Seeds {
   readonly origin: string;
   readonly issuer: string;
@@ -36,12 +37,12 @@ export interface Seeds {
 
 type Head = Omit<SeedFile, "classes"> & { readonly counts: Readonly<Record<string, number>> };
 
-/** POSIX, or a Windows drive. Other paths are relative to load-tests/, where k6 is run: k6 takes them from the scenario. */
+/** POSIX, or a Windows drive. Other paths are relative to load-tests/, where k6 runs; k6 resolves them relative to the scenario. */
 function isAbsolute(path: string): boolean {
   return /^(\/|[A-Za-z]:)/.test(path);
 }
 
-/** Module scope only: k6 opens files nowhere else, and `k6 archive` packs what is opened here. */
+/** Module scope only: k6 does not open files anywhere else, and `k6 archive` packs the files opened here. */
 export function openSeeds(scenario: ScenarioName, preset: string) {
   const source = __ENV["SEEDS"] ?? "";
   if (source === "") throw new Error("SEEDS must name the seed file or its URL; `npm run load` makes one");
@@ -55,7 +56,7 @@ export function openSeeds(scenario: ScenarioName, preset: string) {
   }
   return {
     deck,
-    /** In `setup`: the head to check, and for a URL everything, which k6 hands to every virtual user. */
+    /** Called in `setup`: the head to check and, for a URL, the entire file, which k6 passes to every virtual user. */
     load(): { readonly head: Head; readonly file: SeedFile | undefined } {
       if (head !== undefined) return { head, file: undefined };
       const response = http.get(source, { responseType: "text" });

@@ -9,10 +9,6 @@ import { Provider, type Report } from "./provider.ts";
 import { openSeeds, readLoad, readSeedTotal, type Seeds } from "./run-settings.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults, warmUpVus } from "./seed-file.ts";
 
-/**
- * **Builds a k6 scenario from the actions of one user**: the shape of the load, the seeds, the metrics and the rules are the same
- * for all. Open model: iterations arrive by the clock, however long responses take.
- */
 export interface Attempt extends Card {
   readonly provider: Provider;
   readonly seeds: Seeds;
@@ -21,11 +17,11 @@ export interface Attempt extends Card {
   seed(className: string): Seed;
 }
 
-/** What it signs takes a turn of its own in k6. */
+/** Signing takes a separate turn in k6. */
 export type User = (attempt: Attempt) => Verdict | Promise<Verdict>;
 
 export interface UserOptions {
-  /** What the warm-up sends, where the mix would use up what the run needs. */
+  /** The class of the warm-up, if the mix would use up seeds that the run needs. */
   readonly warmUpClass?: string;
   /** The proofs of an attempt, if the seeds are bound to a key; without it, a scenario has no DPoP. */
   readonly proofs?: (attempt: Attempt) => WantedProofs;
@@ -35,6 +31,10 @@ interface SetupData {
   readonly file: SeedFile | undefined;
 }
 
+/**
+ * **Builds a k6 scenario from the actions of one user**: the shape of the load, the seeds, the metrics and the rules are the same for all. It is an
+ * open model: iterations arrive by the clock, regardless of response times.
+ */
 export function defineScenario(scenario: ScenarioName, user: User, userOptions: UserOptions = {}) {
   const load = readLoad(scenario);
   const shares = sharesOf(scenario, load.preset);
@@ -64,7 +64,7 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
   return {
     options: optionsOf(scenario, load),
 
-    /** Throws, which aborts, before anything is sent. */
+    /** Throws, and thereby aborts, before anything is sent. */
     setup(): SetupData {
       const { head, file } = opened.load();
       const classes =
@@ -107,7 +107,7 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
   };
 }
 
-/** In the same turn, unless proofs were signed. */
+/** Finishes in the same turn, unless proofs were signed. */
 function finish(verdict: Verdict | Promise<Verdict>, work: (verdict: Verdict) => void): void | Promise<void> {
   return verdict instanceof Promise ? verdict.then(work) : work(verdict);
 }

@@ -11,17 +11,17 @@ export interface SeedFile {
   readonly origin: string;
   readonly issuer: string;
   readonly createdAt: string;
-  /** Seconds since the epoch: before this, everything that is valid stays so. */
+  /** Seconds since the epoch; every seed stays valid until then. */
   readonly validUntil: number;
   readonly clients: Readonly<Record<string, SeedClient>>;
   readonly classes: Readonly<Record<string, readonly Seed[]>>;
-  /** The private key (P-256) to which the tokens are bound; absent without DPoP. */
+  /** The private P-256 key to which the tokens are bound; absent without DPoP. */
   readonly dpopKey?: PrivateKey;
   /** The trusted issuer whose ID-JAGs a run signs. */
   readonly identityProvider?: IdentityProvider;
 }
 
-/** A trusted issuer, and its key (P-256). */
+/** A trusted issuer and its P-256 key. */
 export interface IdentityProvider {
   readonly issuer: string;
   readonly key: PrivateKey;
@@ -29,7 +29,7 @@ export interface IdentityProvider {
   readonly scope: string;
 }
 
-/** A private JWK of P-256. */
+/** A private P-256 JWK. */
 export interface PrivateKey {
   readonly kty: string;
   readonly crv: string;
@@ -44,7 +44,7 @@ export interface SeedClient {
   readonly redirect_uri?: string;
 }
 
-/** Members are those that the class needs. */
+/** The members that the class needs. */
 export interface Seed {
   readonly token?: string;
   readonly sub?: string;
@@ -61,7 +61,7 @@ export interface Seed {
   readonly password?: string;
 }
 
-/** Tokens of the published runs (their cached introspection run used 500). */
+/** The number of tokens in the published runs (their cached introspection run used 500). */
 const publishedTotals: Readonly<Record<ScenarioName, number>> = {
   exchange: 1000,
   introspect: 3000,
@@ -74,7 +74,7 @@ const publishedTotals: Readonly<Record<ScenarioName, number>> = {
 };
 const smokeTotal = 100;
 
-/** Actors of delegation: one token of each of the five services. */
+/** The actors of delegation: one token for each of the five services. */
 export const actorNames = [
   "service-gateway",
   "service-bff",
@@ -83,11 +83,11 @@ export const actorNames = [
   "service-notifier",
 ] as const;
 
-/** How many seeds of each class a run needs. Fewer abort it; a class is never filled from another. */
+/** The number of seeds of each class that a run needs. Fewer abort it; seeds of one class are never used for another. */
 export function requiredSeeds(scenario: ScenarioName, load: Load, total?: number): Record<string, number> {
   const shares = sharesOf(scenario, load.preset);
   if (scenario === "refresh") {
-    // A family for each virtual user, warm-up's included, and a fresh one for each theft: theft ends it.
+    // A family per virtual user, including those of the warm-up, and a fresh one per theft, which ends it.
     const thefts = Math.ceil((askedRequests(load) * shares.stolen!) / 1000);
     return { family: load.maxVus + warmUpVus(load), stolen: thefts + 5 };
   }
@@ -104,7 +104,7 @@ export function warmUpVus(load: Load): number {
   return load.warmUp === undefined ? 0 : Math.ceil(load.warmUp.rate * 1.5);
 }
 
-/** What keeps a seed file from serving a run; empty when nothing does. */
+/** The reasons why a seed file cannot be used for a run; empty if it can. */
 export function seedFaults(
   file: SeedFile,
   scenario: ScenarioName,

@@ -1,8 +1,9 @@
 /**
- * **A process that serves the whole provider locally**, for smoke tests and the bench: production bundles, temporary state,
- * its own process so that a generator beside it never shares its thread. Options as JSON in the first argument; says where
- * it listens as one line of JSON; ends when its standard input does.
+ * **A process that serves the whole provider locally**, for smoke tests and the bench: production bundles, temporary state, and a separate process,
+ * so that a generator never shares its thread. Takes options as JSON in the first argument, prints its address as one line of JSON, and ends with its
+ * standard input.
  */
+
 interface LocalProviderModule {
   startLocalProvider(options: unknown): Promise<{
     readonly origin: string;

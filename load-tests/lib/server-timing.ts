@@ -1,11 +1,10 @@
-/** **Storage calls of one response**, from the `Server-Timing` header (docs/reference/server-timing.md): `dur` is a count. */
 export interface StorageCounts {
   readonly object: number;
   readonly kv: number;
   readonly d1: number;
 }
 
-/** `undefined` unless all three are there. */
+/** **Storage calls of one response**, from the `Server-Timing` header (docs/reference/server-timing.md): `dur` is a count. */
 export function readServerTiming(header: string | undefined): StorageCounts | undefined {
   if (header === undefined) return undefined;
   const counts: Record<string, number> = {};

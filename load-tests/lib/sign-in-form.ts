@@ -1,13 +1,12 @@
-/**
- * **The password form of a sign-in page**, and whatever hidden fields it carries, found in its HTML: what a browser would
- * send. Works in k6 and in Node, which share no HTML parser.
- */
 export interface PageForm {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** The first form that has an input of this name; `undefined` when the page has none. */
+/**
+ * **Finds the first form with an input of this name in a page's HTML**, including its hidden fields; `undefined` if there is none. Works in k6 and in
+ * Node, which share no HTML parser.
+ */
 export function findForm(html: string, inputName: string): PageForm | undefined {
   for (const [, attributes = "", inner = ""] of html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)) {
     const inputs = [...inner.matchAll(/<(?:input|button)\b([^>]*)>/g)].map(([, tag = ""]) => tag);

@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** **Starts a server as a separate process**, which prints its address as one line of JSON and ends when its input ends. */
 export interface StartedProcess<Said> {
   readonly said: Said;
   readonly processId: number;
   stop(): Promise<void>;
 }
 
+/** **Starts a server as a separate process**, which prints its address as one line of JSON and ends when its input ends. */
 export async function startProcess<Said>(script: string, options: unknown = {}): Promise<StartedProcess<Said>> {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, JSON.stringify(options)], {
     stdio: ["pipe", "pipe", "inherit"],

@@ -8,11 +8,10 @@ export interface Deployment {
   readonly admin: { readonly client_id: string; readonly client_secret: string };
 }
 
-/** **Starts a local provider as a separate process** and returns its address; they share nothing but HTTP. */
 export interface StartedProvider extends Deployment {
-  /** Origins of the endpoint Workers' own sockets, when asked for. */
+  /** Origins of the endpoint Workers' separate sockets, if requested. */
   readonly direct: Readonly<Record<string, string>>;
-  /** The resource servers beside it, by name. */
+  /** The resource servers next to it, by name. */
   readonly resources: Readonly<Record<string, string>>;
   readonly processId: number;
   stop(): Promise<void>;
@@ -24,13 +23,16 @@ export interface ProviderOptions {
   readonly direct?: boolean;
   /** All Workers in one; separate ones by default. */
   readonly shape?: "separate" | "compact";
-  /** Other entry points in Workers' places, by Worker name: the bench's floor. */
+  /** Replacement entry points by Worker name, such as the bench's floor. */
   readonly entryPoints?: Readonly<Record<string, string>>;
-  /** Workers beside it, such as resource servers. */
+  /** Additional Workers, such as resource servers. */
   readonly applications?: Readonly<Record<string, unknown>>;
 }
 
-/** `checkout`: the root of another checkout whose provider it is to be. */
+/**
+ * **Starts a local provider as a separate process** and returns its address; they share only HTTP. `checkout` is the root of another checkout whose
+ * provider is started.
+ */
 export async function startProvider(options: ProviderOptions, checkout?: string): Promise<StartedProvider> {
   const script = join(checkout ?? join(loadTestsRoot, ".."), "load-tests/lib/serve-provider.ts");
   type Said = Omit<StartedProvider, "processId" | "stop">;

@@ -1,4 +1,3 @@
-/** **The parameters of an exchange**, selected by the iteration's number: every combination of the published runs occurs. */
 const services = [
   "gateway",
   "users",
@@ -44,6 +43,7 @@ export const resources: readonly string[] = [
   "https://models.example.com/score",
 ];
 
+/** **The parameters of an exchange**, selected by the iteration's number: every combination of the published runs occurs. */
 export function variationAt(iteration: number) {
   return {
     audience: audiences[iteration % audiences.length]!,

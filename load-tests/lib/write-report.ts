@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadTestsRoot } from "./find-k6.ts";
 
-/** Where a measurement stores its report, below what git ignores: one directory a kind, or one a run. */
+/** The directory in which a measurement stores its report, ignored by git: one per kind, or one per run. */
 export function reportDirectory(kind: string, startedAt?: Date): string {
   const run = startedAt === undefined ? [] : [startedAt.toISOString().replaceAll(/[:.]/g, "-")];
   return join(loadTestsRoot, "..", ".op", kind, ...run);

@@ -3,17 +3,17 @@ import type { Latency } from "../model/lease-report.ts";
 import type { Extent, FaultName } from "./lease-plan.ts";
 import { LeaseStage, latencyOf } from "./lease-stage.ts";
 
-/** **Waits of revocations under one fault** of an isolate that is a process of its own. */
+/** **Waits of revocations under a fault** of an isolate in a process of its own. */
 export interface LeaseFaults {
   readonly fault: FaultName;
   readonly relays: number;
-  /** All that hold leases when the fault begins, the one with the fault included. */
+  /** All isolates that hold leases when the fault begins, including the faulty one. */
   readonly isolates: number;
-  /** `/revoke`, the first one right after the fault began. */
+  /** The first `/revoke`, right after the fault began. */
   readonly first: Latency;
-  /** Those that follow within the next two seconds. */
+  /** The calls in the next two seconds. */
   readonly later: Latency;
-  /** Tokens that any isolate reported as active after their revocation was acknowledged, the one with the fault included. */
+  /** Tokens that any isolate, including the faulty one, reported as active after their revocation was acknowledged. */
   readonly violations: number;
 }
 

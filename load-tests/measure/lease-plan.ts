@@ -6,27 +6,27 @@ export type FaultName = (typeof faultNames)[number];
 /** One measurement, with a local provider of its own. */
 export interface LeaseStep {
   readonly isolates: number;
-  /** One relay is enough for what is measured here: with more, isolates choose at random. */
+  /** One relay is enough for these measurements; with more, isolates choose at random. */
   readonly relays: number;
-  /** Introspections a second of each isolate. */
+  /** Introspections per second of each isolate. */
   readonly rate: number;
-  /** Of one of four isolates. */
+  /** The fault of one of four isolates. */
   readonly fault: FaultName | undefined;
 }
 
-/** How much is measured in a step. */
+/** The extent of the measurements in a step. */
 export interface Extent {
-  /** For which calls are counted. */
+  /** How long calls are counted. */
   readonly seconds: number;
   readonly revocations: number;
-  /** Of a fault. */
+  /** How often a fault is repeated. */
   readonly repetitions: number;
 }
 
 const load = (isolates: number, relays: number, rate = 8): LeaseStep => ({ isolates, relays, rate, fault: undefined });
 const faulty = (fault: FaultName, relays: number): LeaseStep => ({ isolates: 4, relays, rate: 10, fault });
 
-/** **The measurements of the marks, the most important ones first.** About a minute each. */
+/** **The measurements for the limits, the most important ones first.** Each takes about a minute. */
 export const leaseSteps: readonly LeaseStep[] = [
   load(4, 0),
   load(4, 1),
@@ -45,14 +45,14 @@ export const leaseSteps: readonly LeaseStep[] = [
   load(4, 0, 2),
 ];
 
-/** The longest that a step may take: 16 isolates start for half a minute on a machine without other work. */
+/** The longest that a step may take: 16 isolates take half a minute to start on an idle machine. */
 const longestStepMs = 240_000;
-/** For the processes of a step that was ended to end. */
+/** The time for the processes of an aborted step to end. */
 const endMs = 15_000;
 
 /**
- * **Runs the steps until the time is over.** A step that fails is reported, and one that takes too long is ended; the others go on. A
- * step begins only if it can end in time.
+ * **Runs the steps until the time is over.** A step that fails is reported, and one that takes too long is aborted; the others continue. A step
+ * begins only if it can end in time.
  */
 export async function runSteps(
   steps: readonly LeaseStep[],
@@ -65,7 +65,7 @@ export async function runSteps(
   for (const step of steps) {
     const startedAtMs = performance.now();
     const leftMs = untilMs - startedAtMs - endMs;
-    // Steps differ in length: half of the slowest one is needed at least.
+    // Steps differ in length, so at least half of the slowest one is required.
     if (leftMs < slowestMs / 2 || leftMs <= 0) {
       missing(`not measured, the time was over: ${describeStep(step)}`);
       continue;

@@ -8,8 +8,9 @@ const shards = 8;
 const leaseMs = 1000;
 const warmUpMs = 4000;
 const gapMs = 120;
-/** Of the revocations, and at most so long for them and for the changes, on a slow machine. */
+/** Changes per revocation. */
 const changesPart = 1 / 3;
+/** The time limit for the revocations, and for the changes, on a slow machine. */
 const longestMs = 25_000;
 
 export async function measureLeases(
@@ -52,7 +53,7 @@ export async function measureLeases(
   }
 }
 
-/** One operation after the other, with pauses; fewer on a slow machine. */
+/** Repeats an operation with pauses; fewer times on a slow machine. */
 async function repeat(times: number, signal: AbortSignal, operation: (count: number) => Promise<number>) {
   const elapsed: number[] = [];
   const untilMs = performance.now() + longestMs;
@@ -89,7 +90,7 @@ async function countSteady(stage: LeaseStage, countedSeconds: number): Promise<S
   };
 }
 
-/** Alarms are no calls. */
+/** Alarms are not calls. */
 function isOfLeases(name: string): boolean {
   return /^(TokenRevocationStore|RevocationRelay)/.test(name) && !name.endsWith(".alarm");
 }

@@ -4,10 +4,6 @@ import { type MeasuredProvider, type MeasuredProviderOptions, startMeasuredProvi
 import { percentile } from "../lib/percentile.ts";
 import type { Latency } from "../model/lease-report.ts";
 
-/**
- * **A local provider under a steady load of introspections**, each isolate at the same rate, of random tokens of all shards. The
- * objects and op-management count their calls.
- */
 const workers = join(import.meta.dirname, "workers");
 const tokensPerShard = 3;
 
@@ -19,10 +15,14 @@ export interface Counted {
 
 type Headers = Readonly<Record<string, string>>;
 
+/**
+ * **A local provider under a steady load of introspections**, each isolate at the same rate, for random tokens of all shards. The objects and
+ * op-management count their calls.
+ */
 export class LeaseStage {
   readonly provider: MeasuredProvider;
   readonly admin: AdminApi;
-  /** Origins that serve `/introspect`, one for each isolate. */
+  /** Origins that serve `/introspect`, one per isolate. */
   readonly isolates: readonly string[];
   readonly #client: Headers;
   readonly #tokens: string[] = [];
@@ -95,7 +95,7 @@ export class LeaseStage {
     }
   }
 
-  /** From now on each of the isolates serves so many introspections a second. */
+  /** From now on, each of the isolates serves this many introspections per second. */
   startLoad(ratePerIsolate: number, origins: readonly string[] = this.isolates): void {
     for (const origin of origins) {
       const send = () => {
@@ -115,14 +115,14 @@ export class LeaseStage {
       const response = await postForm(`${origin}/introspect`, { token }, this.#client);
       if (response.status === 200) return response.body.active === true;
     } catch (error) {
-      // A killed isolate refuses connections; that is counted as well.
+      // A killed isolate refuses connections, which is counted as well.
       if (!(error instanceof TypeError)) throw error;
     }
     this.failures += 1;
     return undefined;
   }
 
-  /** One `/revoke`. Afterwards each given isolate must refuse the token. */
+  /** Sends one `/revoke`. Afterwards, each given isolate must refuse the token. */
   async revoke(origins: readonly string[]): Promise<{ readonly elapsedMs: number; readonly token: string }> {
     const token = await this.newToken();
     const startedAt = performance.now();
@@ -138,7 +138,7 @@ export class LeaseStage {
     this.violations += active.filter((answer) => answer === true).length;
   }
 
-  /** Milliseconds of one administrative change of a client that no isolate uses. */
+  /** Milliseconds of one administrative change to a client that no isolate uses. */
   async change(turn: number): Promise<number> {
     const startedAt = performance.now();
     await this.admin.require("PATCH", `/clients/${this.#unrelated}`, { client_name: `Changed ${turn}` });
@@ -159,7 +159,7 @@ export class LeaseStage {
     return (await (await fetch(this.provider.direct["op-state"]!)).json()) as Counted;
   }
 
-  /** D1 queries of each isolate but the first, which serves the admin API. */
+  /** D1 queries of each isolate except the first, which serves the admin API. */
   async countDatabase(): Promise<readonly number[]> {
     const others = this.isolates.slice(1);
     return Promise.all(
@@ -167,7 +167,7 @@ export class LeaseStage {
     );
   }
 
-  /** Once, whoever stops it. */
+  /** Stops only once, whoever calls it. */
   stop(): Promise<void> {
     this.stopLoad();
     this.#stopped ??= this.provider.stop();

@@ -1,3 +1,9 @@
+/**
+ * **`node load-tests/measure/measure-leases.ts --all`**: the cost of leases on this machine and the waits of confirmed writes, by isolates, relays,
+ * rates and faults, compared with the model and the limits. It runs unattended for at most `--minutes`, the most important steps first; a step that
+ * fails or hangs is named in the report. Without `--all`, it runs the named steps and adds them to the report in `--out` if there is one.
+ */
+
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
@@ -9,11 +15,6 @@ import { faultNames, type LeaseStep, leaseSteps, runSteps } from "./lease-plan.t
 import { measureLeases } from "./lease-run.ts";
 import { type LeaseReport, renderLeases } from "./render-leases.ts";
 
-/**
- * **`node load-tests/measure/measure-leases.ts --all`**: what leases cost here and how long confirmed writes wait, by isolates, relays,
- * rates and faults, beside the model and the marks. Unattended: at most `--minutes`, the most important steps first; a step that
- * fails or hangs is named in the report. Without `--all`: the steps that are named, which are added to the report in `--out` if there is one.
- */
 const usage = `node load-tests/measure/measure-leases.ts [options]
 
   --all             every step of the marks, into a new report

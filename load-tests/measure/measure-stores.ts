@@ -1,3 +1,12 @@
+/**
+ * **`node load-tests/measure/measure-stores.ts`**: the cost of a sign-in, a code and a refresh for each Worker and object, at several rates and
+ * numbers of shards. It runs unattended, about three minutes on a quiet machine and at most five: later measurements are omitted, and a measurement
+ * that fails is named while the others continue (exit code 1).
+ *
+ * The rates of one shard are those of a large deployment, divided by its shards: 1,000 sign-ins a second by 16 shards are 62 codes a second and
+ * shard, 10,000 refreshes by 48 shards are 208.
+ */
+
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { readCommandLine } from "../lib/command-line.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
@@ -7,14 +16,6 @@ import { runPaced } from "./paced-loop.ts";
 import { renderStores } from "./render-stores.ts";
 import { StoreStage } from "./store-stage.ts";
 
-/**
- * **`node load-tests/measure/measure-stores.ts`**: what a sign-in, a code and a refresh cost each Worker and each object, at several
- * rates and numbers of shards. Unattended, about three minutes on a quiet machine and at most five: what is not measured by then is left
- * out, and a measurement that fails is named and the others go on (exit code 1).
- *
- * The rates of one shard are those of a large deployment, divided by its shards: 1,000 sign-ins a second by 16 shards are 62 codes a second
- * and shard, 10,000 refreshes by 48 shards are 208.
- */
 const usage = `node load-tests/measure/measure-stores.ts [options]
 
   --seconds N   of each measurement (default 8)
@@ -35,7 +36,7 @@ const stages = [
   { shards: { refresh: 2, session: 2 }, refreshRates: [208], codeRates: [62] },
 ] as const;
 const untilMs = performance.now() + Number(values.minutes) * 60_000;
-/** Of a measurement with its warm-up, and of the end of a stage. */
+/** The time reserved for a measurement with its warm-up and for the end of a stage. */
 const reserveMs = (seconds + 10) * 1000;
 let failures = 0;
 const signInRates = [1, 2];

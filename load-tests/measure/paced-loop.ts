@@ -1,9 +1,7 @@
 import { percentile } from "../lib/percentile.ts";
 import type { PacedResult } from "../model/store-report.ts";
 
-/**
- * **A paced load**: connections that each send at an even pace, one request at a time, because a refresh needs the response before it.
- */
+/** **A paced load**: connections that each send at an even pace, one request at a time, because a refresh needs the previous response. */
 export async function runPaced(
   send: (connection: number) => Promise<void>,
   connections: number,

@@ -5,14 +5,13 @@ import { defaultFleet, leaseLoad } from "../model/leases.ts";
 import { relaysFor, sizeFor } from "../model/sizing.ts";
 import type { LeaseFaults } from "./lease-faults.ts";
 
-/** **The report of lease measurements**, beside what the model says of the same isolates, shards, relays and rates. */
 export interface LeaseReport {
   readonly measuredAt: string;
   readonly commit: string;
   readonly machine: Machine;
   readonly measurements: readonly LeaseMeasurement[];
   readonly faults: readonly LeaseFaults[];
-  /** Steps without a result, and why. */
+  /** Steps without a result, with the reason. */
   readonly missing?: readonly string[];
 }
 
@@ -99,10 +98,10 @@ function faultTable(faults: readonly LeaseFaults[]): string {
   );
 }
 
-/** The marks, in milliseconds and calls a second. */
+/** The limits, in milliseconds and calls per second. */
 const marks = { writeMs: 100, killedMs: 1_100, callsPerIsolate: 2, busiestCalls: 500, leasesPerMonth: 10 };
 
-/** Each mark beside what was measured here, or calculated. */
+/** Each limit with the figure that was measured or calculated. */
 function markTable(measurements: readonly LeaseMeasurement[], faults: readonly LeaseFaults[]): string {
   const rows: string[][] = [];
   const add = (what: string, where: string, value: number, mark: number, text = fixed(value)) =>
@@ -150,6 +149,7 @@ function markTable(measurements: readonly LeaseMeasurement[], faults: readonly L
   return table(["", "with", "here", "mark", ""], rows);
 }
 
+/** **The report of lease measurements**, compared with the model's figures for the same isolates, shards, relays and rates. */
 export function renderLeases({ measuredAt, commit, machine, measurements, faults, missing = [] }: LeaseReport): string {
   const sorted = measurements.toSorted(
     (a, b) => a.relays - b.relays || b.ratePerIsolate - a.ratePerIsolate || a.isolates - b.isolates,

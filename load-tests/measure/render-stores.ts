@@ -1,3 +1,5 @@
+/** **The report of the cost of sign-ins, codes and refreshes**, compared with the figures that the model scales up. */
+
 import { table } from "../lib/format.ts";
 import {
   callsOf,
@@ -8,7 +10,6 @@ import {
   workOf,
 } from "../model/store-report.ts";
 
-/** **The report of what sign-ins, codes and refreshes cost**, beside the figures that the model scales up. */
 function rowOf(measured: StoreMeasurement): string[] {
   const work = workOf[measured.operation];
   const modelled: Readonly<Record<string, number>> = work.calls;

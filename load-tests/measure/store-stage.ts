@@ -13,10 +13,6 @@ import { Browser } from "../seed/browser.ts";
 import { type Cast, createCast, redirectUri } from "../seed/provision.ts";
 import type { Counted } from "./lease-stage.ts";
 
-/**
- * **A local provider with few shards** and people who sign in, refresh and get codes. The endpoint Workers run in another process
- * than the objects, so the CPU of each side is measured alone.
- */
 export interface Cpu {
   readonly workers: number;
   readonly objects: number;
@@ -25,13 +21,17 @@ export interface Cpu {
 const people = 32;
 const mostAttempts = 5;
 
-/** Sends again what was answered by 503: on a busy machine a store may be late. A code and a refresh token stay valid. */
+/** Sends a request again after a 503, because a store may be late on a busy machine. A code and a refresh token stay valid. */
 async function unlessUnavailable(send: () => Promise<ApiResponse>): Promise<ApiResponse> {
   let response = await send();
   for (let attempts = 1; response.status === 503 && attempts < mostAttempts; attempts += 1) response = await send();
   return response;
 }
 
+/**
+ * **A local provider with few shards** and people who sign in, refresh and get codes. The endpoint Workers run in another process than the objects,
+ * so the CPU of each side is measured alone.
+ */
 export class StoreStage {
   readonly provider: MeasuredProvider;
   readonly #cast: Cast;
@@ -78,7 +78,7 @@ export class StoreStage {
     });
   }
 
-  /** D1 queries that requests waited for, as the Workers count them. */
+  /** D1 queries that requests waited for, as counted by the Workers. */
   #noteTiming(headers: Headers): void {
     const calls = readServerTiming(headers.get("server-timing") ?? undefined);
     if (calls === undefined) throw new Error("a response has no Server-Timing");
@@ -98,7 +98,7 @@ export class StoreStage {
     return response.body;
   }
 
-  /** A browser that signs in with its password and gets a code, which the application redeems. */
+  /** A browser signs in with its password and gets a code, which the application redeems. */
   async signIn(person: number, scope: string): Promise<void> {
     const browser = this.#browser();
     const { web } = this.#cast.clients;
@@ -109,7 +109,7 @@ export class StoreStage {
     this.#refreshTokens[person] = String(body.refresh_token ?? "");
   }
 
-  /** An open session gets a code, which is redeemed: what each further application of a signed-in user costs. */
+  /** An open session gets a code, which is redeemed: the cost of each further application of a signed-in user. */
   async silentCode(person: number): Promise<void> {
     const browser = this.#browser(this.#cookies[person]);
     const { web } = this.#cast.clients;

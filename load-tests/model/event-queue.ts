@@ -8,7 +8,7 @@ function before(a: Event, b: Event): boolean {
   return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);
 }
 
-/** **Simulated time**: a binary heap of events, run in order; events of the same time run in the order of insertion. */
+/** **Simulated time**: a binary heap of events, which run in order; events at the same time run in insertion order. */
 export class EventQueue {
   readonly #heap: Event[] = [];
   #asked = 0;
@@ -26,7 +26,7 @@ export class EventQueue {
     this.#heap[slot] = event;
   }
 
-  /** Runs until nothing is left, or time passes `untilMs`. */
+  /** Runs until no event is left or the time exceeds `untilMs`. */
   run(untilMs: number): void {
     let first = this.#heap[0];
     while (first !== undefined && first.timeMs <= untilMs) {

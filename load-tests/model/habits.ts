@@ -1,14 +1,14 @@
 /**
- * **What people do, in one set of rates**: sizing and cost (here) and the growth of every stored row (test/growth/rates.ts) are computed from it.
- * Assumptions, for an operator to replace; the bytes of a row are measured (test/reference/growth.test.ts).
+ * **The habits of people, as one set of rates** from which sizing and cost (here) and the growth of every stored row (test/growth/rates.ts) are
+ * computed. They are assumptions that an operator replaces; the bytes of a row are measured (test/reference/growth.test.ts).
  */
 export interface Habits {
-  /** Of the users of a month, on one day. */
+  /** The share of a month's users who are active on a day. */
   readonly dailyShare: number;
   /** Per active user and day. */
   readonly signIns: number;
   readonly failedSignIns: number;
-  /** Of further applications, without a page. */
+  /** Codes for further applications, without a page. */
   readonly furtherCodes: number;
   /** Codes with `offline_access`. */
   readonly offlineGrants: number;
@@ -18,7 +18,7 @@ export interface Habits {
   readonly introspections: number;
   readonly signOuts: number;
   readonly tokenRevocations: number;
-  /** Rate of the busiest minute over the day's mean. */
+  /** The rate of the busiest minute divided by the day's mean. */
   readonly peakOverMean: number;
 }
 
@@ -37,12 +37,12 @@ export const defaultHabits: Habits = {
   peakOverMean: 4,
 };
 
-/** Per active user and day: reads that are decided by leases. */
+/** Reads per active user and day that are decided by leases. */
 export function readsPerDay({ userinfo, exchanges, introspections }: Habits): number {
   return userinfo + exchanges + introspections;
 }
 
-/** Codes; each with a session's first application starts a refresh family. */
+/** Codes per active user and day. The code of a session's first application also starts a refresh family. */
 export function authorizationsPerDay({ signIns, furtherCodes }: Habits): number {
   return signIns + furtherCodes;
 }
@@ -51,13 +51,13 @@ export function revocationsPerDay({ signOuts, tokenRevocations }: Habits): numbe
   return signOuts + tokenRevocations;
 }
 
-/** Per active user and day: sign-ins and the ends of their sessions, redeemed codes, failures, revoked tokens, two grants of each sign-out. */
+/** Per active user and day: sign-ins and ends of sessions, redeemed codes, failures, revoked tokens, and two grants per sign-out. */
 function auditEventsPerDay(habits: Habits): number {
   const { signIns, failedSignIns, tokenRevocations, signOuts } = habits;
   return 2 * signIns + authorizationsPerDay(habits) + failedSignIns + tokenRevocations + 2 * signOuts;
 }
 
-/** Of a deployment: the events of its users' actions, and `token.issued` up to the default of `AUDIT_TOKENS_PER_MINUTE`. */
+/** The events of a deployment: those of its users' actions, and `token.issued` up to the default of `AUDIT_TOKENS_PER_MINUTE`. */
 export function auditEventsOf(users: number, habits: Habits = defaultHabits): number {
   const active = users * habits.dailyShare;
   const tokens = active * (habits.refreshes + habits.exchanges);
@@ -74,7 +74,7 @@ export const rowBytes = {
   audit_events: 550,
 } as const;
 
-/** Days for which rows live: a refresh family (`REFRESH_TOKEN_LIFETIME`), a session at most (`SESSION_LIFETIME`). */
+/** The lifetime of rows in days: a refresh family (`REFRESH_TOKEN_LIFETIME`), and the maximum for a session (`SESSION_LIFETIME`). */
 export const lifeDays = { family: 30, session: 14 } as const;
 
 /** The limit of a D1 database, and of the SQLite of an object. @see https://developers.cloudflare.com/durable-objects/platform/limits/ */

@@ -1,22 +1,22 @@
 import { defaultFleet, type LeaseFleet } from "./leases.ts";
 
-/** **A measurement of measure-leases.ts**: so many isolates, directly at the shards or behind so many relays. */
+/** **A measurement of measure-leases.ts**: a number of isolates, with leases from the shards or from relays. */
 export interface LeaseMeasurement {
   readonly isolates: number;
   readonly relays: number;
   readonly ratePerIsolate: number;
   readonly leaseMs: number;
   readonly shards: number;
-  /** For which share of a lease the relays held renewals. */
+  /** The share of a lease for which relays held renewals. */
   readonly relayShare: number;
-  /** Object calls a second while nothing is revoked: in all, of the busiest object of each class, by method. */
+  /** Object calls per second while nothing is revoked: in total, of the busiest object of each class, and by method. */
   readonly callsPerSecond: number;
   readonly busiestShard: number;
   readonly busiestRelay: number;
   readonly methods: Readonly<Record<string, number>>;
   readonly revoke: Latency;
   readonly change: Latency;
-  /** D1 queries of one isolate for one change of a record that it does not use; none with a single isolate. */
+  /** D1 queries of one isolate for one change to a record that it does not use; absent with a single isolate. */
   readonly d1ReadsPerChange: number | undefined;
   readonly failures: number;
   readonly violations: number;
@@ -28,7 +28,7 @@ export interface Latency {
   readonly count: number;
 }
 
-/** The model's fleet of a measurement; nothing is revoked while calls are counted. */
+/** The model's fleet for a measurement; nothing is revoked while calls are counted. */
 export function fleetOfMeasurement(measured: LeaseMeasurement): LeaseFleet {
   return {
     ...defaultFleet,

@@ -1,28 +1,29 @@
+/**
+ * **The cost of leases and the waits of confirmed writes, by the number of isolates.** Cloudflare decides the number of isolates, so it is an input;
+ * every isolate of op-token, op-management, op-userinfo and op-auth counts. It is pure arithmetic without simulation; `load-tests/measure/` compares
+ * it with a running system at small numbers.
+ */
+
 import { heldShare } from "../../packages/shared/src/config/lease-timing.ts";
 import { leaseWork, platform } from "./platform.ts";
 
-/**
- * **What leases cost and how long confirmed writes wait, by the number of isolates.** Cloudflare decides how many isolates there are,
- * so it is an input; every isolate of op-token, op-management, op-userinfo and op-auth counts. Pure arithmetic, no simulation:
- * `load-tests/measure/` compares it with a running system at small numbers.
- */
 export interface LeaseFleet {
-  /** Of all four Workers together. */
+  /** Isolates of all four Workers together. */
   readonly isolates: number;
-  /** Requests a second that one isolate decides by leases. */
+  /** Requests per second that one isolate decides by leases. */
   readonly requestsPerIsolate: number;
   readonly shards: number;
   /** The setting; longer under pressure, up to `longestLeaseMs` (see {@link grantedLeaseMs}). */
   readonly leaseMs: number;
   readonly longestLeaseMs: number;
   readonly regions: number;
-  /** None: isolates hold leases with the shards directly. */
+  /** 0: isolates hold leases from the shards directly. */
   readonly relaysPerRegion: number;
-  /** For which share of a lease a relay holds renewals; by default that of the code. */
+  /** The share of a lease for which a relay holds renewals; by default that of the code. */
   readonly relayShare?: number;
-  /** Confirmed writes a second that concern one shard: revocations, sign-outs. */
+  /** Confirmed writes per second that affect one shard: revocations, sign-outs. */
   readonly revocationsPerSecond: number;
-  /** Administrative changes a second; each is confirmed by every shard. */
+  /** Administrative changes per second; every shard confirms each of them. */
   readonly changesPerSecond: number;
   /** Live rows in one shard. */
   readonly rowsPerShard: number;
@@ -41,7 +42,7 @@ export const defaultFleet: LeaseFleet = {
   rowsPerShard: 500,
 };
 
-/** A server whose holders would renew more often than it allows grants longer leases. */
+/** A server whose holders would renew too often grants longer leases. */
 export function grantedLeaseMs(
   holders: number,
   fleet: Pick<LeaseFleet, "leaseMs" | "longestLeaseMs">,
@@ -52,8 +53,8 @@ export function grantedLeaseMs(
 }
 
 /**
- * Renewals a second of one holder that keeps a lease: after `heldMs`, or when news arrive. News are sent to all holders at
- * once, at most `wakesPerSecond` responses of a server: what is written in the gap after news is sent at its end.
+ * Renewals per second of one holder that keeps a lease: after `heldMs`, or when news arrives. News is sent to all holders at once, in at most
+ * `wakesPerSecond` responses per server; rows written in the gap after news are sent at its end.
  */
 function renewalRate(holders: number, heldMs: number, writesPerSecond: number): number {
   const held = heldMs / 1000;
@@ -68,11 +69,11 @@ function renewalRate(holders: number, heldMs: number, writesPerSecond: number): 
 
 interface HolderCalls {
   readonly perSecond: number;
-  /** The share of time in which it holds a lease. */
+  /** The share of time in which the holder has a lease. */
   readonly leased: number;
 }
 
-/** Who else holds leases with the server, the news that it sends, and for which share of a lease it holds renewals. */
+/** The other holders of a server's leases, the news that it sends, and the share of a lease for which it holds renewals. */
 interface Server {
   readonly leaseMs: number;
   readonly holders?: number;
@@ -81,15 +82,15 @@ interface Server {
 }
 
 /**
- * Calls a second of one holder to one shard. A lease is requested when the shard decided about one of the holder's tokens within the last L;
- * its first renewal follows at once. Requests in between are checked by a call.
+ * Calls per second of one holder to one shard. A lease is requested if the shard decided about one of the holder's tokens within the last L; its
+ * first renewal follows at once. A call checks requests in between.
  *
- * `decisionsPerSecond`: the uses that decide about tokens; the others only keep the lease.
+ * `decisionsPerSecond` are uses that decide about tokens; the others only keep the lease.
  */
 export function callsOfHolder(usesPerSecond: number, server: Server, decisionsPerSecond = usesPerSecond): HolderCalls {
   const againWithinLease = 1 - Math.exp((-decisionsPerSecond * server.leaseMs) / 1000);
   const lapses = lapsesAfterUse(usesPerSecond, server);
-  // After a use, the holder has a lease with this probability: it kept one, or used the server within the last L.
+  // After a use, the holder has a lease with this probability: it kept one or used the server within the last L.
   const holds = againWithinLease / (lapses + againWithinLease);
   const leased = holds * (1 - lapses);
   const checks = decisionsPerSecond * (1 - leased);
@@ -103,28 +104,28 @@ function renewalsOf(leased: number, { leaseMs, holders = 1, writesPerSecond = 0,
 }
 
 /**
- * The probability that a lease has been released before the next use. Use is looked for when a renewal returns, so it is released between L
- * and L and the held time after the last use.
+ * The probability that a lease has been released before the next use. Use is checked when a renewal returns, so a lease is released between L and L
+ * plus the held time after the last use.
  */
 function lapsesAfterUse(usesPerSecond: number, { leaseMs, share = heldShare.shard }: Server): number {
   return Math.exp((-usesPerSecond * leaseMs * (1 + share / 2)) / 1000);
 }
 
 /**
- * Calls a second of one isolate to its relay. Any request that finds no lease begins one in the background: it is checked by a call of a
- * shard meanwhile.
+ * Calls per second of one isolate to its relay. Every request without a lease starts one in the background; a call to a shard checks the request
+ * meanwhile.
  */
 function callsBehindRelay(usesPerSecond: number, server: Server): HolderCalls & { readonly checksPerSecond: number } {
   const lapses = lapsesAfterUse(usesPerSecond, server);
   const leased = 1 - lapses;
   const lapsed = usesPerSecond * lapses;
-  // Each begins with a call that is not held, and ends with a release.
+  // Each lease begins with a call that is not held and ends with a release.
   return { perSecond: renewalsOf(leased, server) + 2 * lapsed, leased, checksPerSecond: lapsed };
 }
 
 /**
- * The calls of one isolate to the shards: to the one whose lease confirms the control version of every request, so that any request keeps
- * it, and to each of the others, which only requests about its own tokens keep.
+ * The calls of one isolate to the shards: to the shard whose lease confirms the control version of every request, so that any request keeps it, and
+ * to each other shard, whose lease only requests about its own tokens keep.
  */
 function callsOfIsolate(
   requestsPerSecond: number,
@@ -135,26 +136,26 @@ function callsOfIsolate(
   return { control: callsOfHolder(requestsPerSecond, server, own), other: callsOfHolder(own, server) };
 }
 
-/** Of so many isolates, those that confirm the control version at the same shard, at the shard where most do: each chooses at random. */
+/** The number of isolates that confirm the control version at the busiest shard: each isolate chooses a shard at random. */
 function mostAtOneShard(isolates: number, shards: number): number {
   const mean = isolates / shards;
   return Math.min(isolates, mean + Math.sqrt(2 * mean * Math.log(shards)));
 }
 
 export interface LeaseLoad {
-  /** Object calls a second for leases, in all. */
+  /** Total object calls per second for leases. */
   readonly callsPerSecond: number;
-  /** At the busiest shard, and at the busiest relay (0 without relays). */
+  /** The same at the busiest shard, and at the busiest relay (0 without relays). */
   readonly busiestShard: number;
   readonly busiestRelay: number;
-  /** Of one warm isolate. */
+  /** The same of one warm isolate. */
   readonly callsPerIsolate: number;
-  /** The length of the leases of isolates; the longest wait for a lost one. */
+  /** The length of the leases of isolates, which is the longest wait for a lost one. */
   readonly leaseMs: number;
   readonly relays: number;
-  /** Isolates that hold a lease with one shard, or with one relay. */
+  /** Isolates that hold a lease from one shard or one relay. */
   readonly holders: number;
-  /** Objects that are awake because a renewal is held there, as a mean over time. */
+  /** Objects that are awake because they hold a renewal, as a mean over time. */
   readonly awakeObjects: number;
 }
 
@@ -195,7 +196,7 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   const busiestRelay = perRelay * holder.perSecond;
   const writes = revocationsPerSecond / shards + changesPerSecond;
   const checks = (isolates * holder.checksPerSecond) / shards;
-  // A relay renews after a quarter of a lease (ADR 24), is sent news, and confirms by a call of its own.
+  // A relay renews after a quarter of a lease (ADR 24), receives news, and confirms by a separate call.
   const renewals = renewalRate(relays, heldShare.upstream * fleet.leaseMs, writes);
   const busiestShard = held * relays * (renewals + writes) + writes + checks;
   return {
@@ -210,10 +211,10 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   };
 }
 
-/** How long one network leg takes, half of a round trip. */
+/** The duration of one network leg, half of a round trip. */
 export interface Legs {
   readonly caller: number;
-  /** Between isolates and what they hold leases with: the shards, or the relays of their region. */
+  /** Between isolates and the holders of their leases: the shards, or the relays of their region. */
   readonly isolate: number;
   /** Between relays and shards. */
   readonly relay: number;
@@ -237,8 +238,8 @@ export interface WriteWait {
 }
 
 /**
- * The wait of one confirmed write: commit, news to the holders, their confirmations. Each server works on one confirmation at a
- * time, and no wait is longer than a lease.
+ * The wait of one confirmed write: commit, news to the holders, and their confirmations. Each server processes one confirmation at a time, and no
+ * wait is longer than a lease.
  */
 export function writeWait(fleet: LeaseFleet, legs: Legs = legsOf(fleet), confirmMs = leaseWork.confirmMs): WriteWait {
   const { relays, leaseMs, holders } = leaseLoad(fleet);
@@ -252,27 +253,27 @@ export function writeWait(fleet: LeaseFleet, legs: Legs = legsOf(fleet), confirm
   };
 }
 
-/** Both clocks may be off by 2 %. */
+/** Both clocks may deviate by 2 %. */
 function outlast(durationMs: number): number {
   return (durationMs * 1.02) / 0.98;
 }
 
 export interface Replica {
-  /** What a cold isolate receives for all shards. */
+  /** The bytes that a cold isolate receives for all shards. */
   readonly snapshotBytes: number;
-  /** Until the last of the isolates has it, when all start at once. */
+  /** The time until the last isolate has its replica, if all start at once. */
   readonly coldStartSeconds: number;
-  /** Object calls per read that has to ask because the filter says "perhaps". */
+  /** Object calls per read that the filter cannot decide. */
   readonly callsPerRead: number;
   readonly isFilter: boolean;
 }
 
-/** Few rows are sent with their keys, more as a filter. What a server sends to cold isolates is paced; the others check exactly meanwhile. */
+/** Few rows are sent with their keys, more rows as a filter. Sending to cold isolates is paced; the others check exactly meanwhile. */
 export function replicaOf(fleet: LeaseFleet): Replica {
   const isFilter = fleet.rowsPerShard > leaseWork.listedRows;
   const perShard = fleet.rowsPerShard * (isFilter ? leaseWork.filterBitsPerRow / 8 : leaseWork.bytesPerListedRow);
   const relays = fleet.regions * fleet.relaysPerRegion;
-  // Directly, each shard serves every isolate, all shards at the same time; a relay serves its isolates with all shards.
+  // Directly, all shards serve every isolate at the same time; a relay serves its isolates for all shards.
   const served = relays === 0 ? fleet.isolates * perShard : (fleet.isolates / relays) * perShard * fleet.shards;
   const calls = relays === 0 ? fleet.isolates : fleet.isolates / relays;
   return {
@@ -283,7 +284,7 @@ export function replicaOf(fleet: LeaseFleet): Replica {
   };
 }
 
-/** D1 queries a second that administrative changes and starting isolates cause, before changes travelled with leases and since. */
+/** D1 queries per second caused by administrative changes and starting isolates, with and without changes that travel with leases. */
 export function d1ReadsPerSecond(fleet: LeaseFleet, isolateLifeSeconds: number): { before: number; now: number } {
   const starts = (fleet.isolates / isolateLifeSeconds) * leaseWork.d1ReadsOfColdIsolate;
   const { changesPerSecond, isolates } = fleet;

@@ -1,3 +1,5 @@
+/** **The consumption and cost of a month**, by people's habits and the number of isolates. */
+
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import {
   auditEventsOf,
@@ -12,33 +14,32 @@ import { leaseWork, platform } from "./platform.ts";
 import { cpuMs } from "./provider.ts";
 import { codeWork, refreshWork, signInWork } from "./sign-in.ts";
 
-/** **What a month of use consumes**, by people's habits and by the number of isolates, and what it costs. */
 export const secondsPerDay = 86_400;
 const daysPerMonth = 30;
 const secondsPerMonth = secondsPerDay * daysPerMonth;
 
-/** Time for which one call keeps an object active, a durable commit included. An idle object that may hibernate is not billed. */
+/** The time for which one call keeps an object active, including a durable commit. An idle object that may hibernate is not billed. */
 const readSeconds = 0.002;
 const writeSeconds = 0.015;
 /** One line in Workers Logs, with the attributes that Cloudflare adds: an assumption. A deployment records no invocations (`invocation_logs`). */
 const logBytesPerLine = 1000;
 const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
-/** A row of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
+/** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
 const rowsPerAuditEvent = 6;
-/** An administrator's changes, a second. */
+/** Administrative changes per second. */
 const changesPerSecond = 0.01;
 
 export interface MonthSettings {
-  /** `direct`: each read is an object call, and no lease is held. */
+  /** `direct`: each read is an object call and there are no leases. */
   readonly mode: "strict" | "direct";
   readonly shards: number;
   readonly leaseMs: number;
   readonly regions: number;
   readonly relaysPerRegion: number;
-  /** Alive at the same time, of all four Workers that lease. */
+  /** The isolates of all four leasing Workers that are alive at the same time. */
   readonly isolates: number;
-  /** Share of requests with a line (`REQUEST_LOG_PERCENT`), below the limit of an isolate. */
+  /** The share of requests with a log line (`REQUEST_LOG_PERCENT`), below the limit of an isolate. */
   readonly lineShare: number;
 }
 
@@ -58,7 +59,7 @@ export function fleetOf(users: number, habits: Habits, settings: MonthSettings):
   };
 }
 
-/** Object calls, time awake and CPU that leases alone cause, or the exact checks in their place. */
+/** Object calls, active time and CPU caused by leases alone, or by the exact checks in their place. */
 function leaseUse(fleet: LeaseFleet, mode: MonthSettings["mode"]): Partial<MonthlyUse> {
   const { callsPerSecond, awakeObjects } =
     mode === "direct"
@@ -99,9 +100,9 @@ function requestUse(users: number, habits: Habits): MonthlyUse {
       month *
       (refreshes * refreshWork.rowsWritten + signIns * signInWork.rowsWritten + furtherCodes * codeWork.rowsWritten),
     d1RowsRead: month * signIns * signInWork.d1Queries * 2,
-    // An event is one row and one of each index that its payload has; each user's session is listed.
+    // An event is one row and an entry in each index for its payload; each user's session is listed.
     d1RowsWritten: events * rowsPerAuditEvent + month * signIns * 2,
-    // A user's claims are read through KV about once an hour and isolate that meets them.
+    // A user's claims are read through KV about once per hour and isolate that handles them.
     kvReads: month * (habits.userinfo + signIns),
     kvWrites: month,
     queueOperations: events * 3,
@@ -112,7 +113,7 @@ function requestUse(users: number, habits: Habits): MonthlyUse {
   };
 }
 
-/** Per active user and day. */
+/** Requests per active user and day. */
 function requestsPerDay(habits: Habits): number {
   const { signIns, furtherCodes, refreshes } = habits;
   const ofCodes = signIns * signInWork.requests + furtherCodes * codeWork.requests;
@@ -121,9 +122,9 @@ function requestsPerDay(habits: Habits): number {
 
 export interface MonthCost {
   readonly total: number;
-  /** Of the total: what would not be paid without leases. */
+  /** The part of the total that would not be paid without leases. */
   readonly leases: number;
-  /** Of the total: the CPU of password hashes; the rows and messages of the audit log; data points; Workers Logs. */
+  /** Parts of the total: the CPU of password hashes; rows and messages of the audit log; data points; Workers Logs. */
   readonly passwords: number;
   readonly audit: number;
   readonly metrics: number;

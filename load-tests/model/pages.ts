@@ -1,4 +1,5 @@
-/** **Tables in a page**, between `<!-- model: name -->` and `<!-- end -->`: a page never holds a figure that the model does not give. */
+/** **Tables in a page**, between `<!-- model: name -->` and `<!-- end -->`: so that every figure of a page comes from the model. */
+
 export type Tables = Readonly<Record<string, () => string>>;
 
 function marked(name: string): RegExp {
@@ -15,7 +16,7 @@ export function writeTables(page: string, tables: Tables): string {
   return text;
 }
 
-/** The table of a page, without its marks. */
+/** The table of a page, without its markers. */
 export function readTable(page: string, name: string): string | undefined {
   return marked(name).exec(page)?.[2]?.trimEnd();
 }

@@ -7,40 +7,40 @@ export const platform = {
   objectCallsPerSecond: 1000,
   /** A database runs one query at a time: 1 ms a query is 1,000 a second. @see https://developers.cloudflare.com/d1/platform/limits/ */
   d1QueryMs: 1,
-  /** Memory that an object is billed for while it is active, in GB, whatever it uses. @see https://developers.cloudflare.com/durable-objects/platform/pricing/ */
+  /** Memory billed for an active object, in GB, regardless of its use. @see https://developers.cloudflare.com/durable-objects/platform/pricing/ */
   objectGigabytes: 0.128,
 } as const;
 
 /** The lease protocol's own limits (docs/reference/protocols.md §2), and its work as measured (reports/leases). */
 export const leaseWork = {
-  /** Renewals a second of one server from which on it grants longer leases. */
+  /** Renewals per second above which a server grants longer leases. */
   renewalsPerSecond: 400,
   longestLeaseMs: 10_000,
-  /** Responses a second that news cause at one server. */
+  /** Responses per second that news causes at one server. */
   wakesPerSecond: 500,
-  /** One in 25 ms. */
+  /** One wake-up per 25 ms. */
   mostWakesOfHolder: 40,
-  /** Rows that are sent with their keys; beyond it a filter is sent. */
+  /** The maximum number of rows that are sent with their keys; more are sent as a filter. */
   listedRows: 500,
   bytesPerListedRow: 60,
   filterBitsPerRow: 10.2,
-  /** How often a filter is wrong about a row that it does not contain. */
+  /** The rate at which a filter is wrong about a row that it does not contain. */
   filterErrors: 1 / 512,
-  /** What one server sends to isolates without a replica. */
+  /** Bytes per second that one server sends to isolates without a replica. */
   snapshotBytesPerSecond: 32 * 1024 * 1024,
   /** One confirmation at a server on Cloudflare: the soft limit of an object. */
   confirmMs: 1,
   /** CPU of one renewal in the Worker. */
   renewalCpuMs: 0.2,
   d1ReadsOfColdIsolate: 3,
-  /** Of a warm isolate and a change that concerns none of its records; it was 3 to 8 when isolates read what had changed. */
+  /** For a warm isolate and a change that affects none of its records. It was 3 to 8 when isolates read the changes. */
   d1ReadsPerChange: 0,
   d1ReadsPerChangeBefore: 4,
 } as const;
 
 /**
- * **Prices in US dollars, and what the $5 plan includes each month**, as published on 22 November 2026. A call through a service
- * binding is no extra request. Each RPC call of an object is a request.
+ * **Prices in US dollars, and the amounts included in the $5 plan per month**, as published on 22 November 2026. A call through a service binding is
+ * no extra request. Each RPC call of an object is a request.
  *
  * @see https://developers.cloudflare.com/workers/platform/pricing/
  * @see https://developers.cloudflare.com/durable-objects/platform/pricing/
@@ -54,7 +54,7 @@ export const prices = {
   workerCpuMs: { included: 30e6, perMillion: 0.02 },
   objectRequests: { included: 1e6, perMillion: 0.15 },
   objectGigabyteSeconds: { included: 400_000, perMillion: 12.5 },
-  /** Of SQLite objects. */
+  /** Rows of SQLite objects. */
   rowsRead: { included: 25e9, perMillion: 0.001 },
   rowsWritten: { included: 50e6, perMillion: 1 },
   d1RowsRead: { included: 25e9, perMillion: 0.001 },
@@ -67,6 +67,6 @@ export const prices = {
   logBytes: { included: 50e9, perMillion: 0.25e-3 },
   /** $0.10 per GB and month; lines are kept for seven days. */
   logByteMonths: { included: 12e9, perMillion: 0.1e-3 },
-  /** Of `METRICS`. */
+  /** Data points of `METRICS`. */
   analyticsPoints: { included: 10e6, perMillion: 0.25 },
 } as const;

@@ -1,3 +1,8 @@
+/**
+ * **`node load-tests/model/print-tables.ts`**: prints the model's tables; with `--write`, writes them into the pages of docs/operating/ that show
+ * them. `--calculated` omits the simulated ones, which take a minute or two.
+ */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -5,10 +10,6 @@ import { type Tables, writeTables } from "./pages.ts";
 import { reads, refreshes, reproduction, saturation } from "./simulated-tables.ts";
 import { calculatedTables } from "./tables.ts";
 
-/**
- * **`node load-tests/model/print-tables.ts`**: prints the model's tables; with `--write` puts them into the pages of docs/operating/ that
- * show them. `--calculated` leaves out the simulated ones, which take a minute or two.
- */
 const { values } = parseArgs({
   options: { write: { type: "boolean", default: false }, calculated: { type: "boolean", default: false } },
 });

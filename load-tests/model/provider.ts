@@ -1,28 +1,29 @@
+/**
+ * **The model of Edge OP's writes and of reads in `direct`**: the calls of a warm request (the endpoints' own tests enforce them), CPU as measured by
+ * the benchmark, and objects no faster than the documented soft limit. `leases.ts` is the model of reads in `strict`.
+ */
+
 import { platform } from "./platform.ts";
 import { type Outcome, simulate } from "./simulate.ts";
 import type { Store, Workload } from "./system.ts";
 
-/**
- * **The model of Edge OP's writes and of reads in `direct`**: the calls of a warm request (the endpoints' own tests enforce them), CPU as
- * measured by the benchmark, and objects no faster than the documented soft limit. `leases.ts` is the model of reads in `strict`.
- */
 type Kind = "introspect" | "refresh";
 
-/** Requests a second that keep one isolate alive; how many isolates Cloudflare runs cannot be known, only varied. */
+/** Requests per second that keep one isolate alive; Cloudflare's number of isolates cannot be known, only varied. */
 const requestsPerIsolate = 300;
 
-/** CPU of a warm request through the front door, as `npm run bench` measured it on a faster machine than that of reports/bench. */
+/** CPU of a warm request through the front door, measured by `npm run bench` on a faster machine than that of reports/bench. */
 export const cpuMs = { introspect: 0.16, exchange: 0.2, userinfo: 0.11, refresh: 0.45 } as const;
 
-/** Worker to object and back, inside one region. */
+/** Round trip between Worker and object within one region. */
 const objectRoundTripMs = 10;
-/** A reply held until the write is durable. */
+/** A response is held until the write is durable. */
 const commitMs = 10;
-/** A stored row on top of a call (measured: batched rotations cost 91 µs each). */
+/** The work for a stored row in addition to a call (measured: batched rotations cost 91 µs each). */
 const rowMs = 0.1;
-/** A row looked up on top of a call. */
+/** The work for a row look-up in addition to a call. */
 const lookUpMs = 0.02;
-/** Fewest isolates: a busy region never runs on one. */
+/** The minimum number of isolates: a busy region never runs on one. */
 const fewestIsolates = 4;
 
 function objects(count: number, itemMs: number, waitMs: number): Store {
@@ -56,9 +57,9 @@ export interface Prediction {
   readonly isolates: number;
   readonly objectCallsPerSecond: number;
   readonly objectCallsPerRequest: number;
-  /** Share of the time that the busiest object works. */
+  /** Share of time for which the busiest object works. */
   readonly busiestObject: number;
-  /** Inside Cloudflare: the client's network is not in it. */
+  /** Measured inside Cloudflare, without the client's network. */
   readonly p50: number;
   readonly p99: number;
   readonly holds: boolean;
@@ -67,7 +68,7 @@ export interface Prediction {
 const settleMs = 3000;
 const countedSeconds = 4;
 
-/** `introspect` in `direct`, by revocation shards; `refresh` by refresh shards. */
+/** For `introspect` in `direct`, by revocation shards; for `refresh`, by refresh shards. */
 export function predict(kind: Kind, rate: number, shards: number): Prediction {
   const workload = workloadOf(kind, rate, shards);
   const outcome = simulate(workload, {

@@ -1,21 +1,21 @@
+/**
+ * **The model of the reference system by its published call pattern**, to check that the model finds its published saturation points. One or two
+ * numbers per scenario are fitted to one published run, named beside them; every other published run is held out.
+ */
+
 import { percentile } from "../lib/percentile.ts";
 import type { ReferenceFigure } from "../report/reference-figures.ts";
 import { type Outcome, simulate } from "./simulate.ts";
 import type { Store, Workload } from "./system.ts";
 
-/**
- * **The model of the reference system by its published call pattern**, to check that the model finds its published saturation
- * points. One or two numbers per scenario are fitted to one published run, named beside them; every other published run is held
- * out.
- */
 function store(objects: number, callMs: number, longestQueueMs = 5000): Store {
   return { objects, callMs, itemMs: 0, waitMs: 6, longestQueueMs };
 }
 
-/** What a lightly loaded request takes outside objects, from the published median at low load: given, not predicted. */
+/** The time of a lightly loaded request outside objects, from the published median at low load: an input, not a prediction. */
 const restMs = { exchange: 60, introspect: 205 };
 
-/** 2.1 object calls: the revocation check is sharded, the second call is not, whatever the number of shards. */
+/** 2.1 object calls: the revocation check is sharded, the second call is not, regardless of the number of shards. */
 function exchange(shards: number): Workload {
   return {
     isolates: 50,
@@ -31,7 +31,7 @@ function exchange(shards: number): Workload {
   };
 }
 
-/** 1.8 object calls: the check of the token is sharded; strict validation asks one object for four in five. */
+/** 1.8 object calls: the check of the token is sharded; in four of five cases, strict validation asks one object. */
 function introspect(shards: number): Workload {
   return {
     isolates: 50,
@@ -46,11 +46,11 @@ function introspect(shards: number): Workload {
   };
 }
 
-/** The rotation writes; the other two calls are light and spread. Figures are the Worker's, so nothing is added around. */
+/** The rotation writes; the other two calls are light and spread. The figures are the Worker's, so no other time is added. */
 function refresh(shards: number): Workload {
   return {
     isolates: 50,
-    // Fitted with the 8 ms of a rotation to the errors and the p99 of the run with 32 shards: how uneven shards are.
+    // Fitted, together with the 8 ms of a rotation, to the errors and the p99 of the run with 32 shards: it determines how uneven shards are.
     keys: 600,
     stores: { rotator: { objects: shards, callMs: 8, itemMs: 0, waitMs: 2, longestQueueMs: 780 } },
     steps: [{ kind: "call", store: "rotator", probability: 1 }],
@@ -60,7 +60,7 @@ function refresh(shards: number): Workload {
 const workloads = { exchange, introspect, refresh };
 export type ModelledScenario = keyof typeof workloads;
 
-/** Shard maps are drawn by hash, so the median of a few draws speaks for the model. */
+/** Shard maps are drawn by hash, so the model uses the median of a few draws. */
 const seeds = [1, 2, 3, 4, 5];
 
 export interface ReferenceRun {
@@ -116,7 +116,7 @@ function summarize(outcomes: readonly Outcome[], workload: Workload): ReferenceR
   };
 }
 
-/** Queueing at p95 beyond which we call a system saturated. */
+/** The queueing time at p95 above which a system counts as saturated. */
 const saturatedMs = 500;
 
 function stepMs(step: Workload["steps"][number], workload: Workload): number {
@@ -125,7 +125,7 @@ function stepMs(step: Workload["steps"][number], workload: Workload): number {
   return called.callMs + called.itemMs + called.waitMs;
 }
 
-/** Lowest saturated rate, by halving the interval to `stepRate`. */
+/** The lowest saturated rate, by bisection down to `stepRate`. */
 export function saturationRate(
   scenario: ModelledScenario,
   shards: number,
@@ -143,7 +143,7 @@ export function saturationRate(
   return saturates;
 }
 
-/** Shards as a figure's variant names them. */
+/** The number of shards in a figure's variant. */
 export function shardsOf(figure: ReferenceFigure): number {
   return Number.parseInt(figure.variant, 10);
 }

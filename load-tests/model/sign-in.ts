@@ -1,21 +1,22 @@
+/**
+ * **The cost of a sign-in, a further code and a refresh, and the sustainable rate of a deployment.** The figures of one operation are measured
+ * (reports/stores); they do not depend on the rate or on the number of shards.
+ */
+
 import { platform } from "./platform.ts";
 
-/**
- * **What a sign-in, a further code and a refresh cost, and how many a second a deployment sustains.** The figures of one operation are
- * measured (reports/stores); they do not depend on the rate or on the number of shards.
- */
 export const signInWork = {
   /** Requests of one sign-in: authorize, the page, its form, back to authorize, token. */
   requests: 5,
-  /** Object calls of one sign-in by store; the last one for `offline_access` alone. */
+  /** Object calls of one sign-in by store; the last one only for `offline_access`. */
   calls: { session: 5, challenge: 4, code: 2, refresh: 1 },
   objectCalls: 12,
   /** CPU of the endpoint Workers without the password, and of its hash: scrypt, N = 2^14, r = 8, p = 5. */
   workerCpuMs: 15,
   passwordCpuMs: 219,
-  /** Those of the later deletion of its code and challenges included. */
+  /** Includes the rows of the later deletion of its code and challenges. */
   rowsWritten: 27,
-  /** One at a time in one database; 4 if consent is requested. */
+  /** Run one at a time in one database; 4 if consent is requested. */
   d1Queries: 3,
 } as const;
 
@@ -28,16 +29,16 @@ export const codeWork = {
   d1Queries: 0,
 } as const;
 
-/** One rotation; fewer calls when several wait for one shard. */
+/** One rotation; fewer calls if several wait for one shard. */
 export const refreshWork = { calls: { refresh: 1 }, workerCpuMs: 2.5, rowsWritten: 1, d1Queries: 0 } as const;
 
 export interface SignInLoad {
-  /** Calls a second at one session shard, the busiest of the stores. */
+  /** Calls per second at one session shard, the busiest of the stores. */
   readonly callsPerSessionShard: number;
   readonly callsPerCodeShard: number;
-  /** Share of the one database's time. */
+  /** Share of the time of the one database. */
   readonly database: number;
-  /** Isolates of op-auth that do nothing else, without and with passwords: each has one thread. */
+  /** Dedicated isolates of op-auth, without and with passwords; each has one thread. */
   readonly isolatesWithoutPasswords: number;
   readonly isolatesWithPasswords: number;
   readonly limitedBy: string;

@@ -5,19 +5,15 @@ import { Random } from "./random.ts";
 import { SimulatedStore, type StoreOutcome } from "./simulated-store.ts";
 import type { Step, Workload } from "./system.ts";
 
-/**
- * **The discrete-event simulation.** Requests arrive by the stages' rate and go through the workload's steps; an object
- * serves one call at a time, first come first served, with exponentially spread work. Virtual users bound what is in flight.
- */
 export interface Traffic {
   readonly startRate: number;
   readonly stages: readonly Stage[];
-  /** Beyond this many in flight an arrival is dropped, as k6 does. */
+  /** Above this number of requests in flight, an arrival is dropped, as in k6. */
   readonly maxVus: number;
-  /** `even` as k6 spaces them, `poisson` as people do. */
+  /** `even` spacing as in k6, or `poisson` as for people. */
   readonly arrivals: "even" | "poisson";
   readonly seed: number;
-  /** What happens before is not counted: caches and leases fill. */
+  /** Earlier requests are not counted, because caches and leases fill. */
   readonly countedFromMs: number;
 }
 
@@ -76,7 +72,7 @@ class Run {
     this.queue.run(Number.POSITIVE_INFINITY);
   }
 
-  /** One arrival now, and the next one of the stage by the rate of the moment. */
+  /** One arrival now, and the next one of the stage by the current rate. */
   #arrive(stageStartMs: number, stage: Stage, fromRate: number): void {
     const nowMs = this.queue.nowMs;
     const rate = fromRate + ((stage.toRate - fromRate) * (nowMs - stageStartMs)) / (stage.seconds * 1000);
@@ -150,6 +146,10 @@ class Run {
   }
 }
 
+/**
+ * **The discrete-event simulation.** Requests arrive by the stages' rate and go through the workload's steps; an object serves one call at a time,
+ * first come first served, with exponentially spread work. Virtual users bound the number of requests in flight.
+ */
 export function simulate(workload: Workload, traffic: Traffic): Outcome {
   const run = new Run(workload, traffic);
   run.start();

@@ -5,9 +5,9 @@ import type { Store } from "./system.ts";
 
 export interface StoreOutcome {
   readonly calls: number;
-  /** Share of the time that the busiest object worked. */
+  /** Share of time for which the busiest object worked. */
   readonly busiest: number;
-  /** Time from call to answer, without the network. */
+  /** Time from call to response, without the network. */
   readonly p99: number;
 }
 
@@ -24,14 +24,12 @@ interface Batch {
   waiting: ((ok: boolean) => void)[];
 }
 
-/**
- * **One store under simulation**: objects that work on one call at a time, and the isolates' side of batches.
- */
+/** **One simulated store**: objects that process one call at a time, and batching in the isolates. */
 export class SimulatedStore {
   readonly objects: SimulatedObject[];
   readonly store: Store;
   readonly latencies: number[] = [];
-  /** By isolate and object: the batch that forms. */
+  /** The batch being formed, by isolate and object. */
   readonly batches = new Map<number, Batch>();
   calls = 0;
   readonly #queue: EventQueue;

@@ -1,12 +1,13 @@
+/** **The simulated tables**, request by request: a minute or two for all of them. */
+
 import { count, milliseconds, percent, table } from "../lib/format.ts";
 import { type ReferenceFigure, referenceFigures } from "../report/reference-figures.ts";
 import { predict } from "./provider.ts";
 import { type ModelledScenario, saturationRate, shardsOf, simulateReference } from "./reference-system.ts";
 
-/** **The tables that are simulated**, request by request: a minute or two for all of them. */
 function isModelled(figure: ReferenceFigure): figure is ReferenceFigure & { scenario: ModelledScenario } {
   const modelled = figure.scenario === "exchange" || figure.scenario === "introspect" || figure.scenario === "refresh";
-  // The cached variant answers from KV what our pattern asks an object for.
+  // The cached variant responds from KV where our pattern calls an object.
   return modelled && !figure.variant.includes("cache");
 }
 

@@ -1,10 +1,11 @@
+/** **The calculated tables of settings and cost.** */
+
 import { count, table } from "../lib/format.ts";
 import { auditDaysUntilFull } from "./habits.ts";
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { sizeFor } from "./sizing.ts";
 
-/** **The calculated tables of settings and cost.** */
 const dollars = (value: number) => (value < 10 ? `$${value.toFixed(2)}` : `$${count(value)}`);
 
 function sizing(): string {

@@ -5,11 +5,11 @@ import { platform } from "./platform.ts";
 import { codeWork, signInWork } from "./sign-in.ts";
 
 /**
- * **From expected users and isolates to settings and cost.** The assumptions about people are the operator's to replace; the rules
- * keep the busiest object at half of its documented limit.
+ * **From expected users and isolates to settings and cost.** Operators replace the assumptions about people; the rules keep the busiest object at
+ * half of its documented limit.
  */
 export interface Sizing {
-  /** Requests a second in the busiest minute. */
+  /** Requests per second in the busiest minute. */
   readonly peak: {
     readonly total: number;
     readonly reads: number;
@@ -19,21 +19,21 @@ export interface Sizing {
   };
   readonly settings: MonthSettings;
   readonly refreshShards: number;
-  /** Of sessions, codes and challenges each. */
+  /** Shards of sessions, of codes and of challenges each. */
   readonly sessionShards: number;
   readonly cost: MonthCost;
-  /** Those of the busiest object in the busiest minute: renewals, news, confirmations, writes and checks. */
+  /** Calls of the busiest object in the busiest minute: renewals, news, confirmations, writes and checks. */
   readonly busiestObject: number;
 }
 
-/** Share of an object's limit that is planned for; uneven hashes and bursts use up the rest. */
+/** The planned share of an object's limit; uneven hashes and bursts use the rest. */
 const plannedLoad = 0.5;
 const perObject = platform.objectCallsPerSecond * plannedLoad;
 const regions = 3;
-/** Reads a second from which on a second, fourth and eighth revocation shard is of use. */
+/** Reads per second above which a second, fourth and eighth revocation shard is useful. */
 const readsPerShard = 500;
 const mostShards = 128;
-/** Calls a second at the busiest shard above which relays are recommended. */
+/** Calls per second at the busiest shard above which relays are recommended. */
 const relaysAbove = 250;
 
 function powerOfTwoAtLeast(value: number, fewest: number, most = Number.POSITIVE_INFINITY): number {
@@ -55,17 +55,17 @@ export function peakOf(users: number, habits: Habits = defaultHabits): Sizing["p
 }
 
 const leaseLengths = [1000, 2000, 5000, 10_000] as const;
-/** What leases may cost: so many dollars, or so much of the total. */
+/** The budget for leases: an amount in dollars, or a share of the total. */
 const leaseBudget = { dollars: 10, share: 0.2 } as const;
 const mostRelaysPerRegion = 64;
-/** `REQUEST_LOG_PERCENT`. */
+/** The default of `REQUEST_LOG_PERCENT`. */
 const defaultLineShare = 0.1;
 
 function busiestOf({ busiestShard, busiestRelay }: LeaseLoad): number {
   return Math.max(busiestShard, busiestRelay);
 }
 
-/** The fewest relays of a region that keep every object within its planned load; none while the shards can serve the isolates themselves. */
+/** The minimum number of relays per region that keeps every object within its planned load; 0 if the shards can serve the isolates directly. */
 export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, aboveCalls = relaysAbove): number {
   if (busiestOf(loadWith(0)) <= aboveCalls) return 0;
   for (let relays = 1; relays < mostRelaysPerRegion; relays += 1) {
@@ -75,8 +75,8 @@ export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, abov
 }
 
 /**
- * The relays of a region for a known rate of changes: with news, no object is above its planned load. Of such numbers, the one with the
- * shortest leases; more relays would only add to the load of the shards.
+ * The relays of a region for a known rate of changes: a number with which no object exceeds its planned load, news included, and which gives the
+ * shortest leases; more relays would only add load to the shards.
  */
 export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoad): number {
   let best: { readonly relays: number; readonly leaseMs: number } | undefined;
@@ -88,7 +88,10 @@ export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoa
   return best?.relays ?? mostRelaysPerRegion;
 }
 
-/** What an operator should set for so many users and isolates: the shortest lease that the budget allows, else the cheapest, which is `direct` where leases are hardly used. */
+/**
+ * The recommended settings for a number of users and isolates: the shortest lease within the budget, else the cheapest option, which is `direct` if
+ * leases are rarely used.
+ */
 export function recommend(users: number, isolates: number, habits: Habits = defaultHabits): MonthSettings {
   const { reads } = peakOf(users, habits);
   const base = { isolates, regions, relaysPerRegion: 0, lineShare: defaultLineShare };
@@ -106,7 +109,10 @@ export function recommend(users: number, isolates: number, habits: Habits = defa
   return candidates[affordable < 0 ? cheapest : affordable]!;
 }
 
-/** The fewest shards, and relays if needed or cheaper, with which no object is above its planned load in the busiest minute; none if there are none. */
+/**
+ * The minimum number of shards, and relays if needed or cheaper, with which no object exceeds its planned load in the busiest minute; `undefined` if
+ * there is none.
+ */
 function leasedSettings(users: number, habits: Habits, base: Omit<MonthSettings, "shards">): MonthSettings[] {
   const fewest = powerOfTwoAtLeast(peakOf(users, habits).reads / readsPerShard, 1, 8);
   for (let shards = fewest; shards <= mostShards; shards *= 2) {
@@ -124,7 +130,7 @@ function leasedSettings(users: number, habits: Habits, base: Omit<MonthSettings,
   return [];
 }
 
-/** In the busiest minute. */
+/** The fleet in the busiest minute. */
 function peakFleet(users: number, habits: Habits, settings: MonthSettings): LeaseFleet {
   const mean = fleetOf(users, habits, settings);
   const { peakOverMean } = habits;
@@ -135,7 +141,7 @@ function peakFleet(users: number, habits: Habits, settings: MonthSettings): Leas
   };
 }
 
-/** The fewest whose objects stay below half of their limits, in calls of the busiest minute and in bytes. */
+/** The minimum number of shards whose objects stay below half of their limits, in calls of the busiest minute and in bytes. */
 function shardsFor(callsPerSecond: number, bytes: number): number {
   return powerOfTwoAtLeast(Math.max(callsPerSecond / perObject, bytes / (limitBytes * plannedLoad)), 8);
 }

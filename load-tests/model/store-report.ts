@@ -10,25 +10,25 @@ export interface PacedResult {
 
 export interface Shards {
   readonly refresh: number;
-  /** Of sessions, codes and challenges each. */
+  /** Shards of sessions, of codes and of challenges each. */
   readonly session: number;
 }
 
-/** **The report of what sign-ins, codes and refreshes cost**, beside the figures that the model scales up. */
 export interface StoreMeasurement extends PacedResult {
   readonly shards: Shards;
   readonly operation: "sign-in" | "code" | "refresh";
   readonly rate: number;
-  /** CPU of one operation, of the endpoint Workers and of the objects with D1 and KV. */
+  /** CPU of one operation in the endpoint Workers, and in the objects with D1 and KV. */
   readonly workersCpuMs: number;
   readonly objectsCpuMs: number;
-  /** That the requests of one operation waited for. */
+  /** D1 queries that the requests of one operation waited for. */
   readonly d1Queries: number;
   /** Object calls and rows of one operation, by method and by class. */
   readonly calls: Readonly<Record<string, number>>;
   readonly rowsWritten: Readonly<Record<string, number>>;
 }
 
+/** **The report of the cost of sign-ins, codes and refreshes**, compared with the figures that the model scales up. */
 export interface StoreReport {
   readonly measuredAt: string;
   readonly commit: string;
@@ -57,7 +57,7 @@ interface Compared {
   readonly measured: number;
 }
 
-/** What one operation takes by the model, and took. Without the leases of revocation shards, which other tables are about. */
+/** The work of one operation, by the model and as measured. Excludes the leases of revocation shards, which other tables show. */
 export function comparedWork(
   measured: StoreMeasurement,
 ): Readonly<Record<"calls" | "rowsWritten" | "d1Queries", Compared>> {

@@ -1,3 +1,5 @@
+/** **The calculated tables**, in milliseconds; a test compares them with the pages. */
+
 import { count, milliseconds, percent, table } from "../lib/format.ts";
 import { storedReport } from "../lib/stored-report.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "./lease-report.ts";
@@ -8,7 +10,6 @@ import { relaysWithinPlan } from "./sizing.ts";
 import { sizingTables } from "./sizing-tables.ts";
 import { comparedWork, type StoreReport } from "./store-report.ts";
 
-/** **The tables that are calculated**, in milliseconds; a test compares them with the pages. */
 const isolateCounts = [300, 1000, 5000, 30_000];
 const fixedLease = { longestLeaseMs: defaultFleet.leaseMs };
 
@@ -90,7 +91,7 @@ function quiet(): string {
   );
 }
 
-/** The stored run beside the model of the same isolates, relays and rate. */
+/** The stored run and the model for the same isolates, relays and rate. */
 function measuredLeases(): string {
   const { measurements } = storedReport<{ readonly measurements: readonly LeaseMeasurement[] }>("leases");
   const sorted = measurements.toSorted(
@@ -195,14 +196,14 @@ function signIns(): string {
   );
 }
 
-/** What one shard is to do of a rate that a deployment with these shards sustains. */
+/** The load per shard for a rate that a deployment with these shards sustains. */
 const plans = {
   "sign-in": { what: "1,000 sign-ins/s by 16 shards", perShard: 1000 / 16 },
   code: { what: "1,000 codes/s by 16 shards", perShard: 1000 / 16 },
   refresh: { what: "10,000 refreshes/s by 48 shards", perShard: 10_000 / 48 },
 } as const;
 
-/** The stored run of measure-stores.ts, one shard each, beside what the model takes for one operation. */
+/** The stored run of measure-stores.ts, with one shard each, and the model's figures for one operation. */
 function stores(): string {
   const { measurements } = storedReport<StoreReport>("stores");
   const ofOneShard = measurements.filter(

@@ -1,4 +1,3 @@
-/** **A line chart as inline SVG**: no script, no font, readable in dark and light. Both axes start at zero. */
 export interface Series {
   readonly name: string;
   readonly points: readonly (readonly [x: number, y: number])[];
@@ -21,6 +20,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
+/** **A line chart as inline SVG**: no script, no font, readable in dark and light. Both axes start at zero. */
 export function lineChart(title: string, xLabel: string, yLabel: string, series: readonly Series[]): string {
   const drawn = series.filter(({ points }) => points.length > 0);
   const all = drawn.flatMap(({ points }) => points);

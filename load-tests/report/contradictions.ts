@@ -1,7 +1,7 @@
 import type { Latency, RunRecord } from "./run-record.ts";
 import { verdictOf } from "./run-record.ts";
 
-/** **Finds contradictions among the figures of a run.** A record with any is not printed. */
+/** **Finds contradictions among the figures of a run.** A record with a contradiction is not printed. */
 export function contradictionsOf(record: RunRecord): string[] {
   const { outcome, load } = record;
   const found: string[] = [];
@@ -32,7 +32,7 @@ export function contradictionsOf(record: RunRecord): string[] {
   }
   require(sent === outcome.finished, `classes hold ${sent} iterations, the run finished ${outcome.finished}`);
   require(outcome.answered >= 0 && outcome.answered <= 1, "the answered share is no share");
-  // k6 may start one iteration more or less at each change of stage.
+  // k6 may start one iteration more or fewer at each change of stage.
   const slack = Math.max(5, outcome.asked * 0.02);
   require(outcome.finished <= outcome.asked + slack, "more finished than was asked for");
   if (outcome.exitCode === 0) {

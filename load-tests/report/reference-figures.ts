@@ -1,10 +1,11 @@
+/**
+ * **The published figures of the reference system** (December 2025, one region, k6 from Portland against production). Its percentiles are *Worker
+ * duration*, measured by the platform inside the Worker, not a client's latency. Milliseconds; absent means not published. `variant` is the shard
+ * count or cache.
+ */
+
 import type { ScenarioName } from "../lib/presets.ts";
 
-/**
- * **The published figures of the reference system** (December 2025, one region, k6 from Portland against production). Its
- * percentiles are *Worker duration*, measured by the platform inside the Worker, not a client's latency. Milliseconds; absent means
- * not published. `variant` is its shard count or cache.
- */
 export interface ReferenceFigure {
   readonly scenario: ScenarioName;
   readonly variant: string;
@@ -163,7 +164,7 @@ export const referenceFigures: readonly ReferenceFigure[] = [
   },
 ];
 
-/** Storage calls of one request of the reference, and its Worker CPU where published. */
+/** Storage calls of one request of the reference, and its Worker CPU if published. */
 export const referenceCosts: Readonly<
   Partial<Record<ScenarioName, { readonly object: number; readonly d1?: number; readonly cpuP50Ms?: number }>>
 > = {

@@ -3,10 +3,6 @@ import { requireNoContradiction } from "./contradictions.ts";
 import { achievedRate, type RunRecord } from "./run-record.ts";
 import { allTables, nameOf, sortRuns, type Table } from "./tables.ts";
 
-/**
- * **A report of one run or many**, as Markdown and as one HTML page that needs nothing else. Throws rather than print a
- * record whose figures contradict each other.
- */
 export interface Report {
   readonly markdown: string;
   readonly html: string;
@@ -16,6 +12,7 @@ const note =
   "Figures from a shared machine compare only within one run. `reference` ramps from half the rate to all of it, so it averages about " +
   "70 % of its name; `hold` keeps the full rate. The reference's figures are of December 2025, one region, against production.";
 
+/** **A report of one run or many**, as Markdown and as one self-contained HTML page. Throws if the figures of a record contradict each other. */
 export function renderReport(title: string, runs: readonly RunRecord[]): Report {
   const records = sortRuns(runs);
   for (const record of records) requireNoContradiction(record, nameOf(record));
@@ -38,7 +35,7 @@ function htmlTable({ title, header, rows }: Table): string {
   return `<h2>${escapeHtml(title)}</h2><div class="wide"><table>${cells("th", header)}${rows.map((row) => cells("td", row)).join("")}</table></div>`;
 }
 
-/** Runs that differ in nothing but their rate: only these are joined by a line. */
+/** Groups runs that differ only in their rate; only these are joined by a line. */
 function likeRuns(records: readonly RunRecord[]): RunRecord[][] {
   const groups = new Map<string, RunRecord[]>();
   for (const record of records) {
@@ -48,7 +45,7 @@ function likeRuns(records: readonly RunRecord[]): RunRecord[][] {
     const key = JSON.stringify([scenario, load.shape, variant, mode, topology, shardMap, machine.cpu, commit]);
     groups.set(key, [...(groups.get(key) ?? []), record]);
   }
-  // One rate is no line: the tables have it.
+  // A single rate is not a line; the tables contain it.
   return [...groups.values()].filter((runs) => new Set(runs.map(({ load }) => load.rate)).size > 1);
 }
 

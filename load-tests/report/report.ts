@@ -1,13 +1,14 @@
+/**
+ * **`node load-tests/report/report.ts <results…> [--out dir] [--title text]`**: `report.md` and `report.html` of every run below the given
+ * directories. Raw figures stay in each run's `run.json` and `summary.json`.
+ */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { renderReport } from "./render.ts";
 import type { RunRecord } from "./run-record.ts";
 
-/**
- * **`node load-tests/report/report.ts <results…> [--out dir] [--title text]`**: `report.md` and `report.html` of every run below
- * the given directories. Raw figures stay in each run's `run.json` and `summary.json`.
- */
 function findRuns(path: string): string[] {
   if (path.endsWith(".json")) return [path];
   if (existsSync(join(path, "run.json"))) return [join(path, "run.json")];

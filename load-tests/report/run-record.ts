@@ -3,13 +3,13 @@ import type { MachineLoad } from "../lib/machine-load.ts";
 import type { Load, ScenarioName } from "../lib/presets.ts";
 
 /**
- * **The record of one run**: its settings, place, command and result. Written next to k6's own summary, which is unchanged.
- * Milliseconds.
+ * **The record of one run**: its settings, place, command and result. It is written next to k6's own summary, which is unchanged. Times are in
+ * milliseconds.
  */
 export interface RunRecord {
   readonly format: 1;
   readonly scenario: ScenarioName;
-  /** Shards, cache, topology: whatever tells this run from another of the same preset. */
+  /** Shards, cache, topology: everything that distinguishes runs of the same preset. */
   readonly variant: string;
   readonly load: Load;
   readonly startedAt: string;
@@ -18,10 +18,10 @@ export interface RunRecord {
   readonly commit: string;
   readonly target: Target;
   readonly machine: Machine;
-  /** Absent where it cannot be measured. */
+  /** Absent if it cannot be measured. */
   readonly machineLoad?: MachineLoad;
   readonly outcome: RunOutcome;
-  /** Of Cloudflare's analytics, for a real deployment. */
+  /** From Cloudflare's analytics, for a real deployment. */
   readonly platform?: PlatformMetrics;
 }
 
@@ -54,16 +54,16 @@ export interface StorageCalls {
 
 export interface RunOutcome {
   readonly asked: number;
-  /** Iterations finished in the counted time. */
+  /** Iterations that finished in the counted time. */
   readonly finished: number;
   readonly dropped: number;
-  /** Answers in the counted time: an iteration of `login` has several. */
+  /** Responses in the counted time; an iteration of `login` has several. */
   readonly answers: number;
   readonly latency: Latency | undefined;
-  /** Share of requests that got an answer at all: no 5xx, no timeout. */
+  /** Share of requests with a response: no 5xx, no timeout. */
   readonly answered: number;
   readonly classes: Readonly<Record<string, ClassOutcome>>;
-  /** Absent where the deployment does not send `Server-Timing`. */
+  /** Absent if the deployment does not send `Server-Timing`. */
   readonly storage: { readonly object: StorageCalls; readonly kv: StorageCalls; readonly d1: StorageCalls } | undefined;
   readonly thresholds: readonly { readonly metric: string; readonly condition: string; readonly met: boolean }[];
   /** k6's exit code: 0 passed, 99 a threshold was crossed, anything else did not run. */
@@ -121,11 +121,11 @@ export function verdictOf(outcome: RunOutcome): Verdict {
   return outcome.exitCode === 0 && outcome.thresholds.every(({ met }) => met) ? "pass" : "fail";
 }
 
-/** Share of the machine from which others on it, or the lack of anything left of it, explain a failure. */
+/** Share of the machine above which other processes, or a lack of idle time, explain a failure. */
 const othersNoticed = 0.1;
 const usedUp = 0.9;
 
-/** What kept the run from being faster, as far as its own figures show: causes without figures are not reported. */
+/** The cause that limited the run, as far as its own figures show it; causes without figures are not reported. */
 export function limitOf(record: RunRecord): string {
   const { outcome, load, machine } = record;
   if (wrongAnswers(outcome) > 0) return "correctness: the run was stopped";
@@ -151,7 +151,7 @@ export function limitOf(record: RunRecord): string {
   return `nothing: the rate asked for was held${shared}`;
 }
 
-/** On a shared machine a symptom is the culprit's only when the processor shares leave no other explanation. */
+/** On a shared machine, a culprit is only named for a symptom if the processor shares leave no other explanation. */
 function blame({ machine, machineLoad }: RunRecord, culprit: string, symptom: string): string {
   const generatorIsSlow = culprit === "the generator";
   if (!machine.sharedWithProvider && !generatorIsSlow) return `${culprit}: ${symptom}`;

@@ -1,8 +1,9 @@
+/** **The tables of a report**, as rows of text, which Markdown and HTML share. */
+
 import { shapes } from "../lib/presets.ts";
 import { referenceCosts, referenceFigures } from "./reference-figures.ts";
 import { achievedRate, describeMachineLoad, limitOf, type RunRecord, verdictOf, wrongAnswers } from "./run-record.ts";
 
-/** **The tables of a report**, as rows of text: Markdown and HTML print the same ones. */
 export interface Table {
   readonly title: string;
   readonly header: readonly string[];
@@ -21,7 +22,7 @@ export function nameOf(record: RunRecord): string {
   return `${record.scenario} ${record.load.preset} ${record.load.shape}${variant}`;
 }
 
-/** Scenario, then shape, then rate. */
+/** Sorted by scenario, then shape, then rate. */
 export function sortRuns(records: readonly RunRecord[]): RunRecord[] {
   return [...records].sort(
     (a, b) =>
@@ -55,7 +56,7 @@ export function resultsTable(records: readonly RunRecord[]): Table {
   };
 }
 
-/** The reference's figures at the scenarios and rates of these runs. Not beside them: they measure something else. */
+/** The reference's figures at the scenarios and rates of these runs, in separate tables because they measure something else. */
 export function referenceTable(records: readonly RunRecord[]): Table[] {
   const published = referenceFigures.filter((figure) =>
     records.some(({ scenario, load }) => scenario === figure.scenario && load.rate === figure.rate),
@@ -141,7 +142,7 @@ export function circumstancesTable(records: readonly RunRecord[]): Table {
   };
 }
 
-/** One table a run that has them: the platform's own figures. */
+/** One table per run that has platform figures. */
 export function platformTables(records: readonly RunRecord[]): Table[] {
   return records.flatMap((record) => {
     const { platform } = record;

@@ -3,10 +3,10 @@ import { findForm } from "../lib/sign-in-form.ts";
 import { redirectUri } from "./provision.ts";
 
 export interface BrowserOptions {
-  /** Where pages say they are; another address than `origin` when one Worker is called on a socket of its own. */
+  /** The origin in the pages' URLs; differs from `origin` if one Worker is called on its own socket. */
   readonly issuer?: string;
   readonly cookieHeader?: string;
-  /** Sees each response, for its header. */
+  /** Called with each response, for its headers. */
   readonly onResponse?: (response: Response) => void;
 }
 
@@ -64,7 +64,7 @@ export class Browser {
     throw new Error("more than 8 redirects in a row");
   }
 
-  /** Signs in if required; returns the code that the application gets, and its verifier. */
+  /** Signs in if required; returns the code that the application receives, and its verifier. */
   async authorize(
     clientId: string,
     scope: string,

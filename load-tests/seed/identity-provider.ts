@@ -4,7 +4,6 @@ import { jwtSigner, newPrivateKey, publicKeyOf } from "../lib/node-jwt-signer.ts
 import type { IdentityProvider, SeedClient } from "../lib/seed-file.ts";
 import type { Deployment } from "../lib/start-provider.ts";
 
-/** **A trusted issuer of ID-JAGs, whose key the load tests have**, and the client that presents them. */
 export interface RegisteredIssuer {
   readonly identityProvider: IdentityProvider;
   readonly client: SeedClient;
@@ -12,6 +11,7 @@ export interface RegisteredIssuer {
 
 export const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
+/** **Registers a trusted issuer of ID-JAGs**, whose key the load tests have, and the client that presents them. */
 export async function registerIssuer(deployment: Deployment): Promise<RegisteredIssuer> {
   const admin = new AdminApi(deployment.origin, deployment.admin);
   const resource = "https://id-jag.example.com/api";
@@ -30,7 +30,7 @@ export async function registerIssuer(deployment: Deployment): Promise<Registered
   return { identityProvider: { issuer, resource, scope, key }, client };
 }
 
-/** Signs ID-JAGs, each with an id of its own. */
+/** Signs ID-JAGs, each with a unique id. */
 export function idJagSigner({ identityProvider, client }: RegisteredIssuer, audience: string): (sub: string) => string {
   const { issuer, resource, scope, key } = identityProvider;
   const sign = jwtSigner({ typ: "oauth-id-jag+jwt" }, key);

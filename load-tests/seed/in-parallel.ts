@@ -19,7 +19,7 @@ export async function inParallel<T>(
   await Promise.all(Array.from({ length: limit }, worker));
 }
 
-/** Waits for the Retry-After of a 503 or 429 and tries again, a few times: seeding goes as fast as the provider allows, not faster. */
+/** Waits for the Retry-After of a 503 or 429 and retries a few times, so that seeding is only as fast as the provider allows. */
 export async function patiently<T extends { readonly status: number; readonly headers: Headers }>(
   send: () => Promise<T>,
 ): Promise<T> {

@@ -1,3 +1,5 @@
+/** **The recipes of seeds, by class**, and their concurrency: a strict revocation waits up to a second for leases, so many run at a time. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../packages/local-provider/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
@@ -8,10 +10,6 @@ import { Browser } from "./browser.ts";
 import { type Cast, otherAudience, type Person, redirectUri, strangerAudience } from "./provision.ts";
 import { describeToken, TokenSource, withWrongSignature } from "./token-source.ts";
 
-/**
- * **Creates seeds, by class**, and how many concurrently: a strict revocation waits up to a second for leases, so many run at a
- * time.
- */
 export interface Recipe {
   readonly atOnce: number;
   make(index: number): Promise<Seed>;
@@ -19,19 +17,19 @@ export interface Recipe {
 
 const atOnce = 24;
 const revocationsAtOnce = 200;
-/** Clients whose documents isolates hold after their first request. */
+/** Clients whose documents isolates have cached after their first request. */
 const warmDocuments = 10;
 
-/** What a sign-in whose refresh tokens are used requests, and the client that does. */
+/** The scope of a sign-in whose refresh tokens are used, and its client. */
 export interface FamilyOptions {
   readonly scope: string;
   readonly client: "web" | "web-es256";
 }
 
-/** Of the tokens that are made. */
+/** The binding of the created tokens. */
 export interface BindingOptions {
   readonly proofs?: DpopProofs | undefined;
-  /** Where metadata documents are served. */
+  /** The URL under which metadata documents are served. */
   readonly documents?: string | undefined;
 }
 
@@ -107,7 +105,7 @@ export function recipesFor(
         },
       };
     case "userinfo":
-      // A token for requested audiences is theirs alone, and UserInfo refuses it.
+      // A token for requested audiences is only for these, so UserInfo refuses it.
       return {
         valid: { atOnce, make: async (index) => describeToken(await tokens.forPerson("app", person(index), [])) },
       };
@@ -120,7 +118,7 @@ export function recipesFor(
       return {
         registered: { atOnce, make: async () => ({ client_id: registered }) },
         warm: { atOnce, make: async (index) => ({ client_id: `${documents}/warm/${index % warmDocuments}.json` }) },
-        // The run adds a name for each request.
+        // The run adds a unique name per request.
         cold: { atOnce, make: async () => ({ client_id: `${documents}/cold` }) },
       };
     }
@@ -144,7 +142,7 @@ async function openSession(origin: string, cast: Cast, person: Person): Promise<
 
 const browsers = new WeakMap<Cast, Map<string, Promise<Browser>>>();
 
-/** One sign-in a person, then a silent authorization for each family: a family is made for each authorization. */
+/** One sign-in per person, then a silent authorization for each family, because each authorization starts a family. */
 async function openFamily(
   origin: string,
   cast: Cast,
@@ -176,7 +174,7 @@ async function signIn(origin: string, cast: Cast, { username, password }: Person
   return browser;
 }
 
-/** Tokens of a one-second client are expired once this has passed. */
+/** After this time, tokens of a one-second client have expired. */
 export function waitForExpiry(): Promise<void> {
   return sleep(2500);
 }

@@ -7,14 +7,10 @@ import type { Deployment } from "../lib/start-provider.ts";
 import { audiences } from "../lib/variations.ts";
 import { inParallel } from "./in-parallel.ts";
 
-/**
- * **Creates the clients and users of the seeds** through the admin API under their own names (`load-…-<tag>`), and stores them in a
- * file, so that a repeated or interrupted seeding finds them.
- */
 export interface Cast {
   readonly tag: string;
   readonly issuer: string;
-  /** Of the assertions that obtain tokens for people. */
+  /** The key for the assertions that obtain tokens for people. */
   readonly privateJwk: PrivateKey;
   readonly clients: Readonly<Record<CastName, SeedClient>>;
   readonly people: readonly Person[];
@@ -85,7 +81,7 @@ function metadataOf(tag: string, publicJwk: object): Named[] {
     { name: "resource", metadata: { grant_types: ["client_credentials"], audiences: [idOf("resource")] } },
     { name: "stranger", metadata: { ...asserting, audiences: [strangerAudience], access_token_lifetime: 86_400 } },
     { name: "web", metadata: webClient },
-    // ID tokens are RS256 by default, whose signature costs more than the rest of a refresh.
+    // ID tokens use RS256 by default, whose signature costs more than the rest of a refresh.
     { name: "web-es256", metadata: { ...webClient, id_token_signed_response_alg: "ES256" } },
     ...actorNames.map((name) => ({
       name,
@@ -98,7 +94,10 @@ function clientIdOf(name: CastName, tag: string): string {
   return `load-${name}-${tag}`;
 }
 
-/** The cast of earlier seeding if the provider still knows it, else a new one. */
+/**
+ * **Creates the clients and users of the seeds** through the admin API under their own names (`load-…-<tag>`), and stores them in a file, so that a
+ * repeated or interrupted seeding finds them.
+ */
 export async function provideCast(deployment: Deployment, path: string, say: (line: string) => void): Promise<Cast> {
   const admin = new AdminApi(deployment.origin, deployment.admin);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Cast) : undefined;

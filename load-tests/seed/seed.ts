@@ -10,10 +10,6 @@ import { recipesFor, waitForExpiry } from "./make-seeds.ts";
 import { type Cast, provideCast } from "./provision.ts";
 import { verifySeeds } from "./verify-seeds.ts";
 
-/**
- * **Provides the seed file of a run**: the existing one while it is valid, else a new one, created through the public and admin
- * API. An interrupted seeding is continued. Succeeds only after a sample of each class has had the expected response.
- */
 export interface SeedRequest {
   readonly scenario: ScenarioName;
   readonly load: Load;
@@ -22,14 +18,18 @@ export interface SeedRequest {
   readonly reseed: boolean;
   /** Binds the tokens to a key. */
   readonly dpop: boolean;
-  /** Where the scenario `documents` has its metadata documents. */
+  /** The URL of the metadata documents for the scenario `documents`. */
   readonly documents?: string | undefined;
   readonly say: (line: string) => void;
 }
 
-/** Families and sessions end sooner than tokens; a file of them is used within this. */
+/** Families and sessions expire sooner than tokens, so a file with them must be used within this time. */
 const sessionSeconds = 3600;
 
+/**
+ * **Provides the seed file of a run**: the existing one while it is valid, else a new one, created through the public and admin API. An interrupted
+ * seeding is continued. It succeeds only after a sample of each class has received the expected response.
+ */
 export async function seedFor(deployment: Deployment, request: SeedRequest): Promise<string> {
   const { scenario, load, total, directory, say } = request;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -37,7 +37,7 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const path = join(directory, `${name}.json`);
   const required = requiredSeeds(scenario, load, total);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SeedFile) : undefined;
-  // Rotated families are spent, and a document server has another port: each run gets new ones.
+  // Rotated families are spent, and a document server has another port, so each run gets new ones.
   if (known !== undefined && !request.reseed && scenario !== "refresh" && scenario !== "documents") {
     const faults = [...seedFaults(known, scenario, required, Date.now() / 1000 + 900), ...foreign(known, deployment)];
     if (faults.length === 0) faults.push(...(await verifySeeds(known)));
@@ -47,7 +47,7 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const cast = await provideCast(deployment, join(directory, "cast.json"), say);
   const partial = join(directory, `${name}.partial.jsonl`);
   const proofs = request.dpop ? new DpopProofs(deployment.issuer) : undefined;
-  // The key of an interrupted seeding is not kept.
+  // The key of an interrupted seeding was not kept.
   if (request.reseed || request.dpop || scenario === "documents") rmSync(partial, { force: true });
   const recipes = recipesFor(scenario, deployment.origin, cast, undefined, { proofs, documents: request.documents });
   const classes = await makeClasses(recipes, cast, required, partial, say);

@@ -11,21 +11,18 @@ import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";
 
-/**
- * **Obtains tokens through the front door**: assertions for users (RFC 7523), client credentials for services, exchange,
- * revocation.
- */
 const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
-/** Half of what the provider accepts (RFC 7523 §3): long enough for a queue, short enough to be no key. */
+/** Half of the lifetime that the provider accepts (RFC 7523 §3): long enough for a queue, but short. */
 const assertionSeconds = 300;
 
+/** **Obtains tokens through the front door**: assertions for users (RFC 7523), client credentials for services, exchange, revocation. */
 export class TokenSource {
   readonly #origin: string;
   readonly #cast: Cast;
   readonly #proofs: DpopProofs | undefined;
   readonly #sign: (claims: object) => string;
 
-  /** With `proofs`, every token is bound to their key. */
+  /** With `proofs`, every token is bound to the key of the proofs. */
   constructor(origin: string, cast: Cast, proofs?: DpopProofs) {
     this.#proofs = proofs;
     this.#origin = origin;
@@ -33,7 +30,7 @@ export class TokenSource {
     this.#sign = jwtSigner({ kid: cast.tag }, cast.privateJwk);
   }
 
-  /** Any reply but a 503, which is waited out. */
+  /** Any response except a 503, after which it retries. */
   post(path: string, client: SeedClient, form: URLSearchParams): Promise<ApiResponse> {
     const authorization = basicAuthorization(client);
     const proof = () => (this.#proofs === undefined ? {} : { DPoP: this.#proofs.make("POST", path) });
@@ -83,14 +80,14 @@ export class TokenSource {
   }
 }
 
-/** A well-formed JWT whose signature is of the right length and wrong: it must really be verified to be refused. */
+/** A well-formed JWT with a wrong signature of the right length, which must really be verified to be refused. */
 export function withWrongSignature(token: string): string {
   const [header, payload, signature = ""] = token.split(".");
   const bytes = randomBytes(Buffer.from(signature, "base64url").length);
   return [header, payload, bytes.toString("base64url")].join(".");
 }
 
-/** What an introspection of the token must say, read from the token. */
+/** The expected introspection of a token, read from the token. */
 export function describeToken(token: string): Seed {
   const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as {
     sub: string;

@@ -12,13 +12,13 @@ import type { Seed, SeedFile } from "../lib/seed-file.ts";
 import { variationAt } from "../lib/variations.ts";
 import { idJagSigner, jwtBearerGrant } from "./identity-provider.ts";
 
-/**
- * **Sends a few seeds of each class to the provider** and checks the responses like the run. Returns the errors by class; empty if
- * the seeds are valid. Refresh tokens are skipped, because a use consumes them.
- */
 const samples = 3;
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 
+/**
+ * **Sends a few seeds of each class to the provider** and checks the responses as a run does. Returns the errors by class, none if the seeds are
+ * valid. Refresh tokens are skipped, because using one spends it.
+ */
 export async function verifySeeds(file: SeedFile): Promise<string[]> {
   const faults: string[] = [];
   for (const [className, seeds] of Object.entries(file.classes)) {

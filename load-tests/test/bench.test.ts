@@ -60,11 +60,11 @@ describe.each(Object.entries(loops))("the %s loop", (_, run) => {
 test("a closed loop has one request in flight on each connection, an open one sends as many as were planned", async () => {
   const request = formatRequest(origin, "/slow", {});
   const target = { origin, next: () => request, check: () => {} };
-  // Each takes 50 ms, and a timer may be a millisecond early: five for a connection at most.
+  // Each response takes 50 ms, and a timer may be a millisecond early: at most five per connection.
   expect((await runLoop(target, 4, 0.2)).requests).toBeLessThanOrEqual(20);
   const open = await runOpenLoop(target, 200, 0.2, 2);
   expect(open.requests).toBe(40);
-  // Two connections serve 40 a second at most: the last one waited for 38 before it.
+  // Two connections serve at most 40 per second: the last one waited for 38 before it.
   expect(open.maxMs).toBeGreaterThan(19 * 50 - 200);
 });
 

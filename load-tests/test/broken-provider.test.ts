@@ -10,7 +10,7 @@ import { type K6Summary, readSummary } from "../report/read-summary.ts";
 import { type RunOutcome, verdictOf } from "../report/run-record.ts";
 import { type Fault, standInSeeds, startStandIn } from "./stand-in-provider.ts";
 
-/** Each rule of an honest run is shown to stop a run: real k6, a stand-in that breaks one thing. */
+/** Shows that each rule stops a run: real k6 against a stand-in that breaks one rule. */
 const k6 = findK6();
 const directory = mkdtempSync(join(tmpdir(), "edge-op-load-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -90,7 +90,7 @@ if (k6 !== undefined) {
       expect(outcome!.classes[className]!.wrong).toBeGreaterThan(0);
       expect(outcome!.thresholds).toContainEqual({ metric, condition: "count<1", met: false });
       expect(verdictOf(outcome!)).toBe("aborted: wrong answers");
-      // Stopped at the next evaluation instead of running its six seconds.
+      // The run was stopped at the next evaluation instead of running its six seconds.
       expect(outcome!.finished).toBeLessThan(110);
     });
 

@@ -11,7 +11,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** A directory of programs that is all of the PATH. */
+/** A directory of programs that is the entire PATH. */
 function programs(scripts: Readonly<Record<string, string>>): void {
   directory = mkdtempSync(join(tmpdir(), "edge-op-k6-"));
   for (const [name, script] of Object.entries(scripts)) {

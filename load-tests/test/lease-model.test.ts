@@ -153,7 +153,7 @@ describe("leases by isolates", () => {
 describe("the model beside what was measured (reports)", () => {
   const { measurements, faults, missing } = storedReport<LeaseReport>("leases");
 
-  /** The rows of which the model, or a wrong one, is more than 10 % off. */
+  /** The rows for which the model, or a wrong one, deviates by more than 10 %. */
   function rowsOff(fleetOfRow: (measured: LeaseMeasurement) => LeaseFleet): string[] {
     const isOff = (measured: number, model: number) => Math.abs(measured / model - 1) > 0.1;
     return measurements
@@ -199,7 +199,7 @@ describe("the model beside what was measured (reports)", () => {
       expect(compared.calls.measured).toBeLessThan(1.1 * compared.calls.modelled + 0.05);
       if (operation !== "refresh") expect(compared.calls.measured).toBeGreaterThan(0.9 * compared.calls.modelled);
       expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeGreaterThan(0.85);
-      // What the 32 sign-ins of the preparation leave is deleted meanwhile, which counts in a run of fewer.
+      // Rows of the 32 sign-ins of the preparation are deleted meanwhile, which matters in a run with fewer.
       if (measured.operations > 20) {
         expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeLessThan(1.15);
       }

@@ -7,7 +7,7 @@ import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
 import { scenarioNames } from "../lib/presets.ts";
 import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
 
-/** Every scenario's smoke preset against the Workers as they are deployed, by the command that an engineer types. */
+/** Runs every scenario's smoke preset against the deployed Workers, with the command that an engineer types. */
 const k6 = findK6();
 
 test("k6 is found, or the message says how to get it", () => {
@@ -35,7 +35,7 @@ if (k6 !== undefined) {
     expect(exitCode).toBe(0);
   });
 
-  // Proofs of one request and of several; with a token's hash and without.
+  // Covers proofs of one request and of several, with a token's hash and without.
   test.each(["exchange", "refresh", "userinfo"])("%s --dpop: smoke passes", { timeout: 180_000 }, async (scenario) => {
     const { exitCode, output } = await load([
       ...[scenario, "smoke", "--dpop"],

@@ -4,12 +4,8 @@ import { classesOf } from "../lib/classes.ts";
 import { loadOf } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile } from "../lib/seed-file.ts";
 
-/**
- * **A stand-in for the provider that introspects tokens, correctly or not.** A token names its class, so the stand-in needs no keys;
- * the caller chooses the fault.
- */
 export interface Fault {
-  /** Changes the right answer to a token of a class. */
+  /** Changes the correct response for a token of a class. */
   readonly answer?: (
     className: string,
     right: Record<string, unknown>,
@@ -60,6 +56,10 @@ export function standInSeeds(origin: string): SeedFile {
   };
 }
 
+/**
+ * **A stand-in for the provider that introspects tokens, correctly or not.** A token names its class, so the stand-in needs no keys; the caller
+ * chooses the fault.
+ */
 export async function startStandIn(fault: Fault): Promise<StandIn> {
   const server = createServer((request, response) => {
     let text = "";

@@ -1,7 +1,8 @@
 /**
- * **Prints a JWT by which the demo's batch service asserts a user** (RFC 7523 §2.1): `node scripts/demo/assertion.mjs alice`.
- * Plain JavaScript without dependencies, so that the README's walk runs on any Node.
+ * **Prints a JWT by which the demo's batch service asserts a user** (RFC 7523 §2.1): `node scripts/demo/assertion.mjs alice`. Plain JavaScript
+ * without dependencies, so that the README's walk runs on any Node.
  */
+
 import { createPrivateKey, randomUUID, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 

@@ -1,13 +1,14 @@
+/**
+ * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be tried. The names
+ * are the keys of `.op/dev.json`.
+ */
+
 import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
 import type { UserClaims } from "../../packages/shared/src/users/user.ts";
 
-/**
- * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be
- * tried. The names are the keys of `.op/dev.json`.
- */
 export interface DemoClient {
   readonly metadata: Partial<ClientMetadata>;
-  /** It signs assertions with its own key; the private key is in `.op/dev.json`. */
+  /** The client signs assertions with its own key; the private key is in `.op/dev.json`. */
   readonly hasKey?: true;
 }
 
@@ -117,7 +118,7 @@ export function demoClients(relyingParty: string) {
   } as const satisfies Record<string, DemoClient>;
 }
 
-/** Any client may request their tokens: the people who use it agree to the scopes, in these words. */
+/** Any client may request their tokens: the people who use it consent to the scopes, with these descriptions. */
 export const demoResource = {
   clients: "any",
   scopes: [

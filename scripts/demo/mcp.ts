@@ -1,3 +1,5 @@
+/** **`npm run mcp`**: an MCP client on the command line, on the official SDK, for the demo's MCP server. */
+
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,7 +16,6 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { Person } from "../../test/conformance/fixtures/person.ts";
 import type { DevFile } from "./seed-demo.ts";
 
-/** **`npm run mcp`**: an MCP client on the command line, on the official SDK, for the demo's MCP server. */
 const usage = `npm run mcp -- <command> [options]
 
   tools                          list the tools
@@ -52,7 +53,7 @@ class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** npm runs this in the root of the repository, from wherever it was started. */
+/** npm runs this in the root of the repository, wherever it was started. */
 const directory = [process.env["INIT_CWD"] ?? "", repositoryRoot]
   .map((folder) => join(folder, ".op"))
   .find((folder) => existsSync(join(folder, "dev.json")));
@@ -62,7 +63,7 @@ function readDevFile(): DevFile & { readonly directory: string } {
   return { ...(JSON.parse(readFileSync(join(directory, "dev.json"), "utf8")) as DevFile), directory };
 }
 
-/** Readable by the owner alone: it contains tokens. */
+/** Readable only by the owner, because it contains tokens. */
 function fileStore(path: string): AuthorizationStore {
   return {
     load: () => (existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SavedAuthorization) : {}),
@@ -70,7 +71,7 @@ function fileStore(path: string): AuthorizationStore {
   };
 }
 
-/** Fills in the provider's forms as the user would: the walk needs no browser. */
+/** Fills in the provider's forms like the user, so that the walk needs no browser. */
 function signInAs({ issuer, users }: DevFile, name: string): SignIn {
   const user = Object.values(users).find(({ username }) => username === name);
   if (user === undefined) throw new UsageError(`The demo has no user ${name}.`);
@@ -91,7 +92,7 @@ function chooseSignIn(
   return user === undefined ? browserSignIn(port, announce) : signInAs(dev, user);
 }
 
-/** That of an option, else the one that was used before. */
+/** The client of an option, else the previous one. */
 function chooseClient(store: AuthorizationStore, dev: DevFile, { client, register }: ReturnType<typeof readCommand>) {
   if (register) return undefined;
   const saved = store.load();

@@ -1,7 +1,8 @@
 /**
- * **Registers the clients of OpenID's suite for FAPI 2.0**, and writes a configuration for each pair (docs/operating/certify.md). Reads
+ * **Registers the clients of OpenID's conformance suite for FAPI 2.0**, and writes a configuration for each pair (docs/operating/certify.md). Reads
  * ISSUER, SUITE, ALIAS and ADMIN, an access token, from the environment, and `.op/suite.json` for the browser's commands.
  */
+
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -16,13 +17,13 @@ const authentications = {
     tls_client_auth_subject_dn: `CN=${name},O=Suite`,
   }),
 };
-/** A client that may use either kind of proof would have its tokens bound by the certificate that authenticates it. */
+/** The tokens of a client that may use either kind of proof would be bound by the certificate with which it authenticates. */
 const senders = {
   dpop: { dpop_bound_access_tokens: true },
   mtls: { tls_client_certificate_bound_access_tokens: true },
 };
 const profiles = { "security-profile": "fapi2", "message-signing": "fapi2_message_signing" };
-/** The kind of key of each algorithm, and the end of the file's name. */
+/** The key type of each algorithm, and the suffix of the file's name. */
 const algorithms = {
   ES256: { type: "ec", options: { namedCurve: "P-256" }, suffix: "" },
   PS256: { type: "rsa", options: { modulusLength: 2048 }, suffix: "-PS256" },
@@ -46,7 +47,7 @@ for (const [title, profile] of Object.entries(profiles)) {
   }
 }
 
-/** A client with a key of its own, for its assertions and request objects; the provider signs with the same algorithm for it. */
+/** A client with its own key for assertions and request objects; the provider signs with the same algorithm for it. */
 async function register(profile, alg, members) {
   const { type, options } = algorithms[alg];
   const { publicKey, privateKey } = generateKeyPairSync(type, options);
@@ -67,7 +68,7 @@ async function register(profile, alg, members) {
   return { client_id: created.client_id, scope, jwks, dpop_signing_alg: alg };
 }
 
-/** Modules in which the person does something else: cancels, or only sees the first page, whose screenshot is the one that counts. */
+/** Modules in which the person acts differently: cancels, or only sees the first page, whose screenshot counts. */
 function overrides() {
   const [authorization, ...others] = browser;
   const [signIn, ...later] = authorization.tasks;

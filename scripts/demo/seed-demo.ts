@@ -19,10 +19,6 @@ import {
   demoUsers,
 } from "./demo.ts";
 
-/**
- * **Registers the demo through the public and admin API**, and writes the registrations to `.op/dev.json` (0600). It runs at every
- * start: existing registrations that work are kept; missing or changed ones are restored.
- */
 export interface DevClient {
   readonly client_id: string;
   /** Empty for a public client. */
@@ -56,6 +52,10 @@ interface Provider {
   readonly admin: Credentials;
 }
 
+/**
+ * **Registers the demo through the public and admin API**, and writes the registrations to `.op/dev.json` (0600). It runs at every start: existing
+ * registrations that work are kept; missing or changed ones are restored.
+ */
 export async function seedDemo(
   provider: Provider,
   path: string,
@@ -133,7 +133,7 @@ async function registerRole(admin: AdminApi, role: string, permissions: readonly
   if (!contains(found.body, { permissions })) await admin.require("PUT", `/roles/${role}`, { permissions });
 }
 
-/** Its id contains the port: an identifier cannot change, and `PORT` can. */
+/** The id contains the port, because an identifier cannot change and `PORT` can. */
 async function registerResource(admin: AdminApi, name: string, identifier: string): Promise<void> {
   const id = `demo-${new URL(identifier).port}`;
   const wanted = { ...demoResource, name };

@@ -7,7 +7,7 @@ export async function chooseAccount(api: CloudflareApi, named: string | undefine
   const wanted = named ?? process.env["CLOUDFLARE_ACCOUNT_ID"];
   const list = accounts.map(({ id, name }) => `  ${id}  ${name}`);
   if (wanted !== undefined) {
-    // A name is accepted too: it is what the dashboard shows.
+    // A name is accepted too, because the dashboard shows it.
     const matching = accounts.filter(({ id, name }) => id === wanted || name === wanted);
     if (matching.length === 1) return matching[0]!.id;
     throw new Refusal([`The token cannot use the account "${wanted}". It can use:`, ...list]);

@@ -1,15 +1,16 @@
+/**
+ * **The host at which Cloudflare requests client certificates** (RFC 8705 §5, `MTLS_ORIGIN`): a custom domain of the front door, in the list of hosts
+ * with mutual TLS of its zone. Behind the operator's own proxy (`MTLS_PROXY_KEY_SHA256`), the host is the proxy's and this does not apply.
+ *
+ * @see https://developers.cloudflare.com/api/resources/certificate_authorities/
+ * @see https://developers.cloudflare.com/api/resources/mtls_certificates/
+ */
+
 import { X509Certificate } from "node:crypto";
 import { type CloudflareApi, CloudflareError } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
 import { awaitHealth } from "./verify.ts";
 
-/**
- * **The host at which Cloudflare asks for client certificates** (RFC 8705 §5, `MTLS_ORIGIN`): a custom domain of the front door, in the list of
- * hosts with mutual TLS of its zone. Behind a proxy of the operator's (`MTLS_PROXY_KEY_SHA256`) the host is the proxy's, and none of this applies.
- *
- * @see https://developers.cloudflare.com/api/resources/certificate_authorities/
- * @see https://developers.cloudflare.com/api/resources/mtls_certificates/
- */
 export function certificateHost({ variables, workersDev }: Environment): string | undefined {
   const { MTLS_ORIGIN: origin, MTLS_PROXY_KEY_SHA256: proxy } = variables;
   if (origin === undefined || proxy !== undefined || workersDev) return undefined;
@@ -32,11 +33,11 @@ interface CertificateHost {
   readonly zone: string;
   readonly host: string;
   readonly authority: string | undefined;
-  /** Of an uploaded authority, for people. */
+  /** The name of an uploaded authority, for people. */
   readonly name: string;
 }
 
-/** Repeatable. The list of hosts is of the zone and the authority, so that those of others are kept. Returns what was done. */
+/** Can be repeated. The list of hosts belongs to the zone and the authority, so other hosts in it are kept. Returns a description of the changes. */
 export async function enableCertificates(host: CertificateHost): Promise<string[]> {
   const id = host.authority === undefined ? undefined : await uploadAuthority(host, host.authority);
   const path = `/zones/${host.zone}/certificate_authorities/hostname_associations`;
@@ -51,7 +52,7 @@ export async function enableCertificates(host: CertificateHost): Promise<string[
   return [`${host.host} now asks for certificates of ${trusted}`];
 }
 
-/** The same certificate is uploaded once, under whatever name. */
+/** The same certificate is uploaded only once, under any name. */
 async function uploadAuthority({ api, account, name }: CertificateHost, pem: string): Promise<string> {
   const path = `/accounts/${account}/mtls_certificates`;
   const { fingerprint256 } = new X509Certificate(pem);
@@ -63,7 +64,7 @@ async function uploadAuthority({ api, account, name }: CertificateHost, pem: str
   return (await api.send<Uploaded>("POST", path, { ca: true, name, certificates: pem })).id;
 }
 
-/** What to do by hand where the API token may not; `undefined` for any other error. */
+/** The manual step if the API token lacks the permission; `undefined` for any other error. */
 export function manualStep(error: unknown, { host, authority }: Pick<CertificateHost, "host" | "authority">) {
   if (!(error instanceof CloudflareError) || (error.status !== 403 && error.status !== 401)) return undefined;
   return [
@@ -73,7 +74,7 @@ export function manualStep(error: unknown, { host, authority }: Pick<Certificate
   ];
 }
 
-/** The discovery document must name the host, and the host respond. Whether it asks for certificates is seen in the list of the zone alone. */
+/** The discovery document must name the host, and the host must respond. Only the zone's list shows whether it requests certificates. */
 export async function verifyAliases(issuer: string, origin: string, reach: typeof fetch): Promise<string> {
   const response = await reach(`${issuer}/.well-known/oauth-authorization-server`);
   const { mtls_endpoint_aliases: aliases = {} } = (await response.json()) as {

@@ -1,12 +1,13 @@
+/**
+ * **The steps of a change of the shape besides uploads** (ADR 33): the queue's consumer, of which there can be only one, and the Workers that only
+ * the other shape has. No object and no row moves.
+ */
+
 import { record } from "./record-choices.ts";
 import type { DeployStep } from "./run-steps.ts";
 import { query, type Session } from "./session.ts";
 import { deployedWorkerName, scriptsOf } from "./shape.ts";
 
-/**
- * **What a change of the shape needs beside uploads** (ADR 33): the queue's consumer, of which there can be one, and the Workers that only
- * the other shape has. No object and no row moves.
- */
 export function releaseQueuesStep({ api, account, environment, inventory, names }: Session): DeployStep {
   return {
     title: "Queue consumers of the other shape",
@@ -28,12 +29,12 @@ export function releaseQueuesStep({ api, account, environment, inventory, names 
   };
 }
 
-/** Routes first: requests then reach the Worker that has the host. */
+/** Deletes routes first, so that requests reach the Worker that has the host. */
 export function deleteOtherShapeStep({ api, account, environment, inventory }: Session): DeployStep {
   return {
     title: "Workers of the other shape",
     async run() {
-      // The front door binds the others.
+      // The front door binds the other Workers.
       const scripts = inventory.otherShape.map((name) => deployedWorkerName(environment.prefix, name)).reverse();
       const { zone } = inventory.address;
       if (zone !== undefined) {
@@ -50,7 +51,7 @@ export function deleteOtherShapeStep({ api, account, environment, inventory }: S
   };
 }
 
-/** The shape of the next deployment is compared with it. */
+/** The next deployment compares its shape with this record. */
 export function recordShapeStep(session: Session, database: () => string): DeployStep {
   return {
     title: "Shape",

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 
-/** What is wrong with the member `clientAuthority` of an environment's file: it is public, and in PEM. */
+/** The fault of the member `clientAuthority` of an environment's file, which must be a public certificate in PEM. */
 export function wrongAuthority(pem: string): string | undefined {
   try {
     const certificate = new X509Certificate(pem);

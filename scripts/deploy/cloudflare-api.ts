@@ -1,9 +1,3 @@
-/**
- * **A client of Cloudflare's REST API**, for what needs ids and must be found again. `wrangler` uploads, migrates and sets secrets.
- * Both use `CLOUDFLARE_API_BASE_URL`. Cost of a call that is limited or fails on the other side: three attempts, 60 seconds each.
- *
- * @see https://developers.cloudflare.com/api/
- */
 export class CloudflareError extends Error {
   override readonly name = "CloudflareError";
   readonly status: number;
@@ -32,9 +26,15 @@ interface Envelope<T> {
 const attempts = 3;
 const callMs = 60_000;
 const pageSize = 100;
-/** A list that is longer is not this account's, or the other side repeats itself. */
+/** A longer list does not belong to this account, or the API repeats itself. */
 const mostPages = 50;
 
+/**
+ * **A client of Cloudflare's REST API**, for resources that are identified by ids and must be found again; `wrangler` uploads, migrates and sets
+ * secrets. Both use `CLOUDFLARE_API_BASE_URL`. A call that is rate-limited or fails on Cloudflare's side is tried three times, 60 seconds each.
+ *
+ * @see https://developers.cloudflare.com/api/
+ */
 export class CloudflareApi {
   readonly #base: string;
   readonly #token: string;
@@ -48,7 +48,7 @@ export class CloudflareApi {
     return this.#call<T>("GET", path).then(({ result }) => result);
   }
 
-  /** `undefined` for what does not exist. */
+  /** `undefined` if it does not exist. */
   async find<T>(path: string): Promise<T | undefined> {
     try {
       return await this.get<T>(path);
@@ -81,7 +81,7 @@ export class CloudflareApi {
     for (let attempt = 1; ; attempt += 1) {
       const { status, envelope } = await this.#attempt<T>(method, path, body);
       if (envelope?.success === true) return envelope;
-      // Only reads are repeated: a write may have been carried out.
+      // Only reads are repeated, because a write may have been carried out.
       if (method !== "GET" || attempt === attempts || (status < 500 && status !== 429)) {
         throw new CloudflareError(`${method} ${path}`, status, envelope?.errors ?? []);
       }
@@ -102,7 +102,7 @@ export class CloudflareApi {
   }
 }
 
-/** `undefined` for what is not the API's JSON, such as a proxy's error page. */
+/** `undefined` for anything except the API's JSON, such as a proxy's error page. */
 function parseEnvelope<T>(text: string): Envelope<T> | undefined {
   try {
     const parsed: unknown = JSON.parse(text);

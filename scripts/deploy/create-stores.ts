@@ -2,12 +2,12 @@ import { locationForDatabases } from "./locations.ts";
 import type { Session } from "./session.ts";
 import type { StoreIds } from "./worker-configuration.ts";
 
-/** **Creates what an environment lacks** in its account: databases, KV namespaces, queues with their dead-letter queues, buckets. */
 export interface CreatedStores {
   readonly ids: StoreIds;
   readonly created: readonly string[];
 }
 
+/** **Creates the resources that an environment lacks** in its account: databases, KV namespaces, queues with their dead-letter queues, buckets. */
 export async function createStores(session: Session): Promise<CreatedStores> {
   const { api, account, environment, names, inventory } = session;
   const base = `/accounts/${account}`;

@@ -12,14 +12,14 @@ import { query, readVersions, type Session } from "./session.ts";
 import { repeated, verifyDeployment } from "./verify.ts";
 import { workerSteps } from "./worker-steps.ts";
 
-/**
- * **The steps of a deployment, first or later**: stores, migrations, choices, Workers in order, first admin client, verification. Each
- * step finds what an earlier run has done, so a failed run is continued by repeating it.
- */
 export interface DeployOptions {
   readonly verify: boolean;
 }
 
+/**
+ * **The steps of a deployment, first or later**: stores, migrations, choices, Workers in order, first admin client, verification. Each step detects
+ * the results of an earlier run, so a failed run is continued by repeating it.
+ */
 export async function deployEnvironment(session: Session, options: DeployOptions): Promise<void> {
   const progress: Progress = {};
   const steps = [
@@ -84,7 +84,7 @@ function configurationSteps(session: Session, progress: Progress): DeployStep[] 
   ];
 }
 
-/** Two first deployments at once: the database records one key, once, and no Worker has been given another. */
+/** Handles two concurrent first deployments: the database records one key, once, and no Worker has received another. */
 function refuseOtherKey({ directory }: Session, recorded: string | undefined, own: string | undefined): void {
   if (own === undefined || recorded === own) return;
   forgetSecrets(directory);
@@ -102,7 +102,7 @@ function databasesToMigrate({
   return Object.keys(names.databases).map((binding) => ({ binding, worker }));
 }
 
-/** A token without the permission does not stop the deployment: clients without certificates are served. */
+/** A token without the permission does not stop the deployment; clients without certificates are served. */
 function certificateSteps({ api, account, environment, inventory }: Session): DeployStep[] {
   const { certificateHost: found } = inventory.address;
   if (found === undefined) return [];
@@ -141,7 +141,7 @@ function adminClientStep(session: Session, progress: Progress): DeployStep {
   };
 }
 
-/** Those of a run that ended before it could show them. */
+/** The secrets of a run that ended before it could show them. */
 function showKept(session: Session, progress: Progress): string[] {
   const kept = readKept(session.directory);
   return ["exists", ...(kept === undefined ? [] : showOnce(session, progress, kept))];

@@ -1,8 +1,9 @@
+/** **The facts that the Workers and objects of an environment report**, read at the issuer. */
+
 import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { factsHeader } from "../../packages/shared/src/http/report-facts.ts";
 import type { DeploymentFacts } from "../../packages/shared/src/secrets/deployment-facts.ts";
 
-/** **What the Workers and objects of an environment report about themselves**, read at the issuer. */
 export type Facts = DeploymentFacts & { readonly name: string };
 
 export interface ObjectReport {
@@ -14,7 +15,7 @@ export interface ObjectReport {
 
 export type EndpointWorker = Exclude<WorkerName, "op-state">;
 
-/** A path that each Worker answers itself, also without routes of its own. */
+/** A path to which each Worker responds itself, even without its own routes. */
 const pathOfWorker: Readonly<Record<EndpointWorker, string>> = {
   op: "/health",
   "op-compact": "/health",
@@ -42,7 +43,7 @@ export async function readWorkerFacts(
   return { name: worker, version: String(body["version"]), keys: body["keys"] as Facts["keys"] };
 }
 
-/** `undefined` from a release without the report. */
+/** `undefined` for a release without the report. */
 export async function readObjectReport(
   issuer: string,
   accessToken: string,
@@ -65,11 +66,11 @@ async function readJson(response: Response): Promise<Record<string, unknown> | u
 
 export interface WantedFacts {
   readonly version?: string;
-  /** The fingerprint of each; empty for a secret that must not be set. */
+  /** The fingerprint of each secret; empty for a secret that must not be set. */
   readonly keys: Readonly<Record<string, string>>;
 }
 
-/** What an object or Worker runs that differs from what it should run; `undefined` if nothing does. */
+/** The difference between the running and the wanted facts; `undefined` if there is none. */
 export function difference(facts: Facts, wanted: WantedFacts): string | undefined {
   const faults: string[] = [];
   if (wanted.version !== undefined && facts.version !== wanted.version)

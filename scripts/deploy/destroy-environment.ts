@@ -8,8 +8,8 @@ import type { Session } from "./session.ts";
 import { deployedWorkerName } from "./shape.ts";
 
 /**
- * **`npm run deploy -- destroy`**: deletes the Workers of an environment with their objects, then its stores. Asks twice; deletes
- * only what carries the environment's mark and names. The environment's file stays.
+ * **`npm run deploy -- destroy`**: deletes the Workers of an environment with their objects, then its stores. It asks twice, deletes only resources
+ * with the environment's mark and names, and keeps the environment's file.
  */
 export async function destroyEnvironment(session: Session, confirmed: string | undefined): Promise<void> {
   const { environment, inventory, names } = session;
@@ -39,7 +39,7 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
   console.log(`Deleted. deployments/${environment.name} is still there; delete it if you will not deploy again.`);
 }
 
-/** An exported audit log is evidence: whoever deletes it says so to Cloudflare, which deletes no bucket that contains something. */
+/** An exported audit log is evidence: its owner must delete it at Cloudflare, which deletes no bucket with content. */
 function remaining({ environment, inventory, names }: Session): string[] {
   const host = inventory.address.certificateHost?.hostname;
   return [
@@ -56,14 +56,14 @@ function remaining({ environment, inventory, names }: Session): string[] {
 function ownWorkers({ environment, inventory }: Session): string[] {
   const own = [...inventory.workers].flatMap(([name, owner]) => (owner === environment.name ? [scriptOf(name)] : []));
   const present = new Set<string>([...own, ...inventory.otherShape]);
-  // Those that bind come before those that are bound.
+  // Workers that bind others are deleted before those that are bound.
   return [...workers]
     .reverse()
     .filter(({ name }) => present.has(name))
     .map(({ name }) => deployedWorkerName(environment.prefix, name));
 }
 
-/** Stores that another environment, or something else, has under these names. */
+/** Stores with these names that belong to another environment or something else. */
 function refuseForeign({ environment, inventory, names }: Session): void {
   const foreign = [...inventory.workers].filter(([, owner]) => owner !== environment.name).map(([name]) => name);
   const errors = foreign.map(

@@ -1,3 +1,8 @@
+/**
+ * **The operator's files**: `deployments/<environment>.ts` or `.json`, ignored by git, so that no upgrade changes them. Files generated from them are
+ * in `deployments/.generated/<environment>/` and can be deleted at any time.
+ */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -5,15 +10,11 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { checkEnvironment, type Environment, type EnvironmentFile, isEnvironmentName } from "./environment.ts";
 import { Refusal } from "./refusal.ts";
 
-/**
- * **The operator's files**: `deployments/<environment>.ts` or `.json`, ignored by git, so that no upgrade changes them. What is
- * generated from them is in `deployments/.generated/<environment>/` and can be deleted at any time.
- */
 export function deploymentsDirectory(given: string | undefined): string {
   return given ?? join(repositoryRoot, "deployments");
 }
 
-/** Where a run of an environment writes; readable by the owner alone. */
+/** The directory for the generated files of an environment; readable only by the owner. */
 export function generatedDirectory(directory: string, name: string): string {
   const path = join(directory, ".generated", name);
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -31,7 +32,7 @@ function pathOf(directory: string, name: string): string | undefined {
   return ["ts", "json"].map((end) => join(directory, `${name}.${end}`)).find((path) => existsSync(path));
 }
 
-/** A file that cannot be read is refused by its name: one of another environment could share names with the one that is deployed. */
+/** A file that cannot be read is refused by name, because one of another environment could share names with the deployed one. */
 async function readFile(path: string): Promise<unknown> {
   try {
     if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8")) as unknown;
@@ -43,7 +44,7 @@ async function readFile(path: string): Promise<unknown> {
   }
 }
 
-/** An environment that is defined and right, and no other that it would share names, counters or its issuer with. */
+/** An environment that is defined and valid, and shares no names, counters or issuer with another. */
 export async function loadEnvironment(directory: string, name: string): Promise<Environment> {
   const path = pathOf(directory, name);
   if (path === undefined) throw notDefined(directory, name);
@@ -63,7 +64,7 @@ function notDefined(directory: string, name: string): Refusal {
   ]);
 }
 
-/** Two environments in one account are separate by their names alone. */
+/** Two environments in one account are separated only by their names. */
 async function findShared(directory: string, own: Environment): Promise<string[]> {
   const errors: string[] = [];
   for (const name of environmentNames(directory)) {
@@ -89,7 +90,7 @@ async function findShared(directory: string, own: Environment): Promise<string[]
   return errors;
 }
 
-/** A new environment as it would be written; refused if it is wrong, exists, or shares something with another. */
+/** A new environment as it would be written; refused if it is invalid, exists, or shares something with another. */
 export async function checkNewEnvironment(
   directory: string,
   name: string,

@@ -9,30 +9,29 @@ import { readSetting, type Setting } from "../../packages/shared/src/config/sett
 import { readSettings, type Settings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
 import { wrongAuthority } from "./client-authority.ts";
 
-/**
- * **One environment of a deployment**: what its file in `deployments/` may contain, checked as a whole. Every fault is returned, so that
- * one run names them all; nothing has been touched then.
- */
 export interface EnvironmentFile {
-  /** The https origin that users and clients see; left out with `workersDev`. */
+  /** The https origin that users and clients see; omitted with `workersDev`. */
   readonly issuer?: string;
   /** Serve under workers.dev: the address of the Worker `<prefix>`, or `<prefix>-state` if compact, is then the issuer. */
   readonly workersDev?: boolean;
   /** "separate" (default): a Worker for each endpoint; "compact": one Worker (docs/operating/shapes.md). Can be changed later. */
   readonly shape?: Shape;
-  /** Account id; needed if the token can use several. */
+  /** Account id; required if the token can use several. */
   readonly account?: string;
-  /** What every name of the environment begins with. */
+  /** The prefix of every name of the environment. */
   readonly prefix?: string;
-  /** The zone of the issuer's host name; found by its name if left out. */
+  /** The zone of the issuer's host name; found by its name if omitted. */
   readonly zone?: string;
-  /** The authority whose client certificates the host of `MTLS_ORIGIN` trusts, in PEM; Cloudflare's own if left out (docs/operating/mutual-tls.md). */
+  /** The authority whose client certificates the host of `MTLS_ORIGIN` trusts, in PEM; Cloudflare's own if omitted (docs/operating/mutual-tls.md). */
   readonly clientAuthority?: string;
   /** Settings that differ from their defaults (docs/reference/settings.md). */
   readonly settings?: Readonly<Partial<Record<SettingName, string | number | boolean>>>;
-  /** Names of existing stores, by their binding, if they are not called as the prefix says: `{ "DB": "edge-op" }`. `{ "METRICS": "none" }` writes no data points. */
+  /**
+   * Names of existing stores, by their binding, if they differ from those derived from the prefix: `{ "DB": "edge-op" }`. `{ "METRICS": "none" }`
+   * writes no data points.
+   */
   readonly resources?: Readonly<Record<string, string>>;
-  /** What may be taken over although it exists and belongs to something else, as `npm run deploy` names it. */
+  /** Existing resources of others that may be taken over, by the names that `npm run deploy` prints. */
   readonly takeOver?: readonly string[];
 }
 
@@ -52,7 +51,7 @@ export interface Environment {
   readonly clientAuthority: string | undefined;
   /** Variables of every Worker. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Variables of op-auth alone. */
+  /** Variables of op-auth only. */
   readonly authVariables: Readonly<Record<string, string>>;
   readonly region: Settings["region"];
   readonly jurisdiction: Settings["jurisdiction"];
@@ -72,7 +71,7 @@ export interface PlatformSettings {
   readonly logStore: boolean;
   readonly traceStore: boolean;
   readonly rateLimits: Readonly<Record<string, RateLimit>>;
-  /** Rate-limit namespaces of the environment are this many thousands and a number. */
+  /** Rate-limit namespaces of the environment are this number of thousands plus a number. */
   readonly rateLimitNamespace: number;
 }
 
@@ -89,7 +88,7 @@ const members = [
   "takeOver",
 ];
 const environmentName = /^[a-z][a-z0-9-]{0,19}$/;
-/** The ends of the Workers' names: a prefix that ends like one would name a Worker of another environment. */
+/** Suffixes of the Workers' names: a prefix with such a suffix would name a Worker of another environment. */
 const workerEnds = ["-state", "-token", "-management", "-userinfo", "-auth", "-audit", "-cache"];
 
 export type Checked = { readonly environment: Environment } | { readonly errors: readonly string[] };
@@ -102,6 +101,10 @@ export function isEnvironmentName(name: string): boolean {
   return environmentName.test(name);
 }
 
+/**
+ * **One environment of a deployment**: checks the entire file in `deployments/` before anything is changed, and returns every fault, so that one run
+ * names them all.
+ */
 export function checkEnvironment(name: string, file: unknown): Checked {
   if (typeof file !== "object" || file === null) return { errors: ["the file must export an object"] };
   const given = file as Record<string, unknown>;
@@ -185,7 +188,7 @@ function wrongPrefix(prefix: string): string[] {
     : [`prefix must not end with ${end}: "${prefix}" could be a name of another environment`];
 }
 
-/** A public https origin: what a localhost issuer would do to a deployment cannot be repaired later. */
+/** Requires a public https origin, because the effects of a localhost issuer on a deployment cannot be repaired later. */
 function wrongIssuer(issuer: string | undefined, workersDev: boolean): string[] {
   if (workersDev)
     return issuer === undefined ? [] : ["issuer and workersDev exclude each other: workers.dev has its own"];
@@ -220,7 +223,7 @@ function textsOf(value: unknown, name: string, errors: string[]): Record<string,
 
 type Collect = <T>(read: () => T) => T | undefined;
 
-/** Each setting by itself; an unknown name is an error, because a misspelt limit would silently be the default. */
+/** Checks each setting; an unknown name is an error, because a misspelt limit would silently have its default. */
 function readEach(settings: Record<string, string>, prefix: string, errors: string[], collect: Collect) {
   const { ISSUER: _, ...workerDefinitions } = settingDefinitions;
   const variables: Record<string, string> = {};

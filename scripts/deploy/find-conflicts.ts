@@ -4,15 +4,15 @@ import { foreignRoutes, type Inventory } from "./inventory.ts";
 import { deployedWorkerName, hasSecret, scriptsOf, workersOf } from "./shape.ts";
 import { noResource, type StoreNames } from "./worker-configuration.ts";
 
-/**
- * **What speaks against a deployment**, decided from the inventory alone, before anything is touched. What exists and is not this
- * environment's is taken over only if `takeOver` names it.
- */
 export interface Secrets {
-  /** The fingerprint of the master key that the operator gave or an unfinished deployment keeps. */
+  /** The fingerprint of the master key that the operator provided or an unfinished deployment keeps. */
   readonly fingerprint: string | undefined;
 }
 
+/**
+ * **Finds the conflicts of a deployment** in the inventory, before anything is changed. Resources that do not belong to this environment are taken
+ * over only if `takeOver` names them.
+ */
 export function findConflicts(
   environment: Environment,
   names: StoreNames,
@@ -26,7 +26,7 @@ export function findConflicts(
   ];
 }
 
-/** Something that exists and belongs to others, and how to agree to taking it over. */
+/** Existing resources of others, and how to agree to taking them over. */
 function takenNames(environment: Environment, names: StoreNames, inventory: Inventory): string[] {
   const { address } = inventory;
   const own = scriptsOf(environment);
@@ -57,7 +57,7 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
       if (domainOf !== undefined && !own.has(domainOf)) {
         taken.push({ what: `domain:${hostname}`, why: `${hostname} is the custom domain of the Worker "${domainOf}"` });
       }
-      // A custom domain has a record of its own, which the API lists too.
+      // A custom domain has its own DNS record, which the API lists too.
       if (domainOf === undefined && dnsRecords.length > 0) {
         taken.push({
           what: `dns:${hostname}`,
@@ -90,7 +90,7 @@ function hasPrefix(name: string, prefix: string): boolean {
   return name === prefix || name.startsWith(`${prefix}-`) || name.startsWith(`${prefix}_`);
 }
 
-/** What cannot be changed after the first deployment. */
+/** Choices that cannot be changed after the first deployment. */
 function changedChoices(environment: Environment, { recorded, address }: Inventory): string[] {
   if (recorded === undefined || recorded.size === 0) return [];
   const chosen: Readonly<Record<string, string>> = {
@@ -141,12 +141,12 @@ function wrongSecrets(environment: Environment, inventory: Inventory, { fingerpr
   return [];
 }
 
-/** Whether this run begins or continues the first deployment, which makes the secrets. */
+/** Whether this run begins or continues the first deployment, which creates the secrets. */
 export function isFirstDeployment(inventory: Inventory): boolean {
   return inventory.recorded?.has("admin_client") !== true;
 }
 
-/** The Workers that have secrets and do not exist yet. */
+/** The Workers with secrets that do not exist yet. */
 export function workersWithoutSecret(environment: Environment, inventory: Inventory): WorkerName[] {
   return workersOf(environment)
     .map(({ name }): WorkerName => name)

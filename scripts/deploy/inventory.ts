@@ -7,14 +7,14 @@ import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, scriptsOf, workersOf } from "./shape.ts";
 import { routePatterns, type StoreNames } from "./worker-configuration.ts";
 
-/** **What an account already has under the names of an environment**, read before anything is changed. */
+/** **The existing resources of an account under the names of an environment**, read before anything is changed. */
 export interface Inventory {
   readonly account: string;
-  /** The Workers that exist, and the environment that each belongs to; `undefined` for another's. */
+  /** The existing Workers and the environment to which each belongs; `undefined` for another's. */
   readonly workers: ReadonlyMap<WorkerName, string | undefined>;
   /** The environment's Workers that only the other shape has. */
   readonly otherShape: readonly WorkerName[];
-  /** Name → id. */
+  /** Database ids by name. */
   readonly databases: ReadonlyMap<string, string>;
   readonly namespaces: ReadonlyMap<string, string>;
   readonly buckets: ReadonlySet<string>;
@@ -22,13 +22,13 @@ export interface Inventory {
   readonly address: AddressFacts;
   /** The rows of the table `deployment`; `undefined` if the database or the table does not exist. */
   readonly recorded: ReadonlyMap<string, string> | undefined;
-  /** Whether the database has tables that no migration of this provider made, or not by `wrangler d1 migrations apply`. */
+  /** Whether the database has tables that were not created by this provider's migrations with `wrangler d1 migrations apply`. */
   readonly databaseIsForeign: boolean;
 }
 
 export interface QueueFacts {
   readonly id: string;
-  /** The Workers that consume it. */
+  /** The Workers that consume the queue. */
   readonly consumers: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export interface AddressFacts {
   readonly domainOf: string | undefined;
   /** Types and contents of DNS records of the host. */
   readonly dnsRecords: readonly string[];
-  /** The same of the host for client certificates, if the deployment serves one beside the issuer's. */
+  /** The same facts for the host for client certificates, if the deployment serves one in addition to the issuer's. */
   readonly certificateHost?: HostFacts & { readonly hostname: string; readonly zone: { readonly id: string } };
 }
 
@@ -129,7 +129,7 @@ async function consumersOf(api: CloudflareApi, account: string, queue: string): 
   );
 }
 
-/** Runs statements in a database; the rows of each. */
+/** Runs statements in a database and returns the rows of each. */
 export async function queryDatabase(
   api: CloudflareApi,
   account: string,
@@ -144,7 +144,7 @@ export async function queryDatabase(
   return results.flatMap((each) => each.results ?? []);
 }
 
-/** A run that ended during the migrations has left some of the tables, or the list of migrations alone. */
+/** A run that ended during the migrations leaves some of the tables, or only the list of migrations. */
 async function readRecord(api: CloudflareApi, account: string, database: string) {
   const tables = await queryDatabase(
     api,
@@ -167,8 +167,8 @@ async function readRecord(api: CloudflareApi, account: string, database: string)
 }
 
 /**
- * Whether a Worker of the environment, of either shape, has the issuer's address. Nothing responds there otherwise, however long one
- * waits; an upload of the front door creates it.
+ * Whether a Worker of the environment, of either shape, has the issuer's address. Otherwise nothing will respond there until the front door is
+ * uploaded.
  */
 export function isAddressServed(
   { prefix }: Environment,
@@ -178,7 +178,7 @@ export function isAddressServed(
   return address.domainOf !== undefined && scripts.includes(address.domainOf);
 }
 
-/** The issuer, its zone, and what is at its host already. */
+/** The issuer, its zone, and the existing records and routes of its host. */
 export async function readAddress(
   api: CloudflareApi,
   account: string,
@@ -227,7 +227,7 @@ export async function readAddress(
   };
 }
 
-/** What is at a host already. */
+/** The existing records and routes of a host. */
 async function readHost(api: CloudflareApi, account: string, zone: string, hostname: string): Promise<HostFacts> {
   const [domains, records] = await Promise.all([
     api.get<{ hostname: string; service: string }[]>(`/accounts/${account}/workers/domains?hostname=${hostname}`),
@@ -239,7 +239,7 @@ async function readHost(api: CloudflareApi, account: string, zone: string, hostn
   };
 }
 
-/** The zone with the longest name that the host is in. */
+/** The zone with the longest name that contains the host. */
 async function findZone(api: CloudflareApi, account: string, given: string | undefined, hostname: string) {
   const labels = hostname.split(".");
   const candidates =
@@ -253,7 +253,7 @@ async function findZone(api: CloudflareApi, account: string, given: string | und
   return undefined;
 }
 
-/** Routes of the host that belong to Workers of others, and those of this environment that are no longer wanted. */
+/** Routes of the host that belong to Workers of others, and routes of this environment that are no longer wanted. */
 export function foreignRoutes(environment: Environment, { issuer, routes }: AddressFacts): string[] {
   if (environment.workersDev) return [];
   const own = scriptsOf(environment);

@@ -1,6 +1,6 @@
 import type { Environment } from "./environment.ts";
 
-/** D1 has fewer locations than objects: the nearest. */
+/** D1 has fewer locations than objects, so the nearest one is used. */
 const databaseHints: Readonly<Record<Environment["region"], string>> = {
   wnam: "wnam",
   enam: "enam",
@@ -13,7 +13,7 @@ const databaseHints: Readonly<Record<Environment["region"], string>> = {
   me: "eeur",
 };
 
-/** **Where a database is created**: with a jurisdiction, the platform ignores the hint. */
+/** **The location in which a database is created**; with a jurisdiction, the platform ignores the hint. */
 export function locationForDatabases({ jurisdiction, region }: Pick<Environment, "jurisdiction" | "region">) {
   return jurisdiction === "none" ? { primary_location_hint: databaseHints[region] } : { jurisdiction };
 }

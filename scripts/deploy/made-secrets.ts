@@ -1,19 +1,20 @@
+/**
+ * **The secrets of a first deployment**: created once and kept, readable only by the owner, until the deployment is complete and they have been
+ * shown. A run that was interrupted continues with the same ones. A given `OP_MASTER_KEY` is never written anywhere.
+ */
+
 import { randomBytes } from "node:crypto";
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { Refusal } from "./refusal.ts";
 
-/**
- * **The secrets of a first deployment**: made once and kept, readable by the owner alone, until the deployment has been completed and
- * they have been shown. A run that was interrupted continues with the same ones. A given `OP_MASTER_KEY` is never written anywhere.
- */
 export interface MadeSecrets {
   readonly masterKey: string;
   readonly shown: ShownSecrets;
 }
 
-/** What is kept until it has been shown; a key that was given is neither. */
+/** The secrets that are kept until they are shown; a key that was provided is neither. */
 export interface ShownSecrets {
   readonly OP_MASTER_KEY?: string;
   readonly adminClientSecret: string;
@@ -21,7 +22,7 @@ export interface ShownSecrets {
 
 const fileName = "unfinished.json";
 
-/** The key that this run can use: given, or kept by an unfinished run; `undefined` for neither. */
+/** The key that this run can use: provided, or kept by an unfinished run; `undefined` for neither. */
 export async function findMasterKey(directory: string): Promise<{ key: string; fingerprint: string } | undefined> {
   const key = process.env["OP_MASTER_KEY"] || readKept(directory)?.OP_MASTER_KEY;
   if (key === undefined) return undefined;
@@ -30,7 +31,7 @@ export async function findMasterKey(directory: string): Promise<{ key: string; f
   return { key, fingerprint };
 }
 
-/** Those of the unfinished run, else new ones. */
+/** The secrets of the unfinished run, else new ones. */
 export function keepSecrets(directory: string): MadeSecrets {
   const given = process.env["OP_MASTER_KEY"] || undefined;
   const kept = readKept(directory);
@@ -48,7 +49,7 @@ function randomSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Whole or not at all. Of two runs that begin at once in one directory, the second takes the secrets of the first. */
+/** Writes the whole file or nothing. If two runs start at once in one directory, the second uses the secrets of the first. */
 function write(directory: string, before: ShownSecrets | undefined, made: ShownSecrets): ShownSecrets {
   const path = join(directory, fileName);
   const own = `${path}.${process.pid}`;
@@ -72,7 +73,7 @@ export function forgetSecrets(directory: string): void {
   }
 }
 
-/** What an unfinished run has made; the key is absent if it was given. */
+/** The secrets that an unfinished run created; the key is absent if it was provided. */
 export function readKept(directory: string): ShownSecrets | undefined {
   const path = join(directory, fileName);
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as ShownSecrets) : undefined;

@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
 import type { EnvironmentFile } from "./environment.ts";
 
-/** **The command line of `npm run deploy`.** */
 const usage = `npm run deploy -- [command] [options]
 
   (no command)          deploy an environment, or upgrade it
@@ -31,7 +30,7 @@ const commands = ["deploy", "init", "status", "secrets", "destroy"] as const;
 export interface Options {
   readonly command: (typeof commands)[number];
   readonly environment: string;
-  /** What the options say of the environment's file. */
+  /** The members of the environment's file that the options contain. */
   readonly file: EnvironmentFile;
   readonly account: string | undefined;
   readonly takeOver: readonly string[];
@@ -43,6 +42,7 @@ export interface Options {
   readonly verbose: boolean;
 }
 
+/** **Reads the command line of `npm run deploy`.** */
 export function readOptions(given: readonly string[]): Options {
   try {
     return parse(given);

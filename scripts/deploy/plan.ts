@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, workersOf } from "./shape.ts";
 import { routePatterns, storeNames } from "./worker-configuration.ts";
 
-/** **What a deployment will do**, printed before it does it; without a session, what it would do in an empty account. */
+/** **Describes the steps of a deployment** before they run; without a session, those for an empty account. */
 export function describePlan(environment: Environment, session: Session | undefined): string[] {
   const { prefix, shape, workersDev, region, jurisdiction } = environment;
   const names = storeNames(environment);

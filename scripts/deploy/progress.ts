@@ -7,7 +7,7 @@ import { query, type Session } from "./session.ts";
 import { makeTemporaryClient, type TemporaryClient } from "./temporary-client.ts";
 import { type StoreIds, workerConfiguration } from "./worker-configuration.ts";
 
-/** **What the steps of a deployment learn from each other.** */
+/** **Results that the steps of a deployment pass to each other.** */
 export interface Progress {
   ids?: StoreIds;
   choices?: ReadonlyMap<string, string>;

@@ -2,7 +2,10 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { buffer } from "node:stream/consumers";
 
-/** **Fetches from the issuer** or its alias for client certificates, directly or at another address (`--origin`), where the issuer's name does not resolve. */
+/**
+ * **Fetches from the issuer** or its alias for client certificates, directly or at another address (`--origin`), if the issuer's name does not
+ * resolve.
+ */
 export function fetchOf(issuer: string, origin: string | undefined, alias?: string): typeof fetch {
   if (origin === undefined) return fetch;
   return async (input, init) => {
@@ -15,7 +18,7 @@ export function fetchOf(issuer: string, origin: string | undefined, alias?: stri
   };
 }
 
-/** `fetch` has no way to send another `Host`. */
+/** `fetch` cannot send a different `Host`. */
 async function send(url: string, method: string, headers: Record<string, string>, body: Buffer): Promise<Response> {
   const open = url.startsWith("https:") ? httpsRequest : httpRequest;
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {

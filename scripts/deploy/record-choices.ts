@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import type { Environment } from "./environment.ts";
 
-/**
- * **SQL that records what a deployment chose**, once: environment, issuer, region, jurisdiction, fingerprint of the master key, token for
- * the facts. Of a new database, the first generation of shards is placed in the region, before any object exists.
- */
 export interface Choices {
   readonly environment: Environment;
   readonly issuer: string;
-  /** Of the first deployment; later ones find it recorded. */
+  /** Present for the first deployment; later ones find it recorded. */
   readonly fingerprint: string | undefined;
   /** Whether no Worker has been deployed yet, so that no object exists. */
   readonly isNew: boolean;
   readonly nowMs: number;
 }
 
+/**
+ * **SQL that records the choices of a deployment**, once: environment, issuer, region, jurisdiction, fingerprint of the master key, token for the
+ * facts. In a new database, the first generation of shards is placed in the region before any object exists.
+ */
 export function recordChoices({ environment, issuer, fingerprint, isNew, nowMs }: Choices): string {
   const { region } = environment;
   const place = `UPDATE shard_generations

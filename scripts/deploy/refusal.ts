@@ -1,4 +1,4 @@
-/** **A deployment that is refused before anything has been touched**, with every reason at once. */
+/** **A deployment that is refused before anything was changed**, with all reasons. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly reasons: readonly string[];

@@ -9,14 +9,14 @@ import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
 import { adminToken, discover, makeTemporaryClient } from "./temporary-client.ts";
 import { awaitHealth, awaitObjects, awaitWorkers } from "./verify.ts";
 
-/**
- * **`npm run deploy -- secrets`**: sets the secrets that the environment variables contain on every Worker that has secrets, and ends
- * when each Worker and object reports to run exactly these. One step of a replacement of the master key (ADR 10): what the next
- * step relies on is a reported fact. `OP_MASTER_KEY_PREVIOUS=` (empty) deletes it.
- */
 const platformDelaySeconds = 300;
 const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY"] as const;
 
+/**
+ * **`npm run deploy -- secrets`**: sets the secrets that the environment variables contain on every Worker that has secrets, and ends when each
+ * Worker and object reports exactly these. It is one step of a replacement of the master key (ADR 10); the next step relies on reported facts.
+ * `OP_MASTER_KEY_PREVIOUS=` (empty) deletes it.
+ */
 export async function replaceSecrets(session: Session): Promise<void> {
   refuseConflicts(session, true);
   refuseUnserved(session);
@@ -43,7 +43,7 @@ export async function replaceSecrets(session: Session): Promise<void> {
   );
 }
 
-/** What the Workers and objects run is read at the issuer. */
+/** The facts of Workers and objects are read at the issuer. */
 function refuseUnserved({ environment, inventory, issuer }: Session): void {
   if (isAddressServed(environment, inventory)) return;
   throw new Refusal([
@@ -76,7 +76,7 @@ async function readGiven(session: Session) {
   return { texts, fingerprints };
 }
 
-/** A step after which what exists could not be read: the recorded key must stay, or become the previous one. */
+/** Refuses a step after which existing data could not be read: the recorded key must stay or become the previous one. */
 function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string, string>>): string[] {
   const recorded = inventory.recorded?.get("key_fingerprint");
   if (recorded === undefined) return ["This environment has not been deployed by npm run deploy."];
@@ -86,7 +86,7 @@ function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string
   ];
 }
 
-/** A key that makes new values must be readable everywhere first: objects and Workers change at different moments. */
+/** A key that creates new values must be readable everywhere first, because objects and Workers change at different times. */
 async function notReadable(session: Session, fingerprints: Readonly<Record<string, string>>): Promise<string[]> {
   const { issuer, reach, inventory, environment } = session;
   const wanted = fingerprints["OP_MASTER_KEY"];
@@ -115,7 +115,7 @@ function reportStep(session: Session, database: string, keys: Readonly<Record<st
       await query(session, database, client.create);
       try {
         const config = await discover(issuer, client, reach);
-        // A change of secrets has the platform's delay, whatever the configuration of the Worker says.
+        // A change of secrets takes effect after the platform's delay, regardless of the Worker's configuration.
         const updateDelayMs = Math.max(environment.platform.objectUpdateDelaySeconds, platformDelaySeconds) * 1000;
         const count = await awaitObjects({ ...common, updateDelayMs }, () => adminToken(config));
         return [`${count} objects`];

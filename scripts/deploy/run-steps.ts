@@ -1,10 +1,10 @@
-/** **The steps of a run, in order.** A step that fails ends the run; every step can be repeated, so running again continues. */
 export interface DeployStep {
   readonly title: string;
   /** Lines to show below the title. */
   run(): Promise<readonly string[] | undefined>;
 }
 
+/** **Runs the steps in order.** A step that fails ends the run; every step can be repeated, so running again continues. */
 export async function runDeploySteps(steps: readonly DeployStep[]): Promise<void> {
   for (const { title, run } of steps) {
     const startedAt = performance.now();

@@ -10,10 +10,10 @@ import { deployedWorkerName, workersOf } from "./shape.ts";
 import { type StoreNames, storeNames } from "./worker-configuration.ts";
 import { findToken, runWrangler, type SecretTexts } from "./wrangler.ts";
 
-/** **One run of a command on an environment**: access to the account, and what was found there before anything was touched. */
+/** **One run of a command on an environment**: access to the account, and the inventory from before any change. */
 export interface Session {
   readonly environment: Environment;
-  /** Generated files of the environment. */
+  /** Directory of the environment's generated files. */
   readonly directory: string;
   readonly api: CloudflareApi;
   readonly account: string;
@@ -67,14 +67,14 @@ export async function openSession(
   };
 }
 
-/** Nothing has been touched when this throws. A replacement of the key is checked by itself. */
+/** If this throws, nothing was changed. A replacement of the key has its own checks. */
 export function refuseConflicts({ environment, names, inventory, masterKey }: Session, isReplacement = false): void {
   const fingerprint = isReplacement ? undefined : masterKey?.fingerprint;
   const conflicts = findConflicts(environment, names, inventory, { fingerprint });
   if (conflicts.length > 0) throw new Refusal(conflicts);
 }
 
-/** Statements in the environment's main database, in one transaction. */
+/** Runs statements in the environment's main database, in one transaction. */
 export function query(session: Session, database: string, sql: string): Promise<Record<string, unknown>[]> {
   return queryDatabase(session.api, session.account, database, sql);
 }
@@ -86,7 +86,7 @@ interface DeploymentList {
   }[];
 }
 
-/** The version that most requests of each existing Worker reach. */
+/** The version of each existing Worker that most requests reach. */
 export async function readVersions({ api, account, environment }: Session): Promise<Record<string, string>> {
   const versions = await Promise.all(
     workersOf(environment).map(async ({ name }): Promise<[string, string][]> => {

@@ -5,8 +5,8 @@ import { deployedWorkerName, frontWorker, hasSecret, workersOf } from "./shape.t
 import { hasPages, routePatterns } from "./worker-configuration.ts";
 
 /**
- * **`npm run deploy -- status`**: what is deployed, what its Workers report, the shard map, and every difference from the
- * environment's file. Changes nothing.
+ * **`npm run deploy -- status`**: shows the deployed Workers, their reported facts, the shard map, and every difference from the environment's file.
+ * It changes nothing.
  */
 export async function showStatus(session: Session): Promise<void> {
   const { environment, inventory, names, issuer, account } = session;
@@ -83,7 +83,7 @@ function missingStores({ names, inventory }: Session): string[] {
   ];
 }
 
-/** The hosts that the front door should have. A deployment creates them again. */
+/** Missing hosts of the front door. A deployment creates them again. */
 function missingAddresses({ environment, issuer, inventory: { address } }: Session): string[] {
   const front = deployedWorkerName(environment.prefix, frontWorker(environment));
   const hosts = [
@@ -111,7 +111,7 @@ interface WorkerBinding {
   readonly text?: string;
 }
 
-/** Variables that were changed in the dashboard, or not deployed yet. */
+/** Variables that were changed in the dashboard or are not deployed yet. */
 async function differingSettings({ api, account, environment, issuer, inventory }: Session): Promise<string[]> {
   const lines = await Promise.all(
     [...inventory.workers.keys()].map(async (name) => {

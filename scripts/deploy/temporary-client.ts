@@ -4,14 +4,14 @@ import * as oidc from "openid-client";
 import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
 
 /**
- * **The client with which a deployment verifies itself and reads what its objects run**: two rows in the database and a key pair in the
- * memory of this process alone. Its tokens live a minute. It is deleted at the end of the run; one that an interrupted run left
- * behind is useless without its key, and the next run deletes it.
+ * **The client with which a deployment verifies itself and reads what its objects run**: two rows in the database, and a key pair only in the memory
+ * of this process. Its tokens expire after a minute. It is deleted at the end of the run; a client left behind by an interrupted run is useless
+ * without its key, and the next run deletes it.
  */
 export interface TemporaryClient {
   readonly clientId: string;
   readonly privateKey: CryptoKey;
-  /** SQL that creates it, and deletes those of interrupted runs. */
+  /** SQL that creates the client and deletes those of interrupted runs. */
   readonly create: string;
   readonly remove: string;
 }
@@ -48,7 +48,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A configured client; discovery is read at the issuer. */
+/** A configured client; discovery is read from the issuer. */
 export async function discover(
   issuer: string,
   { clientId, privateKey }: TemporaryClient,

@@ -12,10 +12,6 @@ import { objectsWorker } from "./shape.ts";
 import { adminToken, discover, type TemporaryClient } from "./temporary-client.ts";
 import { resultOf, waitFor } from "./wait.ts";
 
-/**
- * **Runs a client against a deployment**: discovery, keys, a token by `private_key_jwt`, introspection, revocation, and what every
- * Worker and object reports to run. Certificates and DNS of a new domain take a while, so the first step waits for `/health`.
- */
 export interface Verification {
   readonly issuer: string;
   readonly client: TemporaryClient;
@@ -32,7 +28,11 @@ const addressMs = 600_000;
 const spreadMs = 60_000;
 const pollMs = 3_000;
 
-/** A location may fail once while an upload is spreading: what can be repeated is, and what a response claims is judged once. */
+/**
+ * **Runs a client against a deployment**: discovery, keys, a token by `private_key_jwt`, introspection, revocation, and the reported facts of every
+ * Worker and object. Certificates and DNS of a new domain take a while, so the first step waits for `/health`. While an upload is spreading, a
+ * location may fail once, so requests that can be repeated are; the content of a response is checked once.
+ */
 export async function verifyDeployment(options: Verification): Promise<string[]> {
   const { issuer, reach } = options;
   await awaitHealth(issuer, reach);
@@ -88,7 +88,7 @@ function checkMetadata(config: oidc.Configuration, issuer: string): number {
   return endpoints.length;
 }
 
-/** An upload reaches Cloudflare's locations within seconds; this one reports when it has. */
+/** Waits until the upload, which takes seconds, has reached this location. */
 export function awaitWorkers({
   issuer,
   shape,
@@ -111,7 +111,10 @@ export function awaitWorkers({
   );
 }
 
-/** Every object runs the version and the keys; returns their number. A request at each look keeps no object from its update: it is due after a fixed time. */
+/**
+ * Waits until every object runs the version and the keys; returns their number. Requesting the facts does not delay an object's update, which is due
+ * after a fixed time.
+ */
 export async function awaitObjects(
   { issuer, shape, reach, versions, keys, updateDelayMs }: Omit<Verification, "client">,
   newToken: () => Promise<string>,

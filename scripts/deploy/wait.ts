@@ -1,10 +1,10 @@
-/** **Waits for a fact**, never for a time: `look` returns what is still missing, or `undefined`. Bounded; the last fault is the error. */
 export interface WaitOptions {
   readonly what: string;
   readonly everyMs: number;
   readonly atMostMs: number;
 }
 
+/** **Waits for a fact**, never for a time: `look` returns what is still missing, or `undefined`. The wait is bounded; the last fault is the error. */
 export async function waitFor(look: () => Promise<string | undefined>, options: WaitOptions): Promise<void> {
   const until = Date.now() + options.atMostMs;
   for (let shown: string | undefined; ; ) {
@@ -19,7 +19,7 @@ export async function waitFor(look: () => Promise<string | undefined>, options: 
   }
 }
 
-/** What `run` returns once it does not fail any more. For requests that can be repeated. */
+/** The result of `run` once it stops failing, for requests that can be repeated. */
 export async function resultOf<T>(run: () => Promise<T>, options: WaitOptions): Promise<T> {
   let result: { readonly value: T } | undefined;
   await waitFor(async () => {
@@ -29,7 +29,7 @@ export async function resultOf<T>(run: () => Promise<T>, options: WaitOptions): 
   return result!.value;
 }
 
-/** Nothing that fails while the deployment is spreading is final. */
+/** No failure is final while the deployment is spreading. */
 async function attempt(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

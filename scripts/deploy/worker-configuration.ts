@@ -1,3 +1,8 @@
+/**
+ * **The wrangler configuration of a Worker in an environment**, generated from the wrangler file in the tree, which has the bindings for local runs,
+ * and from the environment. Names begin with the environment's prefix; an unknown member is an error, because it would be deployed with a local name.
+ */
+
 import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
 import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
@@ -7,11 +12,6 @@ import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
 
-/**
- * **The wrangler configuration of a Worker in an environment**, made from the wrangler file in the tree, which has the bindings for
- * local runs, and from the environment. Names begin with the environment's prefix; a member that is not known here is an error,
- * because it would be deployed with a local name.
- */
 export interface StoreIds {
   /** By binding. */
   readonly databases: Readonly<Record<string, string>>;
@@ -27,14 +27,14 @@ export interface DeploymentValues {
   readonly factsTokenHash: string;
 }
 
-/** Everything that an environment needs in the account. */
+/** All resources that an environment needs in the account. */
 export interface StoreNames {
-  /** Binding → name. */
+  /** Database names by binding. */
   readonly databases: Readonly<Record<string, string>>;
   readonly namespaces: Readonly<Record<string, string>>;
   readonly buckets: readonly string[];
   readonly queues: readonly string[];
-  /** Queue → the Worker that consumes it. */
+  /** Consuming Workers by queue. */
   readonly consumers: Readonly<Record<string, string>>;
 }
 
@@ -59,7 +59,7 @@ const knownMembers = new Set([
   "triggers",
 ]);
 
-/** In `resources`: a binding that the Workers can do without is left out. */
+/** Used in `resources`: omits a binding that the Workers do not require. */
 export const noResource = "none";
 const localPrefix = "edge-op";
 /** The deliveries of a message before it goes to the dead-letter queue. */
@@ -107,7 +107,7 @@ export function storeNames(environment: Environment): StoreNames {
   };
 }
 
-/** A bucket is optional, because R2 must be enabled in the account: it is bound if `resources` names it. */
+/** A bucket is optional, because R2 must be enabled in the account; it is bound if `resources` names it. */
 function bucketsOf(file: RawConfig, { resources }: Environment) {
   return (file.r2_buckets ?? []).flatMap(({ binding }) => {
     const name = resources[binding];
@@ -119,7 +119,7 @@ function deadLetters(queue: string): string {
   return `${queue}-dead`;
 }
 
-/** A queue may have another name by the binding of its producer. */
+/** A queue may have another name, set by the binding of its producer. */
 function queueNames(environment: Environment): (local: string) => string {
   const producers = workersOf(environment).flatMap(({ name }) => readWorkerFile(name).queues?.producers ?? []);
   return (local) => {
@@ -128,12 +128,12 @@ function queueNames(environment: Environment): (local: string) => string {
   };
 }
 
-/** The Worker that shows pages to people has settings of its own. */
+/** Whether a Worker shows pages to people and therefore has their settings. */
 export function hasPages(name: WorkerName): boolean {
   return name === compactWorker.name || (workers[name] as WorkerRow).hasPages === true;
 }
 
-/** The paths that each endpoint Worker serves directly, as route patterns; the front door has the whole host as its custom domain. */
+/** The paths that each endpoint Worker serves directly, as route patterns; the front door has the entire host as its custom domain. */
 export function routePatterns(issuer: string): { readonly worker: WorkerName; readonly pattern: string }[] {
   const { host } = new URL(issuer);
   // A pattern without a wildcard does not match a request with a query.
@@ -160,7 +160,7 @@ export function workerConfiguration(
     compatibility_flags: file.compatibility_flags ?? [],
     keep_names: false,
     workers_dev: environment.workersDev && name === frontWorker(environment),
-    // A preview would serve production's state under another origin.
+    // A preview would serve production state under another origin.
     preview_urls: false,
     ...routesOf(name, environment, values),
     limits: { cpu_ms: isObjects ? platform.objectCpuMs : platform.cpuMs },
@@ -194,12 +194,12 @@ function observability({ platform }: Environment) {
   const stored = { logs: platform.logStore, traces: platform.traceStore };
   return {
     enabled: true,
-    // Codes, states and hints are parameters of URLs.
+    // Codes, states and hints are parameters of URLs, so they must not be logged.
     redact_query_string: true,
     logs: {
       enabled: platform.logSampling > 0,
       head_sampling_rate: platform.logSampling,
-      // The platform's own line of a request contains its headers; the Workers write their own.
+      // The platform's own log line of a request contains its headers; the Workers write their own lines.
       invocation_logs: false,
       persist: stored.logs,
       destinations: platform.logDestinations,

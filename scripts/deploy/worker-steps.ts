@@ -10,8 +10,8 @@ import { adminToken, discover } from "./temporary-client.ts";
 import { awaitHealth, awaitObjects } from "./verify.ts";
 
 /**
- * **The steps that upload Workers**, and before and after them what a change of the shape needs. The compact Worker is uploaded over op-state and serves
- * everything before the others are deleted; divided, it serves until the others do, and op-state is uploaded over it last.
+ * **The steps that upload Workers**, including those of a change of the shape. The compact Worker is uploaded over op-state and serves everything
+ * before the other Workers are deleted; in the other direction, it serves until the others do, and op-state is uploaded over it last.
  */
 export function workerSteps(session: Session, progress: Progress): DeployStep[] {
   const { environment, inventory } = session;
@@ -34,7 +34,7 @@ function uploadStep(session: Session, progress: Progress, name: WorkerName): Dep
   return { title: `Worker ${scriptOf(name)}`, run: () => upload(session, progress, name) };
 }
 
-/** The endpoint Workers side by side, then the front door, which binds them. */
+/** The endpoint Workers in parallel, then the front door, which binds them. */
 function endpointSteps(session: Session, progress: Progress): DeployStep[] {
   const endpoints = workersOf(session.environment)
     .map(({ name }): WorkerName => name)
@@ -67,7 +67,7 @@ async function upload(session: Session, progress: Progress, name: WorkerName): P
   return [`OP_MASTER_KEY was sent with the upload of ${name}`];
 }
 
-/** Endpoint Workers of the new release call objects of the new release. Before the front door exists, no request reaches either. */
+/** Endpoint Workers of the new release must call objects of the new release. Before the front door exists, no request reaches either. */
 function awaitObjectsStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "Objects run the upload",

@@ -2,10 +2,6 @@ import { spawn } from "node:child_process";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { Refusal } from "./refusal.ts";
 
-/**
- * **Calls of the pinned wrangler**: its output is shown when it fails, or always with `--verbose`. Secrets reach it through a pipe: no
- * file contains one, however the run ends.
- */
 export interface WranglerAccess {
   readonly token: string;
   readonly account: string;
@@ -15,6 +11,10 @@ export interface WranglerAccess {
 /** `null` deletes a secret. */
 export type SecretTexts = Readonly<Record<string, string | null>>;
 
+/**
+ * **Runs the pinned wrangler.** Its output is shown if it fails, or always with `--verbose`. Secrets reach it through a pipe, so no file contains
+ * one, however the run ends.
+ */
 export async function runWrangler(
   command: readonly string[],
   access: WranglerAccess,
@@ -26,7 +26,7 @@ export async function runWrangler(
   if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
 }
 
-/** The token of the environment, else of `wrangler login`. */
+/** The token in the environment, else that of `wrangler login`. */
 export async function findToken(): Promise<string> {
   const given = process.env["CLOUDFLARE_API_TOKEN"];
   if (given) return given;
@@ -38,7 +38,7 @@ export async function findToken(): Promise<string> {
   ]);
 }
 
-/** With an input, the last argument of wrangler is the pipe. A pipe of the shell, because that of Node is a socket, which has no path. */
+/** With an input, the last argument of wrangler is a pipe of the shell, because Node's pipe is a socket, which has no path. */
 function spawnWrangler(command: readonly string[], environment: Record<string, string>, input?: string) {
   const [program, args] =
     input === undefined
@@ -48,7 +48,7 @@ function spawnWrangler(command: readonly string[], environment: Record<string, s
     const child = spawn(program, args, {
       cwd: repositoryRoot,
       stdio: ["pipe", "pipe", "pipe"],
-      // Never a question: everything was decided before the first call.
+      // wrangler must not ask questions: everything was decided before the first call.
       env: { ...process.env, ...environment, CI: "true", FORCE_COLOR: "0", WRANGLER_LOG_SANITIZE: "true" },
     });
     let output = "";
@@ -58,7 +58,7 @@ function spawnWrangler(command: readonly string[], environment: Record<string, s
       });
     }
     child.once("error", reject);
-    // A wrangler that ends before it reads: its status says so.
+    // If wrangler ends before it reads, its exit status shows this.
     child.stdin.once("error", () => undefined).end(input);
     child.once("close", (code) => resolve({ code: code ?? 1, output }));
   });

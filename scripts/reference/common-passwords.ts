@@ -1,9 +1,9 @@
 import { dictionary } from "@zxcvbn-ts/language-common";
 
-/** The shortest password that any deployment accepts; none that is shorter needs to be listed. */
+/** The shortest password that any deployment accepts; shorter ones need not be listed. */
 const shortest = 8;
 
-/** **`packages/shared/src/secrets/common-passwords.ts`**, made from the list of @zxcvbn-ts/language-common. */
+/** **`packages/shared/src/secrets/common-passwords.ts`**, generated from the list of @zxcvbn-ts/language-common. */
 export function commonPasswordsModule(): string {
   const listed = dictionary["passwords-common"].map((password) => password.normalize("NFKC").toLowerCase());
   const sorted = [...new Set(listed)].filter((password) => [...password].length >= shortest).toSorted();

@@ -9,7 +9,7 @@ import { simulationsPage } from "./simulations-page.ts";
 import { specificationsPage } from "./specifications-page.ts";
 import { wranglerFile } from "./wrangler-files.ts";
 
-/** **The files that are made from the sources**, by their paths: pages of `docs/reference/`, wrangler files, and the list of common passwords. */
+/** **The files that are generated from the sources**, by path: pages of `docs/reference/`, wrangler files, and the list of common passwords. */
 const generatedFiles: ReadonlyMap<string, () => string> = new Map([
   ["docs/reference/log-events.md", logEventsPage],
   ["docs/reference/refusal-reasons.md", refusalReasonsPage],

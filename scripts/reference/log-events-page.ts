@@ -2,7 +2,7 @@ import type { LogEvent, LogField } from "../../packages/shared/src/runtime/log-e
 import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
-/** **`docs/reference/log-events.md`**, made from the table that the Workers and objects log by. */
+/** **`docs/reference/log-events.md`**, generated from the table of log events of Workers and objects. */
 export function logEventsPage(): string {
   return `# Log events
 

@@ -1,4 +1,5 @@
-/** **Markdown of the generated pages**, one spelling for all of them. */
+/** **Markdown of the generated pages**, in one format. */
+
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(columns), line(columns.map(() => "---")), ...rows.map(line)].join("\n");

@@ -1,7 +1,7 @@
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
-/** **`docs/reference/refusal-reasons.md`**, made from the table of reasons. */
+/** **`docs/reference/refusal-reasons.md`**, generated from the table of reasons. */
 export function refusalReasonsPage(): string {
   const rows = Object.entries(refusalReasons).toSorted(([left], [right]) => (left < right ? -1 : 1));
   return `# Refusal reasons

@@ -5,7 +5,7 @@ import { testsIn } from "./tests-in.ts";
 
 const leftOut = new Set(["node_modules", "dist", "test-output", "coverage"]);
 
-/** **Every file of the repository that people write**, by its path from the root: nothing installed, built or hidden. */
+/** **Every file of the repository that people write**, by its path from the root: no installed, built or hidden files. */
 export function repositoryFiles(directory = ""): string[] {
   return readdirSync(join(repositoryRoot, directory), { withFileTypes: true })
     .filter(({ name }) => !leftOut.has(name) && (!name.startsWith(".") || name === ".ci"))
@@ -19,7 +19,7 @@ export function readRepositoryFile(path: string): string {
   return readFileSync(join(repositoryRoot, path), "utf8");
 }
 
-/** What prose a file contains: all of a page, the comments of a source, the names of a test file's tests. */
+/** The prose of a file: an entire page, the comments of a source, the names of a test file's tests. */
 export function proseOf(path: string, text = readRepositoryFile(path)): string {
   if (path.endsWith(".md")) return text;
   if (path.endsWith(".sql")) return [...text.matchAll(/--.*/g)].join("\n");

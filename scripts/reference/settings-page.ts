@@ -5,7 +5,7 @@ import { settingDefinitions } from "../../packages/shared/src/config/settings.ts
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
-/** Records, so that a secret or a limit which is added and not described is a type error. */
+/** A record, so that adding a secret or limit without a description is a type error. */
 const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
   OP_MASTER_KEY:
     "Required. Every key of the provider that is not a signing key is derived from it, and signing keys are wrapped with it ([protocols §4](protocols.md#4-keys)).",
@@ -15,7 +15,7 @@ const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
     "The key that pairwise subjects are derived from, permanently. Without it: `OP_MASTER_KEY`; set it to that value before `OP_MASTER_KEY` is replaced for the first time.",
 };
 
-/** **`docs/reference/settings.md`**, made from the definitions that the Workers parse their variables by. */
+/** **`docs/reference/settings.md`**, generated from the definitions by which the Workers parse their variables. */
 export function settingsPage(): string {
   return `# Settings
 

@@ -5,7 +5,7 @@ import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts"
 import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
 import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";
 
-/** The deliberately broken variants that one test must catch. */
+/** Deliberately broken variants that one test must catch. */
 export interface MutantGroup {
   readonly test: string;
   readonly file: string;
@@ -17,7 +17,7 @@ const leases = `${state}/lease-simulation.test.ts`;
 const relays = `${state}/relay-simulation.test.ts`;
 const cutOffs = "packages/shared/test/control/cut-off-order.test.ts";
 
-/** **Every mutant of the lease protocol and of what is revoked by it**, with the test that catches it. */
+/** **Every mutant of the lease protocol and of revocation**, with the test that catches it. */
 export function mutantGroups(): readonly MutantGroup[] {
   return [
     group(leases, "the simulation catches %s", lease.mutants),
@@ -43,8 +43,8 @@ function group(file: string, test: string, mutants: Readonly<Record<string, unkn
 }
 
 /**
- * Of a test that runs in workerd alone, by its text: the first strings of the rows before the name of the test, or the keys of the constant
- * that is named there.
+ * For a test that only runs in workerd, by its text: the first strings of the rows before the name of the test, or the keys of the constant that is
+ * named there.
  */
 function named(file: string, test: string): MutantGroup {
   const text = readFileSync(join(repositoryRoot, file), "utf8");

@@ -10,7 +10,7 @@ interface Row {
   readonly path: string;
 }
 
-/** **`docs/reference/specifications.md`**: which test shows which clause, made from the tests' names. */
+/** **`docs/reference/specifications.md`**: the tests of each clause, generated from the tests' names. */
 export function specificationsPage(): string {
   const rows = repositoryFiles()
     .filter((path) => /\.test\.tsx?$/.test(path))
@@ -29,7 +29,7 @@ ${sections.join("\n\n")}
 `;
 }
 
-/** The clauses that a test cites itself, or else those of the innermost group that cites any. */
+/** The clauses that a test itself cites, or else those of the innermost group that cites any. */
 function rowsOf({ kind, name, groups }: NamedTest, path: string): Row[] {
   if (kind === "group") return [];
   const around = groups.map(citationsIn).filter((citations) => citations.length > 0);
@@ -41,7 +41,7 @@ function rowsOf({ kind, name, groups }: NamedTest, path: string): Row[] {
   );
 }
 
-/** The name without the citations before its colon; they are what the row is listed under. */
+/** The name without the citations before its colon, under which the row is listed. */
 function claimOf(name: string): string {
   const [head, ...rest] = name.split(": ");
   return rest.length > 0 && citationsIn(head!).length > 0 && head!.length < 60 ? rest.join(": ") : name;
@@ -64,7 +64,7 @@ function compareClauses(a: string, b: string): number {
   return a.localeCompare(b, "en", { numeric: true });
 }
 
-/** Names of tests are text, not Markdown. */
+/** Escapes the names of tests, which are text, not Markdown. */
 function asText(text: string): string {
   return text.replace(/\s+/g, " ").replace(/[<*_[\]`]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/** A document that tests are named for. */
+/** A document that test names cite. */
 export interface Specification {
   readonly title: string;
   readonly url: string;
@@ -6,7 +6,7 @@ export interface Specification {
 
 const openid = "https://openid.net/specs";
 
-/** By the names that tests use, as a pattern. RFCs need no entry. */
+/** Specifications by the names that tests use, as patterns. RFCs need no entry. */
 const named: readonly (readonly [pattern: string, specification: Specification])[] = [
   ["OIDC Core", { title: "OpenID Connect Core 1.0", url: `${openid}/openid-connect-core-1_0.html` }],
   [
@@ -74,9 +74,9 @@ const cited = new RegExp(
 );
 
 export interface Citation {
-  /** `undefined`: the clause is of the specification that is cited around it. */
+  /** `undefined`: the clause belongs to the specification of the surrounding group. */
   readonly specification: Specification | undefined;
-  /** `undefined`: the specification as a whole. */
+  /** `undefined`: the entire specification. */
   readonly clause: string | undefined;
 }
 
@@ -94,7 +94,7 @@ function invariantsIn(name: string): Citation[] {
   );
 }
 
-/** **What a test's name cites**: `RFC 6749 §4.1.2, RFC 9700 §4.7: …`, or `§4.1.2: …` inside a group that names the specification. */
+/** **The citations in a test's name**: `RFC 6749 §4.1.2, RFC 9700 §4.7: …`, or `§4.1.2: …` inside a group that names the specification. */
 export function citationsIn(name: string): Citation[] {
   const invariants = invariantsIn(name);
   if (invariants.length > 0) return invariants;

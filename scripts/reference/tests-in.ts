@@ -1,16 +1,16 @@
-/** A test or a group of tests, by the name that it has in the source: `%s` and `${…}` stay. */
+/** A test or group of tests, by its name in the source; `%s` and `${…}` are kept. */
 export interface NamedTest {
   readonly kind: "test" | "group";
   readonly name: string;
-  /** Names of the groups that it is in, the innermost last. */
+  /** Names of its groups, the innermost last. */
   readonly groups: readonly string[];
 }
 
 const calls = /^( *)(test|it|describe)((?:\.(?:each|for|skipIf|runIf|only|concurrent|sequential))*)\(/gm;
 
 /**
- * **The tests of a file**, read off its text: the sources are formatted, so a call begins its line, and ends with the next line that
- * closes at the same indentation.
+ * **The tests of a file**, parsed from its text: the sources are formatted, so a call starts its line and ends with the next line that closes at the
+ * same indentation.
  */
 export function testsIn(text: string): NamedTest[] {
   const found: (NamedTest & { readonly endsAt: number })[] = [];
@@ -31,7 +31,7 @@ function nameAt(text: string, from: number): string | undefined {
   return name?.[2]?.replace(/\\(["'`])/g, "$1");
 }
 
-/** The position after the parenthesis that closes the call whose arguments begin at `from`. */
+/** The position after the parenthesis that closes the call whose arguments start at `from`. */
 function endOfCall(text: string, from: number): number {
   let depth = 1;
   for (let at = from; at < text.length; at += 1) {

@@ -12,8 +12,8 @@ import {
 } from "../../packages/workers/src/workers.ts";
 
 /**
- * **The wrangler file of a Worker**, with the bindings of local runs, made from the one table of Workers. It is in the tree, so that
- * `wrangler deploy` works without this script.
+ * **The wrangler file of a Worker**, with the bindings of local runs, generated from the table of Workers. It is committed, so that `wrangler deploy`
+ * works without this script.
  */
 export function wranglerFile(name: WorkerName): string {
   const isCompact = name === compactWorker.name;

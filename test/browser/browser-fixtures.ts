@@ -1,3 +1,5 @@
+/** **The fixtures of the browser tests**: the running Workers, the demo application, a real browser. */
+
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
@@ -10,7 +12,6 @@ import {
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
-/** **The fixtures of the browser tests**: the running Workers, the demo application, a real browser. */
 export interface BrowserFixtures {
   readonly provider: LocalProvider;
   readonly application: DemoRp;
@@ -21,7 +22,7 @@ export interface BrowserFixtures {
 
 export const person = { username: "alice", password: "correct horse battery staple", name: "Alice Adams" };
 
-/** Without these Chromium looks for its makers' hosts. */
+/** Without these options, Chromium calls its vendor's hosts. */
 const quiet = [
   "--no-sandbox",
   "--disable-gpu",
@@ -89,7 +90,7 @@ export async function capture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
 }
 
-/** Run in the page: text, since these tests are typed without a browser's globals. */
+/** Runs in the page; a text, because these tests are typed without a browser's globals. */
 const findAccessibilityProblems = `(() => {
   const problems = [];
   if (!document.documentElement.lang) problems.push("no language");

@@ -11,7 +11,7 @@ import {
   person,
 } from "./browser-fixtures.ts";
 
-/** RFC 8628 in a real browser: the code as it is typed, and how the pages look. */
+/** RFC 8628 in a real browser: typing the code, and the appearance of the pages. */
 let fixtures: BrowserFixtures;
 const clientId = "television";
 

@@ -36,7 +36,7 @@ async function signIn(page: Page): Promise<void> {
   await page.click("#sign-in");
 }
 
-/** Back at the application, by way of the consent page if it is shown; with what went wrong, if anything did. */
+/** Returns to the application, through the consent page if it is shown; includes any error. */
 async function greeting(page: Page): Promise<string> {
   await page.waitForSelector("#greeting, #allow");
   if ((await page.locator("#allow").count()) > 0) await page.click("#allow");
@@ -195,7 +195,7 @@ describe("a person with a passkey", () => {
     expect(credentials).toHaveLength(1);
     expect(credentials[0]?.isResidentCredential).toBe(true);
 
-    // No user touches the authenticator: the page can be inspected, and the button used.
+    // No user touches the authenticator, so the page can be inspected and the button used.
     await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: false });
     await context.clearCookies();
     await page.goto(`${fixtures.application.origin}/login`);
@@ -207,13 +207,13 @@ describe("a person with a passkey", () => {
     const claims = JSON.parse((await page.textContent("#claims")) ?? "") as { acr: string; amr: string[] };
     expect(claims).toMatchObject({ acr: "phr", amr: ["hwk", "user", "mfa"] });
 
-    // The field's autofill starts without a click; the virtual authenticator picks the one passkey there is.
+    // The field's autofill starts without a click; the virtual authenticator picks its only passkey.
     await context.clearCookies();
     await page.goto(`${fixtures.application.origin}/login`);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
     await page.goto(`${fixtures.provider.origin}/account`);
-    // A second one on the same device is refused, and the page does not go on saying that one was added.
+    // A second one on the same device is refused, and the page no longer shows that one was added.
     await page.goto(`${fixtures.provider.origin}/account?notice=passkey-added`);
     await page.click("#add-passkey");
     await page.waitForSelector("[data-passkey-exists]:visible");

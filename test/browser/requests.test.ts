@@ -40,7 +40,7 @@ const resources = [
     ],
   },
   {
-    // One word that is wider than a phone.
+    // A single word that is wider than a phone.
     identifier: `https://files.example.com/${"a-path-without-any-space/".repeat(4)}`,
     name: "Files",
     scopes: [{ value: "files:read", description: "Read your files" }],
@@ -105,7 +105,7 @@ async function show(page: Page, name: string): Promise<void> {
   expect(await accessibilityProblems(page), name).toEqual([]);
 }
 
-/** Nothing of the application is outside this machine: its pages are empty, and its frames wait for `release`. */
+/** Serves the application locally: its pages are empty, and its frames wait for `release`. */
 async function serveApplication(page: Page): Promise<() => Promise<void>> {
   const waiting: Route[] = [];
   const empty = (route: Route) =>
@@ -151,13 +151,13 @@ describe.each(looks)("%s", (look) => {
     await page.click("#allow");
     await page.waitForURL(`${application}/callback**`);
 
-    // A login at the application begins at the account page.
+    // A login at the application starts at the account page.
     await page.goto(`${fixtures.provider.origin}/account`);
     await show(page, `account-start-${look}`);
     await page.click("[data-start=planner]");
     await page.waitForURL(`${application}/start?iss=${encodeURIComponent(fixtures.provider.issuer)}`);
 
-    // With an application to return to, the page goes on when its frames have loaded.
+    // With an application to return to, the page continues when its frames have loaded.
     const parameters = new URLSearchParams({ client_id: "planner", post_logout_redirect_uri: `${application}/` });
     await page.goto(`${fixtures.provider.origin}/logout?${parameters}`);
     await show(page, `logout-asked-${look}`);
@@ -176,7 +176,7 @@ test.each(looks)("%s: the logo of an application that registered itself is a cop
   expect(icon.status).toBe(200);
   const context = await openContext(fixtures.browser, look);
   const page = await context.newPage();
-  // A picture of the browser's own making: PNG, 64 pixels wide.
+  // A picture created by the browser: PNG, 64 pixels wide.
   await page.setContent(await icon.text());
   const png = await page.locator("svg").screenshot({ omitBackground: true });
   const requests: string[] = [];

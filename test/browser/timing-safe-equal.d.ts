@@ -1,4 +1,4 @@
-/** workerd's own, which the library uses: with the types of a browser page beside it, it must be said again. */
+/** workerd's own method, which the library uses; it must be declared again because of the browser page's types. */
 interface SubtleCrypto {
   timingSafeEqual(a: ArrayBuffer | ArrayBufferView, b: ArrayBuffer | ArrayBufferView): boolean;
 }

@@ -1,3 +1,8 @@
+/**
+ * **The built Workers of the previous release**, stored by scripts/keep-release.ts in `previous-release/`, so that the tests need no history of the
+ * repository. Each has its original bindings. Until a release is stored, the current sources are used instead.
+ */
+
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,12 +12,8 @@ import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts
 import type { BuiltWorker } from "../../packages/local-provider/src/describe-workers.ts";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 
-/**
- * **The Workers of the previous release, as they were built**: kept by scripts/keep-release.ts in `previous-release/`, so that the tests need
- * no history of the repository. Each has the bindings that it had. Until a release is kept, the present sources stand for it.
- */
 interface KeptRelease {
-  /** The name of the newest one in `migrations/`. */
+  /** The name of the newest migration in `migrations/`. */
   readonly lastMigration: string;
   /** The options of each Worker, by Worker name. */
   readonly workers: Readonly<Record<string, BuiltWorker["options"]>>;
@@ -23,7 +24,7 @@ interface WorkersModule {
 }
 
 export const keptDirectory = join(import.meta.dirname, "previous-release");
-/** Whether a release was kept; otherwise both sides of the tests run the same code. */
+/** Whether a release was stored; otherwise both sides of the tests run the same code. */
 export const isKept = existsSync(keptDirectory);
 
 export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"] as const;
@@ -53,7 +54,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 }
 
-/** **The kept release**, read. */
+/** **Reads the stored release.** */
 export class PreviousRelease {
   readonly #directory: string;
   readonly #release: KeptRelease;

@@ -1,3 +1,5 @@
+/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 33, ADR 34). */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +14,6 @@ import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { endpointWorkers, isKept, PreviousRelease } from "./previous-release.ts";
 import { StoredState } from "./stored-state.ts";
 
-/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 33, ADR 34). */
 let stateDir: string;
 let port: number;
 let running: LocalProvider | undefined;
@@ -26,7 +27,7 @@ afterEach(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** Stops what runs, and starts other Workers on the same state and address. */
+/** Stops the running Workers, and starts others on the same state and address. */
 async function run(options: LocalProviderOptions): Promise<LocalProvider> {
   await running?.stop();
   running = undefined;

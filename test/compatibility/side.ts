@@ -53,7 +53,7 @@ export class Side {
     return (await fetch(`${this.#origins["op-userinfo"]}/userinfo`, { headers })).status;
   }
 
-  /** The admin API of this release; throws for anything but success. */
+  /** Calls the admin API of this release; throws unless the call succeeds. */
   async admin(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
     const { admin } = this.#fixtures;
     return admin.at(this.#origins["op-management"]).require(method, path, body);

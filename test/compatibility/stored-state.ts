@@ -6,8 +6,8 @@ import { ProviderFixtures, type TestClient } from "../conformance/fixtures/provi
 import { registerPerson } from "../conformance/fixtures/register-person.ts";
 
 /**
- * **What a deployment has stored**: made under one set of Workers, checked and continued under another one on the same state: sessions,
- * grants, codes, families, revocations, clients, users and signing keys.
+ * **The stored state of a deployment**, created under one set of Workers, then checked and continued under another: sessions, grants, codes,
+ * families, revocations, clients, users and signing keys.
  */
 export class StoredState {
   readonly #application: Application;
@@ -42,7 +42,7 @@ export class StoredState {
     return new StoredState(application, resourceServer, browser, tokens, await application.authorize(browser));
   }
 
-  /** Checks everything under the Workers that run now, and changes it: each call finds what the one before has written. */
+  /** Checks everything under the current Workers, and changes it: each call finds the results of the previous one. */
   async goOn(provider: LocalProvider): Promise<void> {
     const fixtures = new ProviderFixtures(provider);
     const isActive = (token: string) => fixtures.isActive(this.#resourceServer, token);
@@ -61,7 +61,7 @@ export class StoredState {
     expect(pages, "the session of before").toEqual([]);
     this.#openCode = await this.#application.authorize(this.#browser);
 
-    // Keys of algorithms that one of the releases does not have stay, also when it changes the schedule.
+    // Keys of algorithms that one of the releases lacks are kept, even when it changes the schedule.
     await fixtures.admin.require("POST", "/keys", { alg: "ES256" });
     const kids = await signingKids(provider);
     for (const kid of this.#signingKids) expect(kids, "a key of before").toContain(kid);
@@ -73,7 +73,7 @@ export class StoredState {
     this.#tokens = await this.#application.readTokens(refreshed);
   }
 
-  /** The oldest refresh token of the family is used again: theft, whichever Workers wrote the versions in between. */
+  /** The oldest refresh token of the family is used again, which is theft, whichever Workers wrote the versions in between. */
   async detectTheft(provider: LocalProvider): Promise<void> {
     const fixtures = new ProviderFixtures(provider);
     const stolen = await this.#application.refresh(this.#usedRefreshTokens[0]);

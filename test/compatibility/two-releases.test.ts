@@ -1,3 +1,8 @@
+/**
+ * **Two releases at the same time** (ADR 34): while an update is deferred or deployed gradually, and after a rollback, endpoint Workers of both
+ * releases run on objects of either. Both releases perform each step, and its effect is observed at both.
+ */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
@@ -12,13 +17,9 @@ import { type RegisteredPerson, registerPerson } from "../conformance/fixtures/r
 import { endpointWorkers, isKept, PreviousRelease } from "./previous-release.ts";
 import { Side } from "./side.ts";
 
-/**
- * **Two releases at the same time** (ADR 34): while an update is deferred or deployed gradually, and after a rollback, endpoint Workers of both
- * releases run on objects of either. Each step is taken by both releases, and its effect is observed at both.
- */
 const secondIsolates = endpointWorkers.map((name) => `${name}#2`);
 
-/** Which isolates the previous release runs; everything else is this release. */
+/** The isolates that run the previous release; all others run this release. */
 const all = [
   { objects: "previous", previous: ["op-state", ...secondIsolates], releases: ["this", "previous"] },
   { objects: "this", previous: ["op", ...endpointWorkers], releases: ["previous", "this"] },
@@ -45,10 +46,10 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
   });
   afterAll(() => provider?.stop());
 
-  /** Each side's turn to act, with the other one. */
+  /** Each side's turn to act, together with the other side. */
   const turns = (): (readonly [Side, Side])[] => [sides, [sides[1], sides[0]]];
 
-  /** A browser whose requests reach the two releases in turn, from the first one named. */
+  /** A browser whose requests alternate between the two releases, starting with the named one. */
   function alternatingBrowser(first: Side, second: Side) {
     let turn = 0;
     return person.browser((...request) => (turn++ % 2 === 0 ? first : second).visit(...request));
@@ -99,7 +100,7 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
     }
   });
 
-  // Where both run the same code, this much shows that a kept release runs beside this one.
+  // If both run the same code, this is enough to show that a stored release runs next to this one.
   if (!isKept) return;
 
   test("a token is exchanged by either release, and ends with its subject token at both", async () => {

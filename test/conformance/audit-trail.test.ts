@@ -1,3 +1,8 @@
+/**
+ * **An event followed from a request to `/admin/audit`** by the id that the response, the log line and the event share, before and after everything
+ * is stopped at once. `audit-log-faults.test.ts` kills the steps in between one by one.
+ */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,10 +11,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 
-/**
- * **An event followed from a request to `/admin/audit`** by the id that the response, the log line and the event share, before and after
- * everything is stopped at once. The steps between are killed one by one in `audit-log-faults.test.ts`.
- */
 let provider: LocalProvider;
 let stateDir: string;
 const lines: Record<string, unknown>[] = [];
@@ -61,7 +62,7 @@ async function eventsOf(requestId: string): Promise<readonly Event[]> {
   }
 }
 
-/** The id in the log line of the last request to an endpoint: a success has it in no header. */
+/** The id in the log line of the last request to an endpoint; a successful response has no header with it. */
 function lastRequestId(endpoint: string): string {
   return String(lines.findLast((line) => line["event"] === "request" && line["endpoint"] === endpoint)?.["requestId"]);
 }

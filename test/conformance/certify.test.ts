@@ -15,7 +15,7 @@ import { seedDemo } from "../../scripts/demo/seed-demo.ts";
 import { type Page, Person } from "./fixtures/person.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 
-/** docs/operating/certify.md, pasted as it stands: each marked block, in one shell, in a directory like the repository's. */
+/** docs/operating/certify.md, executed as written: each marked block, in one shell, in a directory like the repository's. */
 interface Task {
   readonly match: string;
   readonly commands: readonly (readonly (string | number)[])[];
@@ -109,7 +109,7 @@ function authorizationUrl(more: Readonly<Record<string, string>> = {}): URL {
 const toPattern = (match: string) =>
   new RegExp(`^${match.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);
 
-/** How an element that a command names looks in the page. */
+/** The form in the page of an element that a command names. */
 const selectors: Readonly<Record<string, RegExp>> = {
   "id sign-in": /id="sign-in"/,
   "id password": /<input id="password"/,
@@ -121,7 +121,7 @@ const selectors: Readonly<Record<string, RegExp>> = {
   "xpath //body": /<body/,
 };
 
-/** The commands that have an effect on a page, of the tasks that match it; those that must have one find their element. */
+/** The commands of the matching tasks that have an effect on a page; required ones must find their element. */
 function commandsFor(start: string, url: string, { html }: Page, browser = configuration.browser): Task["commands"] {
   const entry = browser.find(({ match }) => toPattern(match).test(start));
   const tasks = (entry?.tasks ?? []).filter(({ match }) => toPattern(match).test(url));
@@ -191,7 +191,7 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     const arrival = await person.submit(consent);
     expect(arrival.kind === "arrival" && arrival.url.searchParams.has("code")).toBe(true);
 
-    // The second sign-in of prompt=login: the username is there and cannot be typed.
+    // The second sign-in of prompt=login: the username is shown and cannot be typed.
     const again = await person.openPage(authorizationUrl({ prompt: "login" }));
     expect(namesOf(commandsFor(start.href, interaction(again), again))).toEqual([
       "wait sign-in",
@@ -350,7 +350,7 @@ describe("docs/operating/certify.md, followed to the letter", () => {
       ]) {
         expect(await connect({ ...tls12, ciphers }), ciphers).toMatch(/HANDSHAKE_FAILURE/);
       }
-      // Of the whole network 127.0.0.0/8, which a socket on every address would serve.
+      // Any address of 127.0.0.0/8 would be served by a socket on every address.
       expect(await connect({ host: "127.0.0.2" })).toBe("ECONNREFUSED");
     } finally {
       proxy.kill();

@@ -8,7 +8,7 @@ import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
-/** Clients that nobody registered (draft-ietf-oauth-client-id-metadata-document-00 and -02), at the running provider. */
+/** Unregistered clients (draft-ietf-oauth-client-id-metadata-document-00 and -02), at the running provider. */
 const redirectUri = "https://agent.example.com/callback";
 const code_verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const resource = `https://mcp.example.com/${crypto.randomUUID()}/mcp`;
@@ -101,7 +101,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     const page = await person.openPage(authorizeUrl(clientId));
     expect(page.name).toBe("consent");
     expect(textOf(page.html)).toContain("This application comes from 127.0.0.1.");
-    expect(textOf(page.html)).toContain("Afterwards you go to agent.example.com.");
+    expect(textOf(page.html)).toContain("You will then be redirected to agent.example.com.");
     expect(page.html).not.toContain("bank.png");
     expect(page.html).not.toContain('id="local-only"');
   });
@@ -118,7 +118,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
       expect(page.html).not.toContain(logo_uri);
     }
     expect(server.requests.get("/logo.gif")).toBe(1);
-    // A broken one leaves the page as it is without a logo.
+    // A broken logo leaves the page without one.
     const broken = server.answer("/broken", (_, response) => response.writeHead(200).end("<svg/>"));
     const other = server.serve("/broken-logo.json", { ...usual, logo_uri: broken });
     const page = await stranger.openPage(authorizeUrl(other));
@@ -129,7 +129,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     const clientId = server.serve("/local.json", { ...usual, redirect_uris: ["http://localhost/callback"] });
     const page = await person.openPage(authorizeUrl(clientId, { redirect_uri: "http://localhost:51234/callback" }));
     expect(page.html).toContain('id="local-only"');
-    expect(textOf(page.html)).toContain("Afterwards you go to a program on this device.");
+    expect(textOf(page.html)).toContain("You will then return to a program on this device.");
   });
 
   test("RFC 9126 §2: an unknown client begins with a pushed request: its document is fetched, nothing is stored before consent", async () => {
@@ -271,7 +271,7 @@ describe("§4, §6.6: documents that are refused", () => {
   ])("%s", async (name, document) => {
     const clientId = server.serve(`/refused-${encodeURIComponent(name)}.json`, { ...usual, ...document });
     const page = await person.openPage(authorizeUrl(clientId));
-    expect([page.status, page.html.includes("not known here")]).toEqual([400, true]);
+    expect([page.status, page.html.includes("application is unknown")]).toEqual([400, true]);
   });
 
   test("members that only an administrator grants are ignored", async () => {

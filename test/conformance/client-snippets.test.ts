@@ -11,7 +11,7 @@ import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/** docs/clients.md: each registration and each snippet as it stands, against a provider with https. */
+/** docs/clients.md: each registration and each snippet as written, against a provider with https. */
 const page = readFileSync(join(repositoryRoot, "docs/clients.md"), "utf8");
 
 interface Outcome {
@@ -57,7 +57,7 @@ function block(kind: "registration" | "snippet", name: string): string {
   return found;
 }
 
-/** The names that the page says are there. */
+/** The names that the page assumes to exist. */
 const given = [
   "issuer",
   "clientId",

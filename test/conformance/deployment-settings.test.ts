@@ -1,3 +1,5 @@
+/** **A provider behind a TLS proxy**: its issuer is a setting and never derived from a request. It is also strict about refresh tokens. */
+
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
@@ -7,9 +9,6 @@ import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
-/**
- * **A provider behind a TLS proxy**: its issuer is a setting and never derived from a request. Also strict about refresh tokens.
- */
 const issuer = "https://op.example.com";
 
 let provider: LocalProvider;
@@ -94,7 +93,7 @@ describe("behind a proxy that speaks TLS", () => {
       expect(cookie).not.toMatch(/Domain=/i);
     }
     expect(response.headers.get("strict-transport-security")).toContain("max-age=31536000");
-    // Relative to where the browser is: no host that a request could have named.
+    // Relative to the browser's location, without a host that a request could have named.
     expect(response.headers.get("location")).toMatch(/^\/interaction\//);
   });
 

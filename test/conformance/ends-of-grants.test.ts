@@ -1,3 +1,8 @@
+/**
+ * **Every way in which a session or a grant ends is a confirmed write** (docs/operating/confirmed-writes.md): an introspection that starts after the
+ * response is inactive, also in an isolate with a lease. Revocation shards are slow here, so that an end that does not wait is detected.
+ */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
@@ -8,10 +13,6 @@ import { type Page, type Person, textOf } from "./fixtures/person.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
-/**
- * **Every way in which a session or a grant ends is a confirmed write** (docs/operating/confirmed-writes.md): an introspection that begins after
- * the response is inactive, in an isolate that has a lease too. Revocation shards are slow here, so an end that did not wait would be seen.
- */
 let provider: FaultyProvider;
 let fixtures: ProviderFixtures;
 let resourceServer: TestClient;
@@ -19,7 +20,7 @@ let application: Application;
 let slow: Application;
 let receiver: Server;
 
-/** All sessions from now on are in one object, of a generation that {@link openSessions} opens. */
+/** Puts all sessions from now on in one object, of a generation that {@link openSessions} opens. */
 const openSessions = () =>
   fixtures.admin.require("POST", "/shards/generations", {
     store: "session",
@@ -27,7 +28,7 @@ const openSessions = () =>
   });
 const slowRevocations = [{ className: "TokenRevocationStore", methods: ["revoke"], kind: "delay", ms: 250 }] as const;
 const noRevocations = [{ className: "TokenRevocationStore", methods: ["revoke"], kind: "throw" }] as const;
-/** The endpoint of {@link slow} responds after this. */
+/** The endpoint of {@link slow} responds after this time. */
 const receiverMs = 2_300;
 
 beforeAll(async () => {
@@ -49,7 +50,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** What an isolate says that has nothing else to do than to introspect. */
+/** Introspects at an isolate that only introspects. */
 async function isActive(token: string): Promise<boolean> {
   const { authorization } = resourceServer;
   const { status, body, text } = await postForm(`${isolate()}/introspect`, { token }, { authorization });
@@ -61,7 +62,7 @@ function isolate(): string {
   return provider.direct["op-management#2"]!;
 }
 
-/** It has a lease afterwards, and knows the token. */
+/** Afterwards, the isolate has a lease and knows the token. */
 async function warmUp(token: string): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) expect(await isActive(token)).toBe(true);
 }
@@ -88,7 +89,7 @@ async function prepare(scope = "openid", at = application): Promise<Scene> {
   return { application: at, person, browser, tokens };
 }
 
-/** Opens a page and submits its form; the page that follows. */
+/** Opens a page and submits its form; returns the next page. */
 async function submitAt(browser: Person, path: string, inputs = {}): Promise<Page> {
   const page = (await browser.submit(await browser.openPage(path), inputs)) as Page;
   expect([page.status, textOf(page.html)]).toEqual([200, expect.any(String)]);
@@ -104,7 +105,7 @@ async function elsewhere({ application, person }: Scene): Promise<Person> {
 const chosen = "a longer password than before";
 const sidOf = ({ tokens }: Scene) => String(tokens.claims["sid"]);
 
-/** Those with `offline_access`, which outlive a session. */
+/** Scopes with `offline_access`, whose grants outlive a session. */
 const offline = allScopes;
 
 const ends: readonly (readonly [string, (scene: Scene) => Promise<unknown>, string?])[] = [

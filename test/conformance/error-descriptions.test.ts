@@ -5,7 +5,7 @@ import { grantTypes, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/** RFC 6749 §5.2: an error names the scope, target, parameter or method that was wrong, and nothing about secrets. */
+/** RFC 6749 §5.2: an error names the invalid scope, target, parameter or method, and nothing about secrets. */
 const grant = { grant_type: "client_credentials" } as const;
 let service: TestClient;
 
@@ -41,7 +41,7 @@ describe("RFC 6749 §5.2: error_description", () => {
   test("names the parameter that is missing or repeated", async () => {
     const repeated = new URLSearchParams([...Object.entries(grant), ["scope", "read"], ["scope", "write"]]);
     expect(described(await fixtures.token(service, repeated))[2]).toBe(
-      "The parameter scope is repeated; it may be given once.",
+      "The parameter scope is repeated; it may appear only once.",
     );
     expect(described(await fixtures.token(service, {}))[2]).toBe("The parameter grant_type is missing.");
   });
@@ -84,7 +84,9 @@ describe("RFC 6749 §5.2: error_description", () => {
     const browser = (await registerPerson(fixtures)).browser();
     const sent = async (parameters: Record<string, string>) =>
       (await browser.visit(application.authorizationUrl(parameters))).url.searchParams.get("error_description");
-    expect(await sent({ scope: "admin:everything" })).toBe("The client is registered for none of: admin:everything.");
+    expect(await sent({ scope: "admin:everything" })).toBe(
+      "The client is not registered for any of: admin:everything.",
+    );
     expect(await sent({ resource: "https://elsewhere.example" })).toBe(
       "The resource https://elsewhere.example is not allowed for this client.",
     );

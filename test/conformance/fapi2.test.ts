@@ -15,7 +15,7 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { TestIssuer } from "./fixtures/test-issuer.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/** A deployment with the FAPI 2.0 Security Profile, its clients, and clients that break one of its rules each. */
+/** A deployment with the FAPI 2.0 Security Profile, its clients, and clients that each break one of its rules. */
 type Fields = Readonly<Record<string, string>>;
 
 interface FapiClient {

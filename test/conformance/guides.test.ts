@@ -7,14 +7,14 @@ import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 import { serveKeys, TestIssuer } from "./fixtures/test-issuer.ts";
 
-/** Guides of docs/operating are pasted as they stand. That about ID-JAGs is in id-jag.test.ts, which has two providers. */
+/** Guides of docs/operating are executed as written. The guide about ID-JAGs is in id-jag.test.ts, which has two providers. */
 async function adminToken(): Promise<string> {
   const headers = { authorization: basicAuthorization(provider.dev.admin) };
   const { body } = await postForm(`${provider.origin}/token`, { grant_type: "client_credentials" }, headers);
   return String(body["access_token"]);
 }
 
-/** The endpoint of the CI system that gives a job its JWT. */
+/** The endpoint of the CI system that issues a job's JWT. */
 async function startJobTokens(issuer: TestIssuer, claims: Readonly<Record<string, unknown>>) {
   const server = createServer((request, response) => {
     const aud = new URL(request.url ?? "", "http://localhost").searchParams.get("audience") ?? "";

@@ -5,13 +5,13 @@ import { grantTypes, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * Nothing a client sends is ever a 5xx: requests at random, half-valid ones most of all, at every
- * endpoint. fast-check prints the seed and the smallest request of a failure.
+ * No request of a client may cause a 5xx: random requests, mostly half-valid ones, at every endpoint. fast-check prints the seed and the smallest
+ * request of a failure.
  */
 const msAProperty = 6_000;
 const registeredRedirect = "https://app.example.com/callback";
 
-/** Live values, so that a request gets beyond the first check. */
+/** Live values, so that a request passes the first check. */
 const live: Record<"clientId" | "authorization" | "accessToken" | "assertion", string> = {
   clientId: "",
   authorization: "",
@@ -144,7 +144,7 @@ async function requireSound(request: Hostile, response: Response): Promise<void>
   if (response.ok || !response.headers.get("content-type")?.includes("json") || text === "") return;
   const body = JSON.parse(text) as Record<string, unknown>;
   expect(body["error"]).toMatch(/^[a-z_]+$/);
-  // RFC 6749 §5.2: no other characters; and nothing of the request comes back in them.
+  // RFC 6749 §5.2: no other characters, and nothing of the request is repeated in them.
   expect(body["error_description"]).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
 }
 
@@ -206,13 +206,13 @@ describe("no client request causes a 5xx", () => {
       const length = await sendRaw(path, "Content-Length: 100\r\n\r\ngrant_type=x");
       const chunk = await sendRaw(path, "Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n");
       const cut = await sendRaw(path, "Transfer-Encoding: chunked\r\n\r\n5\r\nab");
-      // A connection that the platform closes without an answer is as good.
+      // The platform may also close the connection without a response.
       for (const received of [length, chunk, cut]) expect(received).toMatch(/^(HTTP\/1\.1 400 |$)/);
     },
   );
 });
 
-/** Sends bytes that no client library would, and reads the answer to its end. */
+/** Sends bytes that no client library would send, and reads the response to its end. */
 function sendRaw(path: string, rest: string): Promise<string> {
   const { hostname, port, host } = new URL(provider.origin);
   const { promise, resolve: done } = Promise.withResolvers<string>();

@@ -37,7 +37,7 @@ const password = "a long enough password";
 
 let provider: LocalProvider;
 let other: ProviderFixtures;
-/** The application: at the identity provider and at the resource's server. */
+/** The application, at the identity provider and at the resource's server. */
 let application: Application;
 let clientThere: TestClient;
 let sub: string;
@@ -87,7 +87,7 @@ beforeAll(async () => {
   await other.admin.require("POST", "/issuers", { issuer_id: "home", issuer: home.issuer, rules: [idJagRule()] });
   await other.admin.require("POST", "/issuers", {
     ...{ issuer: rogue.issuer, jwks: rogue.jwks, algorithms: ["ES256"], rules: [idJagRule()] },
-    // Whatever it says, an ID-JAG is accepted once, and its audience is the issuer.
+    // Despite these settings, an ID-JAG is accepted once, and its audience is the issuer.
     ...{ reusable_assertions: true, audiences: [provider.issuer, `${provider.issuer}/token`, "https://x.example"] },
   });
   ({ idToken } = await application.signIn(new Person(home.issuer, { username, password })));
@@ -96,7 +96,7 @@ afterAll(() => provider?.stop());
 
 type Form = Readonly<Record<string, string>>;
 
-/** At the identity provider. */
+/** Sent to the identity provider. */
 function exchange(form: Form = {}, client = application.client): Promise<ApiResponse> {
   return home.token(client, {
     grant_type: grantTypes.tokenExchange,
@@ -113,7 +113,7 @@ async function idJag(form: Form = {}): Promise<string> {
   return accessToken(await exchange(form));
 }
 
-/** At the resource's authorization server. */
+/** Sent to the resource's authorization server. */
 function redeem(assertion: string, form: Form = {}, client = clientThere): Promise<ApiResponse> {
   return other.token(client, { grant_type: grantTypes.jwtBearer, assertion, ...form });
 }
@@ -246,7 +246,7 @@ describe("ID-JAG §4.4: accepting", () => {
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcome(redeem(assertion))));
     expect(outcomes.filter((each) => each === "200")).toHaveLength(1);
     expect(outcomes.filter((each) => each === "400 invalid_grant")).toHaveLength(9);
-    // All objects and isolates are new: what was spent is durable.
+    // All objects and isolates are new, so spent values must be durable.
     await provider.restart();
     expect(await outcome(redeem(assertion))).toBe("400 invalid_grant");
   });
@@ -377,7 +377,7 @@ test("MCP enterprise-managed authorization: the official SDK gets an ID-JAG and 
   });
   const { jwtAuthGrant, expiresIn } = await discoverAndRequestJwtAuthGrant({
     ...{ idpUrl: home.issuer, idToken: String(redeemed.body["id_token"]), clientId, clientSecret, scope: "read" },
-    // As a URL object writes it, with a slash.
+    // In a URL object's form, with a slash.
     ...{ audience: new URL(provider.issuer), resource: api },
   });
   expect(expiresIn).toBe(300);
@@ -398,7 +398,7 @@ test("docs/operating/acting-for-users.md: the application's user gets a token at
   const there = await other.user({ username: email });
   const assistant = await Application.register(home, { skip_consent: true });
   const tokens = await assistant.signIn(new Person(home.issuer, { username: name, password }));
-  // The identity provider's record of this file is for the same issuer.
+  // The identity provider's record in this file is for the same issuer.
   await other.admin.require("PATCH", "/issuers/home", { status: "disabled" });
   await other.admin.call("DELETE", "/issuers/home");
   const guide = new Guide("acting-for-users.md");

@@ -32,7 +32,7 @@ async function newToken(): Promise<string> {
 
 const introspect = (token: string) => postForm(`${isolate.origins["op-management"]}/introspect`, { token }, headers);
 
-/** Until the isolate answers from a lease, without a call. */
+/** Waits until the isolate responds from a lease, without a call. */
 async function holdLease(token: string): Promise<void> {
   for (let count = 0; count < 20; count += 1) {
     expect((await introspect(token)).body.active).toBe(true);

@@ -33,7 +33,7 @@ interface Answered {
   readonly claims: JWTPayload;
 }
 
-/** The response to a request in one of the modes of JARM, from where the mode puts it. */
+/** The response to a request in one of the modes of JARM, from the place determined by the mode. */
 async function authorize(application: Application, mode: string, more: Fields = {}): Promise<Answered> {
   const url = application.authorizationUrl({ response_mode: mode, state: "the state", prompt: "consent", ...more });
   const arrival = await person.browser().visit(url);

@@ -12,7 +12,7 @@ import {
 } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
-/** Keys are everybody's: this file has a provider to itself, with a second isolate of each endpoint Worker. */
+/** Key changes affect everyone, so this file has its own provider, with a second isolate of each endpoint Worker. */
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
@@ -36,7 +36,7 @@ async function publishedKids(): Promise<unknown[]> {
   return keys.map(({ kid }) => kid);
 }
 
-/** The answer of the other isolate, which has caches of its own. */
+/** The fixtures at the other isolate, which has its own caches. */
 function elsewhere(): ProviderFixtures {
   return new ProviderFixtures({ ...provider, origin: provider.direct["op-management#2"]! });
 }

@@ -1,3 +1,8 @@
+/**
+ * **An application without a secret, built on oauth4webapi**: one key signs its assertions and requests, responses to it are signed, and the library
+ * checks each response as the specifications require.
+ */
+
 import { exportJWK, generateKeyPair } from "jose";
 import * as oauth from "oauth4webapi";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -6,10 +11,6 @@ import type { Arrival } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **An application without a secret, built on oauth4webapi**: one key signs its assertions and its requests, what it is sent is
- * signed, and the library checks each response as the specifications require.
- */
 const insecure = { [oauth.allowInsecureRequests]: true } as const;
 
 let server: oauth.AuthorizationServer;

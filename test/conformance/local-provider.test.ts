@@ -10,7 +10,7 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 let child: ChildProcess | undefined;
 afterEach(() => child?.kill("SIGKILL"));
 
-/** Starts the provider in a process of its own; where it listens. */
+/** Starts the provider in a separate process; returns its address. */
 async function startInProcess(): Promise<URL> {
   const script = join(repositoryRoot, "load-tests/lib/serve-provider.ts");
   const started = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script], {

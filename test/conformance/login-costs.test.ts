@@ -1,3 +1,8 @@
+/**
+ * **The storage calls of warm requests of the login side**, from `Server-Timing`. Uses a separate provider, because administrative changes of another
+ * file would cause further reads. Leases are renewed in the background of some requests, so the median counts.
+ */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { Application, allScopes, redirectUri } from "./fixtures/application.ts";
@@ -5,10 +10,6 @@ import type { Person } from "./fixtures/person.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
-/**
- * **The storage calls of warm requests of the login side**, from `Server-Timing`. Uses a separate provider, because administrative
- * changes of another file would cause further reads. Leases are renewed in the background of some requests, so the median counts.
- */
 interface Cost {
   readonly object: number;
   readonly kv: number;
@@ -22,7 +23,7 @@ let application: Application;
 let browser: Person;
 
 beforeAll(async () => {
-  // Long leases, so that a machine with other things to do does not make this provider look cold.
+  // Long leases, so that a busy machine does not make this provider look cold.
   provider = await startLocalProvider({ vars: { SERVER_TIMING: "true", LEASE_MS: "10000" } });
   const fixtures = new ProviderFixtures(provider);
   application = await Application.register(fixtures, { skip_consent: true });
@@ -37,7 +38,7 @@ function costOf(response: { readonly headers: Headers }): Cost {
   return Object.fromEntries([...metrics].map(([, name, count]) => [name!, Number(count)])) as unknown as Cost;
 }
 
-/** Each metric's median, after as many requests to warm up. */
+/** Each metric's median, after the same number of requests to warm up. */
 async function typicalCost(request: () => Promise<{ readonly headers: Headers }>): Promise<Cost> {
   const costs: Cost[] = [];
   for (let count = 0; count < 2 * samples; count += 1) {

@@ -1,3 +1,8 @@
+/**
+ * **Replacing the master key of a running deployment** (ADR 10), following docs/operating/rotate-keys.md: people stay signed in, tokens stay valid,
+ * clients keep their secrets. The provider has its own state, whose secrets are edited.
+ */
+
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,10 +16,6 @@ import type { Person } from "./fixtures/person.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
-/**
- * **Replacing the master key of a running deployment** (ADR 10), as docs/operating/rotate-keys.md says: people stay signed in,
- * tokens stay good, clients keep their secrets. A provider with a state of its own, whose secrets are edited.
- */
 const stateDir = mkdtempSync(join(tmpdir(), "edge-op-"));
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;
@@ -22,7 +23,7 @@ let application: Application;
 let resourceServer: TestClient;
 let browser: Person;
 let first: Tokens;
-/** Of the family that began with {@link first}. */
+/** The tokens of the family that started with {@link first}. */
 let held: Tokens;
 let older: string;
 const newer = randomBytes(32).toString("base64url");
@@ -53,14 +54,14 @@ async function restartWith(keys: MasterKeyBindings): Promise<void> {
   await provider.restart();
 }
 
-/** Clients continue with the tokens they had before; returns the tokens they have afterwards. */
+/** Clients continue with their existing tokens; returns the tokens that they have afterwards. */
 async function lifeGoesOn(tokens: Tokens): Promise<Tokens> {
   expect(await fixtures.isActive(resourceServer, tokens.accessToken)).toBe(true);
   expect((await fixtures.userinfo(tokens.accessToken)).status).toBe(200);
   const refreshed = await application.readTokens(await application.refresh(tokens.refreshToken));
   expect(refreshed.claims.sub).toBe(first.claims.sub);
   expect(await fixtures.isActive(resourceServer, refreshed.accessToken)).toBe(true);
-  // Signed in still, known as the same: the session, the form tokens, the code, the pairwise subject.
+  // Still signed in with the same identity: the session, the form tokens, the code, the pairwise subject.
   const again = await application.signIn(browser, { scope: allScopes, prompt: "none" });
   expect(again.claims.sub).toBe(first.claims.sub);
   return refreshed;
@@ -71,7 +72,7 @@ test("at each step of a replacement what was made at the steps before is good", 
   await restartWith({ OP_MASTER_KEY: older, OP_MASTER_KEY_PREVIOUS: newer, OP_PAIRWISE_KEY: older });
   held = await lifeGoesOn(held);
   await restartWith({ OP_MASTER_KEY: newer, OP_MASTER_KEY_PREVIOUS: older, OP_PAIRWISE_KEY: older });
-  // The family was sealed before and is for as long as it lives; each successor's MAC is new.
+  // The family was sealed earlier and keeps its seal for its lifetime; each successor's MAC is new.
   held = await lifeGoesOn(held);
   held = await lifeGoesOn(held);
 });
@@ -97,7 +98,7 @@ test("what was made after the change needs the previous secret no more; what is 
     const { status, body } = await refresh(refreshToken);
     expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
   }
-  // Signed by a key that still verifies, about a person whom only the secret that is gone could name.
+  // Signed by a key that still verifies, about a person whom only the removed secret could identify.
   expect(await fixtures.isActive(otherServer, first.accessToken)).toBe(false);
   expect((await fixtures.userinfo(first.accessToken)).status).toBe(401);
 });

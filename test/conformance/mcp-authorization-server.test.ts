@@ -43,14 +43,14 @@ test.each(["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])(
     const port = await findFreePort("127.0.0.1");
     const person = (await registerPerson(fixtures)).browser();
     const client = await fixtures.client({
-      // The tool uses no secret wherever the metadata list `none`.
+      // The tool uses no secret if the metadata list `none`.
       token_endpoint_auth_method: "none",
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
       redirect_uris: [`http://127.0.0.1:${port}/callback`],
       scope: "openid offline_access",
     });
-    // MCP requires `resource`; the tool sends no scope, which is then the default of the resource (RFC 6749 §3.3).
+    // MCP requires `resource`; the tool sends no scope, so the scope is the default of the resource (RFC 6749 §3.3).
     const identifier = `https://mcp.example.com/${crypto.randomUUID()}/mcp`;
     const scopes = [{ value: "mcp:tools", description: "Use the tools", default: true }];
     const resource = { identifier, name: "Tools", clients: "registered", scopes };

@@ -1,3 +1,8 @@
+/**
+ * **The official SDK 1.x**, which most MCP clients in use have, against the MCP server of the examples. It accepts metadata documents only over
+ * https: theirs has a certificate that the provider's runtime trusts, which it reads at its start in a separate process.
+ */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -13,10 +18,6 @@ import { selfSigned } from "../fixtures/client-certificates.ts";
 import { Person } from "./fixtures/person.ts";
 import { claimsOf, type ProviderAddress, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 
-/**
- * **The official SDK 1.x**, which most MCP clients in use have, against the MCP server of the examples. It accepts metadata documents by https alone:
- * theirs has a certificate that the provider's runtime trusts, which it reads when it starts, in a process of its own.
- */
 const redirectUrl = "http://127.0.0.1:50124/callback";
 const password = "a long enough password";
 const serveProvider = join(import.meta.dirname, "../../load-tests/lib/serve-provider.ts");
@@ -109,7 +110,7 @@ class Authorization implements OAuthClientProvider {
   };
 }
 
-/** Calls a tool; the person signs in as often as that takes. */
+/** Calls a tool; the person signs in as often as required. */
 async function callTool(
   authorization: Authorization,
   name: string,
@@ -143,7 +144,7 @@ describe("MCP 2025-11-25: the official SDK 1.x", () => {
     expect(await callTool(authorization, "whoami")).toContain(`${sub}, by ${clientMetadataUrl}, with notes:read`);
     const { saved } = authorization;
     expect(claimsOf(saved!.access_token)).toMatchObject({ aud: mcp, client_id: clientMetadataUrl });
-    // SDK 1.x answers a challenge for more scopes with a refresh if it has a refresh token, which cannot give more (RFC 6749 §6).
+    // SDK 1.x answers a challenge for more scopes with a refresh if it has a refresh token, which cannot add scopes (RFC 6749 §6).
     const { refresh_token: _, ...withoutRefresh } = authorization.saved!;
     authorization.saved = withoutRefresh;
     expect(await callTool(authorization, "add_note", { text: "Buy milk" })).toMatch(/notes$/);

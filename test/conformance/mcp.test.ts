@@ -24,7 +24,7 @@ beforeAll(async () => {
   sub = await fixtures.user({ username, password });
 });
 
-/** Saves in memory, and shows what the SDK has saved. */
+/** Stores in memory, and exposes what the SDK has stored. */
 class MemoryStore implements AuthorizationStore {
   saved: SavedAuthorization = {};
   load(): SavedAuthorization {
@@ -35,7 +35,7 @@ class MemoryStore implements AuthorizationStore {
   }
 }
 
-/** The same with a key: its tokens are bound to it (RFC 9449). */
+/** Like {@link ClientAuthorization}, with a key to which its tokens are bound (RFC 9449). */
 class KeyedAuthorization extends ClientAuthorization {
   readonly #session = DpopSession.create();
   dpop(): Promise<DpopSession> {
@@ -96,7 +96,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     const { session, store, requests, authorizationUrls } = startAgent(clientId);
 
     expect(await session.callTool("whoami")).toBe(`${sub}, by ${clientId}, with notes:read offline_access`);
-    // From the 401 of the server, to its metadata, to that of the provider.
+    // From the server's 401, to its metadata, to that of the provider.
     expect(requests.slice(0, 3)).toEqual([
       "POST /mcp 401",
       "GET /.well-known/oauth-protected-resource/mcp 200",
@@ -129,7 +129,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
       headers: { authorization: `Bearer ${store.saved.tokens!.access_token}` },
     });
     expect(response.status).toBe(401);
-    // The refresh token is gone too: the SDK sends the user to sign in again.
+    // The refresh token is unusable too, so the SDK sends the user to sign in again.
     expect(await session.callTool("whoami")).toContain(sub);
     expect(session.signIns).toBe(3);
   });

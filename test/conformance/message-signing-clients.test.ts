@@ -1,3 +1,8 @@
+/**
+ * **FAPI 2.0 Message Signing, driven by real client libraries**: a pushed, signed request object; a signed and perhaps encrypted authorization
+ * response (JARM); bound tokens; signed introspection. It covers both kinds of client authentication and of sender constraint.
+ */
+
 import { CompactEncrypt, compactDecrypt, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
@@ -10,14 +15,10 @@ import { claimsOf, headerOf, ProviderFixtures } from "./fixtures/provider-fixtur
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/**
- * **FAPI 2.0 Message Signing, driven by real client libraries**: a pushed, signed request object; a signed and perhaps encrypted authorization
- * response (JARM); bound tokens; signed introspection. With both kinds of client authentication and of sender constraint.
- */
 interface Form {
   readonly authentication: "private_key_jwt" | "tls_client_auth";
   readonly constraint: "dpop" | "mtls";
-  /** Of the provider's signatures and of the client's. */
+  /** The algorithm of the provider's signatures and of the client's. */
   readonly alg: "PS256" | "ES256";
   /** Whether request object, authorization response and ID token are encrypted. */
   readonly encrypted: boolean;
@@ -103,7 +104,7 @@ async function register({ authentication, constraint, alg, encrypted }: Form): P
   };
 }
 
-/** The request object as the client sends it: encrypted with the key that the provider publishes, or as it is. */
+/** The request object as the client sends it: encrypted with the provider's published key, or unencrypted. */
 async function sealed(request: string, { encrypted }: Form): Promise<string> {
   if (!encrypted) return request;
   const { keys } = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: readonly JWK[] };
@@ -112,7 +113,7 @@ async function sealed(request: string, { encrypted }: Form): Promise<string> {
   return new CompactEncrypt(new TextEncoder().encode(request)).setProtectedHeader(header).encrypt(await importJWK(jwk));
 }
 
-/** What a library has obtained, whichever it is. */
+/** Checks the result of any library. */
 function expectOutcome(
   { alg, constraint }: Form,
   tokens: { readonly access_token: string; readonly token_type: string },

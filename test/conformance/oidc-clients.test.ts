@@ -1,3 +1,5 @@
+/** **Real clients against the running Workers**: openid-client and oauth4webapi act and check responses like an application. */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose";
@@ -8,10 +10,6 @@ import { Person } from "./fixtures/person.ts";
 import type { TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **Real clients against the running Workers**: openid-client and oauth4webapi do what an application does, and check what an
- * application checks.
- */
 const redirectUri = "https://app.example.com/callback";
 const goodbye = "https://app.example.com/goodbye";
 const password = "a long enough password";
@@ -110,7 +108,7 @@ describe("openid-client", () => {
     const { url } = await person.visit(oidc.buildAuthorizationUrl(config, parameters));
     const tokens = await oidc.authorizationCodeGrant(config, url, { expectedState, expectedNonce });
     expect(tokens.claims()).toMatchObject({ sub, nonce: expectedNonce });
-    // A verifier for a code without a challenge is refused: somebody has taken the challenge out of the request.
+    // A verifier for a code without a challenge is refused, because somebody has removed the challenge from the request.
     const again = await person.visit(oidc.buildAuthorizationUrl(config, parameters));
     const checks = { expectedState, expectedNonce, pkceCodeVerifier: oidc.randomPKCECodeVerifier() };
     await expect(oidc.authorizationCodeGrant(config, again.url, checks)).rejects.toMatchObject({

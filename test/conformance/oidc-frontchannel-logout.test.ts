@@ -6,7 +6,7 @@ import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/** OpenID Connect Front-Channel Logout 1.0: the page that a browser is shown at a logout, and the frames in it. */
+/** OpenID Connect Front-Channel Logout 1.0: the page that a browser shows at a logout, and the frames in it. */
 const logoutUri = "https://app.example.com/front-channel?tenant=1";
 
 let application: Application;

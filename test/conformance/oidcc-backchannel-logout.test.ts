@@ -1,3 +1,10 @@
+/**
+ * **Back-Channel Logout**, received over HTTP like an application: the checks of the certification suite's backchannel-rp-initiated-logout, and
+ * repeated delivery to a failing receiver.
+ *
+ * @see https://openid.net/specs/openid-connect-backchannel-1_0.html
+ */
+
 import { decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Application } from "./fixtures/application.ts";
@@ -7,12 +14,6 @@ import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **Back-Channel Logout**, received over HTTP as an application receives it: what the certification suite's
- * backchannel-rp-initiated-logout checks of the token, and that delivery to a receiver that fails is repeated.
- *
- * @see https://openid.net/specs/openid-connect-backchannel-1_0.html
- */
 const within = { timeout: 10_000, interval: 50 };
 const receivers: LogoutReceiver[] = [];
 let person: RegisteredPerson;
@@ -178,7 +179,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     const chosen = "a longer password than before";
     await here.submit(page, { password: { current: "a long enough password", new: chosen, repeat: chosen } });
     expect(claimsOf(await logoutToken(receiver))["sid"]).toBe(elsewhere.claims["sid"]);
-    // The session of this browser goes on, and is notified when it ends.
+    // The session of this browser continues, and its client is notified when it ends.
     const again = await application.signIn(here);
     await leave(here, application, again.idToken);
     await expect.poll(() => receiver.calls.length, within).toBe(2);

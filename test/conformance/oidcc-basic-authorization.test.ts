@@ -1,22 +1,23 @@
+/**
+ * **The checks of the certification suites of Basic OP and Form Post OP at the authorization endpoint**, by their modules' names, for both response
+ * modes. Requests omit PKCE, except in tests about it.
+ *
+ * @see https://openid.net/certification/op_testing/
+ */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import { Application, readAuthorizationResponse, type Tokens } from "./fixtures/application.ts";
 import type { Person } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
-/**
- * **The checks of the certification suites of Basic OP and Form Post OP at the authorization endpoint**, by their modules' names,
- * for both response modes. Without PKCE, except in tests about it.
- *
- * @see https://openid.net/certification/op_testing/
- */
 describe.each([
   ["Basic OP", {}],
   ["Form Post OP", { response_mode: "form_post" }],
 ])("%s, authorization endpoint", (_profile, usual) => {
   let application: Application;
   let person: RegisteredPerson;
-  /** Their session is left as it is: a test that signs in anew opens a browser of its own. */
+  /** Their session stays unchanged: a test that signs in again opens its own browser. */
   let signedIn: Person;
   let first: Tokens;
 

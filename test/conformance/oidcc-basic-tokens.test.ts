@@ -1,3 +1,10 @@
+/**
+ * **The checks of the certification suites of Basic OP and Form Post OP at the token and UserInfo endpoints**, by their modules' names, after an
+ * authorization in each response mode.
+ *
+ * @see https://openid.net/certification/op_testing/
+ */
+
 import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
@@ -7,12 +14,6 @@ import { api, claimsOf, headerOf, otherApi } from "./fixtures/provider-fixtures.
 import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **The checks of the certification suites of Basic OP and Form Post OP at the token and UserInfo endpoints**, by their modules'
- * names, after an authorization in each response mode.
- *
- * @see https://openid.net/certification/op_testing/
- */
 async function userinfo(accessToken: string): Promise<Record<string, unknown>> {
   const { status, body, text } = await readResponse(await fixtures.userinfo(accessToken));
   if (status !== 200) throw new Error(`userinfo: ${status} ${text}`);

@@ -1,14 +1,15 @@
+/**
+ * **The checks of the certification suite of Config OP** (discovery-endpoint-verification, jwks), and those of the logout suites on the metadata. All
+ * other files test that the listed values work.
+ *
+ * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
+ */
+
 import { importJWK, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **The checks of the certification suite of Config OP** (discovery-endpoint-verification, jwks), and those of the logout suites on
- * the metadata. All other files test that the listed values work.
- *
- * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
- */
 const algorithms = ["ES256", "RS256", "EdDSA", "PS256"];
 
 let metadata: Record<string, unknown>;

@@ -1,15 +1,15 @@
+/**
+ * **The checks of the certification suite of RP-Initiated Logout**, by its modules' names. A silent request shows whether a user is still signed in.
+ *
+ * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html
+ */
+
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Application, goodbye, type Parameters, type Tokens } from "./fixtures/application.ts";
 import { type Page, type Person, textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
-/**
- * **The checks of the certification suite of RP-Initiated Logout**, by its modules' names. A silent request shows whether a user is
- * still signed in.
- *
- * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html
- */
 const goodbyeWithQuery = `${goodbye}?tenant=a`;
 
 let application: Application;
@@ -38,7 +38,7 @@ function hinted(more: Parameters = {}): Parameters {
   return { id_token_hint: tokens.idToken, post_logout_redirect_uri: goodbye, state: "the end & more", ...more };
 }
 
-/** The page that a request leads to; fails where it leads to the application. */
+/** The page to which a request leads; fails if it leads to the application. */
 function openPage(parameters: Parameters): Promise<Page> {
   return browser.openPage(application.logoutUrl(parameters));
 }

@@ -1,3 +1,5 @@
+/** **Tests that wait for real time**, run concurrently, with a refresh grace of a second. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
@@ -5,7 +7,6 @@ import { Application, allScopes } from "./fixtures/application.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
-/** **Tests that wait for real time**, run concurrently, with a refresh grace of a second. */
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;
 let application: Application;
@@ -50,7 +51,7 @@ describe.concurrent("after a while", () => {
   test("codereuse-30seconds, RFC 6749 §4.1.2: a code used again later is refused, and what the code has given is revoked", async () => {
     const signIn = await application.authorize(person.browser(), { scope: allScopes, prompt: "consent" });
     const tokens = await application.readTokens(await application.redeem(signIn));
-    // That a code is remembered for a day is shown with the time passed in, in op-state's tests.
+    // op-state's tests show, with simulated time, that a code is remembered for a day.
     await sleep(2_000);
     const again = await application.redeem(signIn);
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);

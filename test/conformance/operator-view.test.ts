@@ -1,12 +1,13 @@
+/**
+ * **An operator's view of a request**: its log line, its data point and its trace in the separate Workers, as recorded by the runtime. They must
+ * agree with each other and contain no secret.
+ */
+
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import type { DataPoint, Span } from "../../packages/local-provider/src/observer.ts";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 
-/**
- * **What an operator reads of a request**: its log line, its data point and its trace, in the separate Workers, as the runtime records
- * them. They must agree with each other, and contain no secret.
- */
 let provider: LocalProvider;
 let admin: string;
 const lines: Record<string, unknown>[] = [];
@@ -29,11 +30,11 @@ const stored = { timeout: 20_000, interval: 100 };
 
 interface Observed {
   readonly line: Record<string, unknown>;
-  /** The spans of its trace that are stored now. */
+  /** The spans of its trace that are stored so far. */
   spans(): Promise<readonly Span[]>;
 }
 
-/** Sends a request, and waits for the line that it writes. */
+/** Sends a request, and waits for its log line. */
 async function observe(path: string, send: () => Promise<{ readonly status: number }>): Promise<Observed> {
   const before = lines.length;
   const { status } = await send();
@@ -51,7 +52,7 @@ async function observe(path: string, send: () => Promise<{ readonly status: numb
   return { line, spans };
 }
 
-/** Calls of stores in the spans of the Worker that owns the endpoint, in the words of the log line. */
+/** Calls of stores in the spans of the Worker that owns the endpoint, in the terms of the log line. */
 function callsOf(spans: readonly Span[], worker: string): string {
   const own = spans.filter(({ service }) => service === worker);
   const count = (names: RegExp) => own.filter(({ name }) => names.test(name)).length;

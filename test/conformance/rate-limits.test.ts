@@ -1,8 +1,9 @@
+/** **RFC 6585 §4**: failed authentications of one address are limited; 200 in ten seconds, as the wrangler files state. */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 
-/** **RFC 6585 §4**: failed authentications of one address are limited; 200 in ten seconds, as the wrangler files state. */
 let provider: LocalProvider;
 
 beforeAll(async () => {
@@ -23,7 +24,7 @@ describe("RFC 6585 §4 rate limits", () => {
     const right = basicAuthorization(provider.admin);
     const guess = () => Promise.all(Array.from({ length: 60 }, () => request("203.0.113.9", wrong)));
     let guesses = await guess();
-    // More than a window's worth: a window may end in between.
+    // More than one window's limit, because a window may end in between.
     for (let sent = 60; sent < 1_200 && guesses.every(({ status }) => status === 401); sent += 60)
       guesses = await guess();
     const refused = guesses.find(({ status }) => status === 429);

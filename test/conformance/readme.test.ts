@@ -9,7 +9,7 @@ import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
-/** A walk of the README as it stands: each marked block, in one shell, in a directory that looks like the repository's. */
+/** A walk through the README as written: each marked block, in one shell, in a directory like the repository's. */
 function readWalk(mark = "walk"): string[] {
   const readme = readFileSync(join(repositoryRoot, "README.md"), "utf8");
   return [...readme.matchAll(/<!-- ([a-z ]+) -->\n```sh\n([\s\S]*?)```/g)].flatMap(([, name, block]) =>

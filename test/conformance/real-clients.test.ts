@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { api, type KeyedClient, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/** Clients that others wrote, against the running provider: they check what a specification requires a client to check. */
+/** Clients written by others, against the running provider: they perform the checks that a specification requires of a client. */
 const http = { [oauth.allowInsecureRequests]: true } as const;
 
 let service: TestClient;

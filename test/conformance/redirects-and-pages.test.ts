@@ -1,15 +1,16 @@
+/**
+ * **Redirect targets and the security of pages**: ensure-registered-redirect-uri and its variants. An unregistered redirect URI is never redirected
+ * to; the user sees an error page.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
+ */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
 import { type Page, textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
-/**
- * **Redirect targets and the security of pages**: ensure-registered-redirect-uri and its variants. An unregistered redirect URI is
- * never redirected to; the user sees an error page.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
- */
 const withQuery = `${redirectUri}?tenant=a&lang=en`;
 
 let application: Application;
@@ -91,7 +92,7 @@ describe("RFC 6749 §4.1.2.1: an unknown client", () => {
     const evil = `<script>alert(1)</script>"'>`;
     const page = await refusalPage({ client_id: evil, redirect_uri: evil, state: evil });
     expect(page.html).not.toContain("<script>alert");
-    expect(textOf(page.html)).toContain("The application is not known here.");
+    expect(textOf(page.html)).toContain("The application is unknown.");
   });
 
   test("a disabled one is an error page as well, also when it is disabled during the sign-in", async () => {

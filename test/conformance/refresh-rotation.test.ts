@@ -1,3 +1,10 @@
+/**
+ * **Refresh token rotation over HTTP** (docs/reference/protocols.md §3, R1–R6): lost and repeated requests converge on one successor, theft is
+ * detected, and one device does not end the tokens of another.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
+ */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
 import type { Person } from "./fixtures/person.ts";
@@ -5,12 +12,6 @@ import { accessToken, claimsOf, type TestClient } from "./fixtures/provider-fixt
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **Refresh token rotation over HTTP** (docs/reference/protocols.md §3, R1–R6): lost and repeated requests converge on one
- * successor, theft is detected, and one device does not end the tokens of another.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
- */
 let application: Application;
 let resourceServer: TestClient;
 let person: RegisteredPerson;
@@ -24,7 +25,7 @@ beforeAll(async () => {
   await application.signIn(browser, { scope: allScopes, prompt: "consent" });
 });
 
-/** A device of its own: an authorization of its own. */
+/** A separate device: a separate authorization. */
 function newFamily(): Promise<Tokens> {
   return application.signIn(browser, { scope: allScopes });
 }
@@ -38,7 +39,7 @@ async function refusal(refreshToken: string | undefined, form: Readonly<Record<s
   return [status, body["error"]];
 }
 
-/** Everywhere at once: introspection, UserInfo. */
+/** Whether a token is refused everywhere: introspection, UserInfo. */
 async function isDead(token: string): Promise<boolean> {
   const active = await fixtures.isActive(resourceServer, token);
   const { status } = await fixtures.userinfo(token);
@@ -59,7 +60,7 @@ describe("R1, R2: one successor", () => {
     const refusals = responses.filter(({ status }) => status !== 200);
     expect(new Set(successes.map(({ body }) => body["refresh_token"])).size).toBe(1);
     expect(new Set(successes.map((response) => identity(accessToken(response)).jti)).size).toBe(1);
-    // The first and five replays; the sixth is refused and does not revoke the family.
+    // The first response and five replays; the sixth replay is refused and does not revoke the family.
     expect(successes.length).toBe(6);
     for (const { status, body } of refusals) expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
     const next = await refreshed(String(successes[0]!.body["refresh_token"]));

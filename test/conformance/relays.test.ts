@@ -4,7 +4,7 @@ import { postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
-/** Four isolates of op-management behind two relays, which fail on demand. */
+/** Four isolates of op-management behind two relays that fail on demand. */
 let provider: FaultyProvider;
 let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
@@ -44,7 +44,7 @@ async function warmUp(ms: number): Promise<void> {
   }
 }
 
-/** After the revocation has been answered, no isolate reports the token as active. Returns how long the answer took. */
+/** After the response to the revocation, no isolate reports the token as active. Returns the time until the response. */
 async function revokeEverywhere(): Promise<number> {
   const token = await fixtures.userToken(asserter, user);
   for (const origin of isolates) expect(await introspect(origin, token)).toBe(true);

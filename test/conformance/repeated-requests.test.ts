@@ -6,8 +6,8 @@ import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } fro
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * ADR 68: an isolate remembers what it granted to a request, and answers equal requests by that. Each test sends a request three times, so
- * that the isolate has its decision, and then one that has to be decided otherwise.
+ * ADR 68: an isolate remembers its decision for a request and reuses it for equal requests. Each test sends a request three times, so that the
+ * isolate has a decision, and then a request that must be decided differently.
  */
 async function thrice<T>(send: () => Promise<T>): Promise<T> {
   await send();
@@ -25,7 +25,7 @@ const ownToken = (client: TestClient, form: Readonly<Record<string, string>> = {
 const change = (path: string, members: Readonly<Record<string, unknown>>) =>
   fixtures.admin.require("PATCH", path, members);
 
-/** A user's token, who may exchange it, who may introspect it, and the three requests with it. */
+/** A user's token, a client that may exchange it, one that may introspect it, and the three requests with it. */
 async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
   const asserter = await fixtures.asserter({ audiences: [api, fixtures.issuer], ...metadata });
   const exchanger = await fixtures.exchanger();
@@ -154,7 +154,7 @@ describe("ADR 68: requests that equal earlier ones", () => {
     type Changed = Readonly<Record<string, string | undefined>>;
     const formType = "application/x-www-form-urlencoded";
     const signedType = "application/token-introspection+jwt";
-    /** What is sent three times, and its members. */
+    /** The request that is sent three times, and its members. */
     const known = async () => {
       const { token, server, exchanger, form } = await userRequests();
       const { authorization } = await fixtures.client();
@@ -172,7 +172,7 @@ describe("ADR 68: requests that equal earlier ones", () => {
     };
     type Name = "a secret in the header" | "a secret in the body" | "exchange" | "introspection" | "UserInfo by POST";
     const every = (status: number) => [status, status, status, status, status] as const;
-    /** By request, in the order of their list. */
+    /** Cases by request, in the order of their list. */
     const cases: readonly (readonly [string, Changed & { method?: string; query?: string }, readonly number[]])[] = [
       ["nothing else", {}, every(200)],
       ["Content-Type with a parameter", { "content-type": `${formType}; charset=utf-8` }, every(200)],
@@ -181,7 +181,7 @@ describe("ADR 68: requests that equal earlier ones", () => {
       ["Content-Type of a multipart form", { "content-type": "multipart/form-data" }, [400, 400, 400, 400, 401]],
       ["method PUT", { method: "PUT" }, every(405)],
       ["another Authorization", { authorization: "Basic bm9ib2R5Om5vdGhpbmc=" }, [401, 400, 401, 401, 400]],
-      // workerd passes no empty header on.
+      // workerd drops empty headers.
       ["an empty Authorization", { authorization: "" }, [401, 200, 401, 401, 200]],
       ["DPoP", { dpop: "no proof" }, [400, 400, 400, 200, 200]],
       ["Accept of a signed introspection", { accept: signedType }, every(200)],

@@ -1,3 +1,8 @@
+/**
+ * **Every error contains the id of its log entry**, as the header `Request-Id`: at each endpoint of docs/reference/endpoints.md, in each form of an
+ * error, and readable by scripts of other origins if the endpoint is.
+ */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -5,10 +10,6 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { Application } from "./fixtures/application.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **Every error has the id of its log entry**, as the header `Request-Id`: at each endpoint of docs/reference/endpoints.md, in each form that an
- * error has, and readable by scripts of other origins where the endpoint is.
- */
 const page = readFileSync(join(repositoryRoot, "docs/reference/endpoints.md"), "utf8");
 
 /** The headings of the page are the endpoints: `GET /userinfo`, `/interaction/:id/consent`. */
@@ -20,7 +21,7 @@ const postPaths = headings.flatMap((line) => [...line.matchAll(/POST (\/[a-z_]+)
 
 const seen = new Set<string>();
 
-/** One request, whose response must be an error with an id of its own. */
+/** One request, whose response must be an error with a unique id. */
 async function refused(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(`${provider.origin}${path}`, { redirect: "manual", ...init });
   expect(response.status, `${init.method ?? "GET"} ${path}`).toBeGreaterThanOrEqual(400);
@@ -53,7 +54,7 @@ test("the page names every endpoint", () => {
 });
 
 describe("at every endpoint", () => {
-  // `/` is a page for a browser, and an unknown path for others.
+  // `/` is a page for browsers, and an unknown path for other clients.
   test.each(paths.filter((path) => path !== "/"))(
     "%s: a method that it does not have is 405 with Allow",
     async (path) => {
@@ -75,7 +76,7 @@ describe("at every endpoint", () => {
     },
   );
 
-  // `/device` sends who is not signed in to the sign-in page.
+  // `/device` redirects callers without a session to the sign-in page.
   test.each(postPaths.filter((path) => path !== "/device"))(
     "%s: a script of another origin can read the id of an error where it can read the error",
     async (path) => {

@@ -9,7 +9,7 @@ import { readRepositoryFile } from "../../scripts/reference/repository-files.ts"
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { accessToken, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
-/** The guides for resource servers: each Worker in them runs beside the provider, and each command is executed. */
+/** The guides for resource servers: each Worker in them runs next to the provider, and each command is executed. */
 const apiGuide = readRepositoryFile("docs/operating/protect-an-api.md");
 const mcpGuide = readRepositoryFile("docs/operating/protect-an-mcp-server.md");
 const scope = "notes:read notes:write";

@@ -248,7 +248,7 @@ describe("RFC 7591 §3: registration", () => {
   });
 });
 
-/** Every member of client metadata that an administrator can write: what becomes of it at /register. `undefined`: it is ignored. */
+/** Every member of client metadata that an administrator can write, and its result at /register. `undefined`: it is ignored. */
 describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or named as ignored", () => {
   const uri = "https://agent.example.com/page";
   const asked: Record<string, { readonly value: unknown; readonly with?: object } | undefined> = {
@@ -301,7 +301,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     dpop_bound_access_tokens: { value: true },
     tls_client_certificate_bound_access_tokens: { value: true },
   };
-  /** What an administrator grants or rules. */
+  /** Members that only an administrator may set. */
   const administrative = {
     ...{ client_id: "chosen", status: "active", authorization_details_types: ["payment_initiation"] },
     ...{ tls_client_auth_subject_dn: "CN=a", tls_client_auth_san_dns: "a.example", tls_client_auth_san_uri: "urn:a" },

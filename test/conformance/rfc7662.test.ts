@@ -13,7 +13,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const inactive = '{"active":false}';
 
-/** Each of its values but the first adds a member. */
+/** Each value except the first adds a member. */
 const described = "openid profile roles groups permissions read";
 
 let asserter: KeyedClient;

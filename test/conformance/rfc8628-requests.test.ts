@@ -5,7 +5,9 @@ import { type Page, Person, textOf } from "./fixtures/person.ts";
 import { claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/** What a device may request besides its scope (RFC 8628 §3.1), how the person is shown it, and the key that a device code may be bound to. */
+/**
+ * The parameters of a device request besides its scope (RFC 8628 §3.1), their display to the person, and the key to which a device code may be bound.
+ */
 const grantType = "urn:ietf:params:oauth:grant-type:device_code";
 const password = "a long enough password";
 const tokenUrl = `${provider.issuer}/token`;

@@ -7,7 +7,7 @@ import { type Page, Person, textOf } from "./fixtures/person.ts";
 import { claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/** The device flow over HTTP: a device, the person with a phone, and those who guess, replay and interfere. */
+/** The device flow over HTTP: a device, a person with a phone, and attackers who guess, replay and interfere. */
 const grantType = "urn:ietf:params:oauth:grant-type:device_code";
 const password = "a long enough password";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   phone = new Person(provider.origin, { username, password });
 });
 
-/** A public client, as devices are. */
+/** A public client, like most devices. */
 function device(metadata: Readonly<Record<string, unknown>> = {}): Promise<TestClient> {
   return fixtures.client({
     client_name: "Living-room television",
@@ -71,7 +71,7 @@ function pathOf(url: string): string {
   return `${provider.origin}${url.slice(provider.issuer.length)}`;
 }
 
-/** The page that confirms a code, reached by signing in where that is needed. */
+/** The page that confirms a code, after signing in if required. */
 async function confirmation(codes: Codes, person = phone): Promise<Page> {
   let page = await person.openPage(pathOf(codes.complete));
   if (page.name === "sign-in") page = (await person.submit(page)) as Page;
@@ -216,9 +216,9 @@ describe("RFC 8628 §3.3: the person and the code", () => {
       const submit = async (value = decision) =>
         textOf(((await person.submit(page, { device: { decision: value } })) as Page).html);
       for (const text of await Promise.all([submit(), submit()])) expect(text).toContain(expected);
-      // Ten wrong codes would make the account wait.
+      // Ten wrong codes would throttle the account.
       for (let repeat = 0; repeat < 12; repeat += 1) expect(await submit()).toContain(expected);
-      // The first decision stands: for another one no device waits.
+      // The first decision stands: no device waits for another one.
       expect(await submit(decision === "allow" ? "deny" : "allow")).toContain("No device is waiting with this code");
       if (decision === "deny") expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
       else expect((await poll(codes.deviceCode)).status).toBe(200);

@@ -98,7 +98,7 @@ describe("RFC 8693 §3: subject tokens of another issuer", () => {
       for (const name of ["acr", "auth_time", "lineage", "cnf"]) expect(claims).not.toHaveProperty(name);
       expect(Number(claims["exp"])).toBeLessThanOrEqual(Number(claimsOf(subject)["exp"]));
       expect(await fixtures.isActive(resourceServer, token)).toBe(true);
-      // A subject token may be exchanged until it expires, as one of this provider may.
+      // A subject token may be exchanged until it expires, like one of this provider.
       expect(await outcome(exchange(subject))).toBe("200");
     },
   );

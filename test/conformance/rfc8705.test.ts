@@ -17,7 +17,7 @@ import { accessToken, api, claimsOf, grantTypes, ProviderFixtures, tokenTypes } 
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/** Mutual TLS with real certificates and handshakes, by a proxy that passes on what Cloudflare does, and by an operator's proxy. */
+/** Mutual TLS with real certificates and handshakes, through a proxy that forwards the same facts as Cloudflare, and through an operator's proxy. */
 const proxyKey = "a key that only the proxy and the operator know";
 const credentials = { grant_type: "client_credentials" } as const;
 
@@ -289,7 +289,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect(claimsOf(token)["cnf"]).toEqual({ "x5t#S256": certificate.thumbprint });
   });
 
-  /** Requests of each grant, which get as far as the grant if their binding is right. */
+  /** Requests for each grant, which reach the grant if their binding is correct. */
   const requests: readonly (readonly [string, Fields])[] = [
     ["client_credentials", {}],
     ["authorization_code", { code: "none", redirect_uri: redirectUri }],

@@ -1,3 +1,8 @@
+/**
+ * **Request objects (RFC 9101) and references to requests**: a signed one replaces the request entirely, an unsigned one is refused, as stated in the
+ * metadata, and a `request_uri` that the provider did not issue is not fetched.
+ */
+
 import {
   CompactEncrypt,
   type CompactJWEHeaderParameters,
@@ -17,10 +22,6 @@ import { textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
-/**
- * **Request objects (RFC 9101) and references to requests**: signed by the client they are honoured, whole; unsigned they are refused, as
- * the metadata says; a `request_uri` that the provider did not issue is not fetched.
- */
 let application: Application;
 let person: RegisteredPerson;
 let privateKey: CryptoKey;
@@ -280,7 +281,7 @@ describe("RFC 9126: pushed authorization requests", () => {
     expect(pushed.headers.get("cache-control")).toContain("no-store");
     expect(pushed.body).toEqual({ request_uri: expect.any(String), expires_in: expect.any(Number) });
     const url = reference(pushed.body["request_uri"]);
-    // What is beside the reference has been in the browser, and does not count.
+    // Parameters next to the reference passed through the browser and do not count.
     url.searchParams.set("state", "added");
     url.searchParams.set("redirect_uri", "https://evil.example.com/");
     const { url: back } = await person.browser().visit(url);

@@ -28,7 +28,7 @@ beforeAll(async () => {
   service = await fixtures.client({ authorization_details_types: ["account_information"] });
 });
 
-/** The error of an authorization request, which reaches the client. */
+/** The error of an authorization request, as received by the client. */
 async function refusal(authorizationDetails: string, by = application): Promise<[string | null, string | null]> {
   const url = by.authorizationUrl({ authorization_details: authorizationDetails });
   const { searchParams } = (await person.browser().visit(url)).url;

@@ -150,7 +150,7 @@ describe("RFC 9449 §5: the token endpoint", () => {
       "content-type": "application/x-www-form-urlencoded",
     };
     const { promise, resolve, reject } = Promise.withResolvers<unknown[]>();
-    // fetch joins fields of one name.
+    // fetch joins fields with the same name.
     const sent = request(`${provider.origin}/token`, { method: "POST", headers: { ...headers, DPoP: proofs } });
     sent.once("error", reject).once("response", (response) => {
       let body = "";
@@ -266,7 +266,7 @@ describe("RFC 9449 §8: nonces", () => {
     expect(refused.headers.get("cache-control")).toBe("no-store");
     const nonce = refused.headers.get("dpop-nonce")!;
     for (const accepted of [nonce, atToken]) expect((await read({ nonce: accepted })).status).toBe(200);
-    // §9: a nonce is no replacement for the other checks.
+    // §9: a nonce does not replace the other checks.
     expect((await userinfo(token, await resourceProof(token, { nonce, ath: undefined }))).status).toBe(401);
     const other = await userinfo(token, await resourceProof(token, { nonce }, otherKey));
     expect([other.status, other.body["error"]]).toEqual([401, "invalid_token"]);
@@ -590,7 +590,7 @@ function symmetricProof(): Promise<string> {
     .sign(new TextEncoder().encode("secret secret secret secret secret"));
 }
 
-/** Signed by hand: the library refuses to sign what it does not understand. */
+/** Signed manually, because the library refuses to sign parameters that it does not understand. */
 async function criticalProof(): Promise<string> {
   const { publicKey, privateKey } = await generateKeyPair("ES256");
   const { kty, crv, x, y } = await exportJWK(publicKey);

@@ -6,8 +6,8 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * Step-up authentication: what a resource server needs to challenge, and what a client does with the challenge. The challenge itself is
- * the resource server's (packages/resource-server, resource-servers.test.ts); the endpoints of this provider require no level of their own.
+ * Step-up authentication: what a resource server needs for a challenge, and how a client reacts to it. The challenge itself is the resource server's
+ * (packages/resource-server, resource-servers.test.ts); the endpoints of this provider require no specific level.
  */
 const password = "urn:edge-op:acr:password";
 const passkey = "phr";

@@ -1,3 +1,8 @@
+/**
+ * **A request is decided as of its last byte**: headers and half of a body are sent, then something is revoked, rotated, suspended or disabled, and
+ * the rest of the body is sent after the response to that.
+ */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { Application } from "./fixtures/application.ts";
@@ -6,10 +11,6 @@ import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 import { SlowRequest } from "./fixtures/slow-request.ts";
 
-/**
- * **A request is decided as of its last byte**: headers and half of a body are sent, then something is revoked, rotated, suspended or
- * disabled, and the rest of the body is sent once that has been answered.
- */
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 

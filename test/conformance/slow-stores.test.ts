@@ -5,8 +5,8 @@ import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-prov
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /**
- * D1 and KV that are slow in one isolate (op-management's), everything else healthy. What is promised: a bounded answer, 200 or 503, and
- * service as before as soon as the store is well again.
+ * D1 and KV that are slow in one isolate (op-management's), with everything else healthy. The guarantee: a response in bounded time, 200 or 503, and
+ * normal service as soon as the store recovers.
  */
 let provider: FaultyProvider;
 let fixtures: ProviderFixtures;
@@ -63,7 +63,7 @@ async function introspect(caller = resourceServer): Promise<Timed> {
   return { status: response.status, active, tookMs: endedAtMs - startedAt, endedAtMs };
 }
 
-/** Introspects from several callers at once, for so long. */
+/** Introspects from several callers in parallel, for this time. */
 async function introspectFor(ms: number): Promise<Timed[]> {
   const untilMs = performance.now() + ms;
   const seen: Timed[] = [];
@@ -80,13 +80,13 @@ async function introspectFor(ms: number): Promise<Timed[]> {
 const changeLogRead = "SELECT version, kind, id FROM control_changes";
 
 /**
- * A change that affects no subject of these tests, made while the isolate holds no lease, after which the shards have started anew without its name:
- * they know the control version and not what changed, so the isolate reads D1.
+ * A change that affects no subject of these tests, made while the isolate holds no lease; afterwards the shards restart without it. They know the
+ * control version but not the change, so the isolate reads D1.
  */
 async function changeUnseen(): Promise<void> {
   await introspectFor(1_500);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
-  // By another isolate, which learns of its own change.
+  // By another isolate, which receives its own change.
   const { access_token } = (
     await postForm(
       `${provider.origin}/token`,
@@ -126,7 +126,7 @@ describe("after an administrative change", () => {
     await slowDown();
     const wellAtMs = performance.now();
     const after = await introspectFor(6_000);
-    // Those that joined a call from before may fail with it; from 5 s on no request does.
+    // Requests that joined an earlier call may fail with it; from 5 s on, no request does.
     const late = after.filter(({ endedAtMs, tookMs }) => endedAtMs - tookMs > wellAtMs + 5_000);
     expect(late.length).toBeGreaterThan(8);
     expect(late.filter(({ status, active }) => status !== 200 || !active)).toEqual([]);

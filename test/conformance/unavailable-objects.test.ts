@@ -10,8 +10,8 @@ import {
 } from "./fixtures/provider-fixtures.ts";
 
 /**
- * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them calls
- * its shard at every request, so a fault shows at once; leases are op-state's and the revocation view's own tests.
+ * A failing object causes 503 from /introspect, /userinfo, /token and /revoke. In `direct` mode, each of them calls its shard for every request, so a
+ * fault shows at once; op-state's tests and those of the revocation view cover leases.
  */
 let provider: FaultyProvider;
 let fixtures: ProviderFixtures;
@@ -62,7 +62,7 @@ async function everyEndpoint(): Promise<Record<string, Response>> {
   return { introspect, userinfo, revoke, exchange, bearer, own };
 }
 
-/** 503, to be tried again, and nothing about the token; of the provider, with the id of the request. */
+/** Requires 503 with `Retry-After` and nothing about the token; a response of the provider contains the id of the request. */
 async function expectUnavailable(responses: Record<string, Response>, isOfProvider = true): Promise<void> {
   for (const [name, response] of Object.entries(responses)) {
     expect(response.status, name).toBe(503);

@@ -1,3 +1,5 @@
+/** **Tokens with a key that is not in the schedule**, wherever a token of this provider is verified (protocols.md §4). */
+
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
@@ -11,7 +13,6 @@ import {
 } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
-/** **Tokens whose key the schedule does not contain**, at every place that verifies a token of this provider (protocols.md §4). */
 let provider: FaultyProvider;
 let asserter: KeyedClient;
 let resourceServer: TestClient;
@@ -23,7 +24,7 @@ let idToken: string;
 beforeAll(async () => {
   provider = await startFaultyProvider({
     shape: inject("shape"),
-    // Each request asks a shard, so that a fault shows at once.
+    // Each request calls a shard, so that a fault shows at once.
     vars: { REVOCATION_MODE: "direct", CLIENT_REGISTRATION: "token" },
     applications: { api: exampleApplications.api },
   });

@@ -6,7 +6,7 @@ import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } fro
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 import { serveKeys, TestIssuer } from "./fixtures/test-issuer.ts";
 
-/** Workloads without a secret: an issuer that is trusted, a rule for each claim, and a service client. */
+/** Workloads without a secret: a trusted issuer, a rule for each claim, and a service client. */
 const tokenUrl = `${provider.issuer}/token`;
 
 let service: TestClient;
@@ -14,7 +14,7 @@ let resourceServer: TestClient;
 let issuer: TestIssuer;
 const issuerId = `workloads-${randomUUID()}`;
 
-/** A service client that has no secret. */
+/** A service client without a secret. */
 function workloadClient(metadata: Readonly<Record<string, unknown>> = {}): Promise<TestClient> {
   return fixtures.client({
     token_endpoint_auth_method: "none",
@@ -48,7 +48,7 @@ async function trust(
   return String((await fixtures.admin.require("POST", "/issuers", record))["issuer_id"]);
 }
 
-/** Without a client_id and without any authentication, as a workload sends it. */
+/** Without a client_id and without client authentication, like a workload. */
 function send(assertion: string, form: Readonly<Record<string, string>> = {}): Promise<ApiResponse> {
   return postForm(tokenUrl, { grant_type: grantTypes.jwtBearer, assertion, resource: api, ...form });
 }

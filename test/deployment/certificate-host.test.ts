@@ -1,3 +1,5 @@
+/** **The host that requests client certificates**, set up by `npm run deploy`: its domain, its authority, and the zone's list of hosts. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +13,6 @@ import { TestAuthority } from "../fixtures/client-certificates.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { changes, Operator } from "./operator.ts";
 
-/** **The host at which clients are asked for certificates**, by `npm run deploy`: its domain, its authority, and the zone's list of hosts. */
 const issuer = "https://op.example.com";
 const host = "mtls.op.example.com";
 const settings = { MTLS_ORIGIN: `https://${host}` };

@@ -1,3 +1,8 @@
+/**
+ * **The "Deploy to Cloudflare" button**: the steps of Workers Builds on a copy of the repository in which Cloudflare has set the ids of the stores
+ * that it created. The button itself, which creates them, belongs to Cloudflare.
+ */
+
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +12,6 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { runNode } from "./operator.ts";
 
-/**
- * **The "Deploy to Cloudflare" button**: what Workers Builds does with a copy of the repository, in which Cloudflare has set the ids of the
- * stores that it created. The button itself, which creates them, is Cloudflare's.
- */
 let local: LocalCloudflare;
 let copy: string;
 const issuer = "https://edge-op.example.workers.dev";
@@ -53,7 +54,7 @@ async function create(path: string, body: unknown): Promise<Record<string, unkno
   return ((await response.json()) as { result: Record<string, unknown> }).result;
 }
 
-/** What the button does before the first build. */
+/** Creates stores like the button before the first build. */
 async function createStores(): Promise<void> {
   const file = readFileSync(join(repositoryRoot, "wrangler.toml"), "utf8");
   const main = await create("/d1/database", { name: "edge-op" });

@@ -1,3 +1,8 @@
+/**
+ * **`npm run deploy` and wrangler, unchanged, against a local Cloudflare** that runs what they upload. One account's history: each test continues
+ * where the one before it ended.
+ */
+
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,10 +13,6 @@ import { runningVersion, type Script, type UploadMetadata } from "./local-cloudf
 import { LocalCloudflare, type RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 import { changes, Operator } from "./operator.ts";
 
-/**
- * **`npm run deploy` and wrangler, unchanged, against a local Cloudflare** that runs what they upload. One account's history: each test
- * continues where the one before it ended.
- */
 let local: LocalCloudflare;
 let operator: Operator;
 const issuer = "https://op.example.com";
@@ -36,7 +37,7 @@ function secretOf(name: string): string | undefined {
   return runningVersion(script(name))?.bindings.find((binding) => binding.name === "OP_MASTER_KEY")?.text;
 }
 
-/** Secrets that the operator was shown. */
+/** The key that was shown to the operator. */
 function shownKey(output: string): string | undefined {
   return /OP_MASTER_KEY {2}(\S+)/.exec(output)?.[1];
 }
@@ -52,7 +53,7 @@ function uploads(calls: readonly RecordedCall[]): { readonly name: string; reado
 
 let firstKey: string;
 
-/** Not the first key, whatever it begins with. */
+/** A key that differs from the first, whatever it starts with. */
 function otherKey(first: string): string {
   return `${firstKey.startsWith(first) ? "D" : first}${firstKey.slice(1)}`;
 }
@@ -112,7 +113,7 @@ describe("from an empty account to a verified provider", () => {
       },
       body: "grant_type=client_credentials",
     });
-    // Without the issuer's host no Worker has the request.
+    // Without the issuer's host, no Worker receives the request.
     expect(token.status).toBe(530);
   });
 

@@ -8,7 +8,7 @@ import { checkNewEnvironment, loadEnvironment, writeEnvironment } from "../../sc
 import { Refusal } from "../../scripts/deploy/refusal.ts";
 import { readWorkerFile, storeNames, workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
 
-/** What an environment's file may say, and the configuration that is generated from it. */
+/** The valid contents of an environment's file, and the configuration that is generated from it. */
 const issuer = "https://op.example.com";
 
 function environment(file: object = {}, name = "production"): Environment {
@@ -197,7 +197,7 @@ describe("the generated configuration", () => {
       limits: { cpu_ms: 5000 },
       observability: { logs: { destinations: ["otel"] }, traces: { enabled: false } },
     });
-    // Objects of another Worker have no strategy here: wrangler refuses one.
+    // Objects of another Worker have no strategy here, because wrangler refuses one.
     expect(configuration("op-auth", at)["durable_objects"]).not.toHaveProperty("code_update_strategy");
   });
 

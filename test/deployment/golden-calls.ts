@@ -3,8 +3,8 @@ import { deployedWorkerName } from "../../scripts/deploy/shape.ts";
 import type { RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 
 /**
- * **The calls of a deployment as a text**, for a golden file: by Worker in the order of deployment, without ids. Endpoint Workers are
- * uploaded side by side, so calls that name no Worker are counted, not ordered; queries grow with every migration and are one line.
+ * **The calls of a deployment as a text**, for a golden file: by Worker in the order of deployment, without ids. Endpoint Workers are uploaded in
+ * parallel, so calls that name no Worker are counted, not ordered; queries grow with every migration and are summarized in one line.
  */
 export function describeCalls(calls: readonly RecordedCall[], prefix: string): string {
   const lines = calls.map((call) => ({

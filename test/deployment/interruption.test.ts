@@ -1,3 +1,8 @@
+/**
+ * **Deployments that are killed** after each kind of change in the account, without a response. Repeating the command converges. The tests share one
+ * account; each continues where the previous one ended.
+ */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -5,10 +10,6 @@ import { runningVersion } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare, type RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 import { changes, Operator } from "./operator.ts";
 
-/**
- * **Deployments that are killed**: after each kind of change in the account, without a response. The same command converges. One
- * account's history: each test continues where the one before it ended.
- */
 let local: LocalCloudflare;
 let operator: Operator;
 const compact = ["--environment", "small", "--compact"] as const;
@@ -24,7 +25,7 @@ afterAll(async () => {
   await local.stop();
 });
 
-/** Each kind of change, by the call's path below the account and, of a query, its SQL. The first that matches. */
+/** Each kind of change, by the call's path below the account and, for a query, its SQL. The first match counts. */
 const kinds: readonly (readonly [string, RegExp, RegExp?])[] = [
   ["a database", /\/d1\/database$/],
   ["a database deleted", /\/d1\/database\/[^/]+$/],
@@ -56,7 +57,7 @@ function kindOf(call: RecordedCall): string | undefined {
   )?.[0];
 }
 
-/** Repeats a command, and kills it after each kind of change that no run before it was killed after. */
+/** Repeats a command, and kills it after each kind of change after which no earlier run was killed. */
 async function runUntilDone(args: readonly string[], describeKind: typeof kindOf) {
   const killedAfter = new Set<string>();
   const outputs: string[] = [];
@@ -187,7 +188,7 @@ describe("two first deployments at once", () => {
     let isHeld = false;
     const held = new Promise<void>((resolve) => {
       local.beforeResponse = async ({ method, body }) => {
-        // The last store: the inventory has been read, and nothing is recorded yet.
+        // The last store: the inventory has been read, but nothing is recorded yet.
         if (isHeld || method !== "POST" || !JSON.stringify(body ?? "").includes("op-twice-audit-dead")) return false;
         isHeld = true;
         resolve();

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import type { LocalCloudflare, RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 
-/** **An operator with a terminal**: runs `npm run deploy` against the local Cloudflare, with a directory of environments of their own. */
 export interface CommandResult {
   readonly code: number;
   readonly output: string;
@@ -13,6 +12,7 @@ export interface CommandResult {
   readonly calls: readonly RecordedCall[];
 }
 
+/** **An operator with a terminal**: runs `npm run deploy` against the local Cloudflare, with their own directory of environments. */
 export class Operator {
   readonly deployments = mkdtempSync(join(tmpdir(), "edge-op-deployments-"));
   readonly #local: LocalCloudflare;
@@ -27,7 +27,7 @@ export class Operator {
     return { code, output, calls: this.#local.calls.slice(from) };
   }
 
-  /** Kills the command with everything that it has started, when the API has carried out a call that `isLast`, before it responds. */
+  /** Kills the command and all of its children when the API has carried out a call that `isLast`, before it responds. */
   async deployUntil(
     args: readonly string[],
     isLast: (call: RecordedCall) => boolean,
@@ -95,7 +95,7 @@ function startNode(
   const child = spawn(process.execPath, command, {
     cwd: checkout,
     stdio: ["ignore", "pipe", "pipe"],
-    // A process group of its own.
+    // A separate process group.
     detached: true,
     env: {
       PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
@@ -122,7 +122,7 @@ function startNode(
   return { kill: () => process.kill(-child.pid!, "SIGKILL"), result };
 }
 
-/** The calls that change something: all but reads, and queries that only select. */
+/** The calls that change something: all except reads and queries that only select. */
 export function changes(calls: readonly RecordedCall[]): string[] {
   return calls
     .filter(({ method, path, body }) => method !== "GET" && !(path.endsWith("/query") && isSelect(body)))

@@ -10,7 +10,7 @@ import type { Script } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare, type LocalCloudflareOptions } from "./local-cloudflare/local-cloudflare.ts";
 import { changes } from "./operator.ts";
 
-/** What exists in an account and speaks against a deployment: refused after reads alone, unless it was agreed to. */
+/** Existing resources of an account that conflict with a deployment: refused after reads only, unless the operator agreed. */
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 let local: LocalCloudflare;
 let directory: string;

@@ -1,12 +1,13 @@
+/**
+ * **Both shapes by `npm run deploy`** (ADR 33), and an address under workers.dev: first deployment, upgrade, and a change of the shape and back, with
+ * all stored data kept.
+ */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runningVersion } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { changes, Operator } from "./operator.ts";
 
-/**
- * **Both shapes by `npm run deploy`** (ADR 33), and an address under workers.dev: first deployment, upgrade, and a change of the shape and
- * back, with what was stored before still there.
- */
 let local: LocalCloudflare;
 let operator: Operator;
 
@@ -35,7 +36,7 @@ function faults(output: string): string[] | null {
 
 /** A token at the issuer's address, by the first admin client. */
 async function requestToken(host: string, secret: string): Promise<number> {
-  // fetch does not set Host: a request of node:http does.
+  // fetch does not set Host, but a request of node:http does.
   const { request } = await import("node:http");
   return new Promise((resolve, reject) => {
     const outgoing = request(`${local.edgeOrigin}/token`, {

@@ -1,19 +1,20 @@
+/**
+ * **A front door that breaks one guarantee at a time**: an entry point that shows that the soak detects the defect. Production code has no switch for
+ * it. `PUT /broken` with the name of a defect replaces the current one; "" is none.
+ */
+
 import frontDoor from "../../packages/op/src/index.ts";
 import type { FrontDoorEnv } from "../../packages/workers/src/env.ts";
 
-/**
- * **A front door that breaks one promise at a time**: an entry point that shows that the soak's judge catches it. Production
- * code has no switch for it. `PUT /broken` with the name of a defect replaces the one before; "" is none.
- */
 export const defects = [
-  /** An introspection is answered from memory for ever. */
+  /** Repeats the first response to an introspection forever. */
   "stale introspection",
-  /** The same, only where the body came long after the headers. */
+  /** The same, but only for requests whose body arrived long after the headers. */
   "decides at the headers",
   "stale userinfo",
   "accepts old secrets",
   "accepts used refresh tokens",
-  /** The response does not wait for what it says. */
+  /** Responds before the sign-out is complete. */
   "signs out later",
   "unavailable at times",
   "refuses at times",
@@ -21,7 +22,7 @@ export const defects = [
 export type Defect = (typeof defects)[number];
 
 let defect: Defect | "" = "";
-/** Successful response bodies, by what was sent. */
+/** Successful response bodies, by request. */
 const remembered = new Map<string, string>();
 const slowMs = 300;
 const oneIn = 10;

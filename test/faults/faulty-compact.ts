@@ -1,3 +1,5 @@
+/** **The compact Worker with objects that fail on demand**: the paths of faulty-objects.ts are served on every socket. */
+
 import type { CompactEnv } from "../../packages/op-compact/src/compact-env.ts";
 import { createIsolate } from "../../packages/op-compact/src/isolate.ts";
 import { createWorker } from "../../packages/op-compact/src/worker.ts";
@@ -5,7 +7,6 @@ import { createTokenValidation } from "../../packages/op-management/src/introspe
 import type { AuditMessage } from "../../packages/shared/src/audit/audit-event.ts";
 import faultyObjects from "./faulty-objects.ts";
 
-/** **The compact Worker with objects that fail on demand**: the paths of faulty-objects.ts are served on every socket. */
 export * from "./faulty-objects.ts";
 
 const isolate = createIsolate();

@@ -1,24 +1,23 @@
+/**
+ * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has no switch for it. On
+ * this Worker's own socket, `PUT /faults` replaces the current faults; `GET /calls` returns how often each method was called; `POST
+ * /end/TokenRevocationStore/{name}` ends an instance, even one that holds calls, with `?empty={table}` after deleting the rows of a table, as in an
+ * object that was lost.
+ */
+
 import type { DurableObject } from "cloudflare:workers";
 import * as objects from "../../packages/op-state/src/index.ts";
 
-/**
- * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has
- * no switch for it. `PUT /faults` on this Worker's own socket replaces what fails from now on; `GET /calls` says how often
- * each method was called; `POST /end/TokenRevocationStore/{name}` ends an instance, also one that holds calls;
- * with `?empty={table}` after deleting the rows of a table, as in an object that was lost.
- */
 export interface Fault {
   readonly className: string;
-  /** Object names; all of the class when absent. */
+  /** Object names; absent: all objects of the class. */
   readonly names?: readonly string[];
-  /** Methods; every one when absent. */
+  /** Methods; absent: all methods. */
   readonly methods?: readonly string[];
-  /**
-   * `throw` before anything is done; `lose` the reply after everything is done; `hang` for ever; `delay` by `ms` first.
-   */
+  /** `throw` before anything is done; `lose` the result after everything is done; `hang` forever; `delay` by `ms` first. */
   readonly kind: "throw" | "lose" | "hang" | "delay";
   readonly ms?: number;
-  /** How many calls fail before the fault is over; all of them when absent. */
+  /** The number of calls that fail; absent: all of them. */
   readonly times?: number;
 }
 
@@ -50,7 +49,7 @@ function faulty(className: string, base: ObjectClass): ObjectClass {
       this.objectName = ctx.id.name;
     }
 
-    /** Ends this instance with every call that is under way; the next call starts another one from storage. */
+    /** Ends this instance with every call in progress; the next call starts another one from storage. */
     async endInstance(empty: string | null): Promise<void> {
       if (empty !== null) {
         this.ctx.storage.sql.exec(`DELETE FROM "${empty}"`);

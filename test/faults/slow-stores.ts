@@ -1,14 +1,9 @@
-/**
- * **A Worker whose D1 and KV are slow on demand**: an entry point wraps the Worker with {@link withSlowStores}, and tests run it in the
- * Worker's place. `PUT /slow-stores` on its own socket replaces what is slow from now on; `GET /slow-stores` says what was read, by
- * query and by key. Production code has no switch for it.
- */
 export interface SlowStore {
   readonly store: "D1" | "KV";
-  /** Part of the query or of the key; everything when absent. */
+  /** Part of the query or key; absent: everything. */
   readonly containing?: string;
   readonly ms: number;
-  /** How many operations are slow before the fault is over; all of them when absent. */
+  /** The number of slow operations; absent: all of them. */
   readonly times?: number;
 }
 
@@ -81,6 +76,10 @@ function slowCache(cache: KVNamespace): KVNamespace {
   });
 }
 
+/**
+ * **A Worker whose D1 and KV are slow on demand**: tests run an entry point that calls this in place of the Worker. On its own socket, `PUT
+ * /slow-stores` replaces the slow operations; `GET /slow-stores` returns the reads, by query and by key. Production code has no switch for it.
+ */
 export function withSlowStores<Env extends StoreBindings, W extends Fetching<Env>>(worker: W): W & Fetching<Env> {
   return {
     ...worker,

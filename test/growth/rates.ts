@@ -1,16 +1,17 @@
+/**
+ * **The daily activity of ten million monthly users**, by the habits from which sizing and cost are computed (load-tests/model/habits.ts), and rates
+ * that only the growth of stored rows needs. A deployment with other rates scales each row of the table in docs/reference/stored-formats.md.
+ */
+
 import { auditEventsOf, authorizationsPerDay, defaultHabits } from "../../load-tests/model/habits.ts";
 import { sizeFor } from "../../load-tests/model/sizing.ts";
 
-/**
- * **What ten million users of a month do in a day**, by the habits from which sizing and cost are computed (load-tests/model/habits.ts), and
- * what only the growth of stored rows needs. A deployment with other rates scales each row of the table in docs/reference/stored-formats.md.
- */
 export const users = 10_000_000;
 const active = users * defaultHabits.dailyShare;
 const ofActive = (perUser: number) => Math.round(active * perUser);
 export const clients = 2_000;
 export const resources = 500;
-/** Of registrations and documents: used ones live 90 days, others a day. */
+/** Clients from registrations and documents: used ones are kept for 90 days, others for a day. */
 export const openClients = 100_000;
 
 export const ratesPerDay = {
@@ -18,7 +19,7 @@ export const ratesPerDay = {
   signIns: ofActive(defaultHabits.signIns),
   failedSignIns: ofActive(defaultHabits.failedSignIns),
   signOuts: ofActive(defaultHabits.signOuts),
-  /** Silent ones included; each makes a code. */
+  /** Includes silent ones; each creates a code. */
   authorizations: ofActive(authorizationsPerDay(defaultHabits)),
   /** Authorizations that show a page: sign-ins, half of them with another page. */
   interactions: 1.5 * ofActive(defaultHabits.signIns),
@@ -38,7 +39,7 @@ export const ratesPerDay = {
   /** Suspensions, deletions and new passwords: changes that end grants. */
   cutOffs: 5_000,
   clientChanges: 100,
-  /** Clients that register themselves, or are agreed to by their documents. */
+  /** Clients that register themselves, or whose documents receive a consent. */
   newClients: 2_000,
   resourceChanges: 10,
   /** An opening of a generation each month, a rotation of each of two algorithms each month. */
@@ -48,15 +49,15 @@ export const ratesPerDay = {
   auditGaps: 50 / 365,
 } as const;
 
-/** Events that objects record. */
+/** Events recorded by objects. */
 export const auditEventsPerDay = Math.round(auditEventsOf(users)) + 2 * ratesPerDay.thefts + ratesPerDay.cutOffs;
 
-/** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 38, 26). */
+/** The maximum lifetime of `revoked` rows in days: that of the longest access token (ADRs 38, 26). */
 export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
 const { settings, refreshShards, sessionShards } = sizeFor(users, 300);
 
-/** The shards that sizing recommends for so many users. */
+/** The shards that sizing recommends for this number of users. */
 export const shardsOf = {
   TokenRevocationStore: settings.shards,
   RefreshTokenRotator: refreshShards,

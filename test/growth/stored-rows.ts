@@ -9,20 +9,15 @@ import {
   users,
 } from "./rates.ts";
 
-/**
- * **Every stored table, with what writes its rows, how many a day at ten million users, and what ends them.** The number of rows that
- * exist at once is arrivals × life, or a population. `text`: typical characters of the columns that are texts, from which the size of
- * a row is measured in SQLite with the statements of the migrations and of op-state (growth.test.ts).
- */
 export interface StoredRows {
   readonly table: string;
   readonly where: "D1" | "audit database" | keyof typeof shardsOf | "each object";
   readonly writtenBy: string;
   readonly perDay: number;
   readonly endedBy: string;
-  /** Days; `"population"`: as long as what it describes; `"kept"`: this provider deletes none. */
+  /** In days; `"population"`: as long as the described item exists; `"kept"`: this provider never deletes them. */
   readonly life: number | "population" | "kept";
-  /** Rows at once, where it is not `perDay` × `life`. */
+  /** Rows at a time, if not `perDay` × `life`. */
   readonly rows?: number;
   readonly text: Readonly<Record<string, number>>;
   /** Typical values of columns that are small integers, and columns that are NULL. */
@@ -59,7 +54,7 @@ const {
   auditGaps,
 } = ratesPerDay;
 
-/** Grants that a sign-out, a theft or the end of a session revokes. */
+/** Grants that are revoked by a sign-out, a theft or the end of a session. */
 const grantRevocations = 2 * signOuts + 2 * thefts;
 
 const sub = 36;
@@ -669,9 +664,14 @@ const objects: readonly StoredRows[] = [
   },
 ];
 
+/**
+ * **Every stored table, with the writer of its rows, their number per day at ten million users, and their end.** The number of rows at a time is
+ * arrivals × life, or a population. `text`: typical characters of the columns that are texts, from which the size of a row is measured in SQLite with
+ * the statements of the migrations and of op-state (growth.test.ts).
+ */
 export const storedRows: readonly StoredRows[] = [...database, ...objects];
 
-/** `undefined`: grows without end. */
+/** `undefined` if it grows without end. */
 export function rowsAtOnce({ rows, perDay, life }: StoredRows): number | undefined {
   if (rows !== undefined) return rows;
   return typeof life === "number" ? perDay * life : undefined;

@@ -23,13 +23,13 @@ import { ReadThrough } from "../../packages/shared/src/storage/read-through.ts";
 import type { AccessToken } from "../../packages/shared/src/tokens/access-token-content.ts";
 import { VerifiedTokens } from "../../packages/shared/src/tokens/verified-tokens.ts";
 
-/** One cache of an isolate: how to add an entry that nothing else shares memory with, and what it estimates. */
+/** One cache of an isolate: how to add an entry that shares no memory with others, and its estimated size. */
 export interface Fillable {
   readonly bound: number;
   readonly heldBytes: () => number;
-  /** How much is filled to measure it, where an entry takes long to make. */
+  /** The amount to fill for a measurement, if creating an entry takes long. */
   readonly measuredBytes?: number;
-  /** How many additions in a row may leave its size as it is: a table that doubles does not grow with each. */
+  /** The number of consecutive additions that may leave its size unchanged, because a table that doubles does not grow with each. */
   readonly idleAtMost?: number;
   /** Adds entry number `index`. `size` is between 0 (small) and 1 (the largest that is allowed). */
   readonly add: (index: number, size: number) => Promise<void> | void;
@@ -37,7 +37,7 @@ export interface Fillable {
 
 const never = 8_000_000_000_000;
 
-/** A text of its own, as a decoder makes it. */
+/** A text in its own memory, as created by a decoder. */
 function text(index: number, length: number): string {
   const seed = `${index}-`;
   return Buffer.from(seed.repeat(Math.ceil(length / seed.length)).slice(0, Math.max(length, seed.length))).toString(
@@ -45,7 +45,7 @@ function text(index: number, length: number): string {
   );
 }
 
-/** What JSON.parse makes of a document: its strings are shared with nothing. */
+/** A document as created by JSON.parse, whose strings share no memory. */
 function parsed<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
@@ -54,7 +54,7 @@ function between(size: number, small: number, large: number): number {
   return Math.round(small + size * (large - small));
 }
 
-/** The platform's stores, empty; memory is what is measured. */
+/** Empty stores of the platform; only memory is measured. */
 const platform = {
   ISSUER: "https://op.example.com",
   TRUST_FORWARDED_HEADERS: "true",
@@ -105,7 +105,7 @@ function verifiedTokens(): Fillable {
   return {
     bound: isolateMemory.verifiedTokens,
     heldBytes: () => tokens.heldBytes,
-    // A role of 9 characters is 16 characters of the token.
+    // A role of 9 characters takes 16 characters of the token.
     add: (index, size) => {
       const length = between(size, 600, limits.cachedTokenBytes);
       tokens.add(tokens.begin(), text(index, length), accessToken(index, Math.floor((length - 560) / 16)), never);
@@ -215,7 +215,7 @@ function trustedIssuer(index: number, size: number): TrustedIssuer {
   } satisfies TrustedIssuer);
 }
 
-/** Every fetch meanwhile has this response, and no timer: Node keeps a timer for seconds, with all that it refers to. */
+/** Every fetch meanwhile returns this response without a timer, because Node keeps a timer and everything that it refers to for seconds. */
 async function whileFetching(document: unknown, work: () => Promise<unknown>): Promise<void> {
   const { fetch: fetched } = globalThis;
   const { timeout: timed } = AbortSignal;
@@ -239,7 +239,7 @@ function issuerMetadata(): Fillable {
       const { document, ...record } = trustedIssuer(index, 0);
       const { jwks: _, ...rest } = document;
       const discovery_uri = `https://issuer.example.com/${text(index, between(size, 30, 2_000))}`;
-      // No key has this algorithm: nothing but the metadata is fetched.
+      // No key has this algorithm, so only the metadata is fetched.
       const header = { alg: "none", kid: undefined, typ: undefined };
       const discovered = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
       await whileFetching({ issuer, jwks_uri: jwksUri }, () =>
@@ -300,7 +300,7 @@ function clientResources(): Fillable {
   };
 }
 
-/** Of ids that do not exist. */
+/** Ids that do not exist. */
 function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): Fillable {
   const control = new ControlView();
   const cache = new ReadThrough<string>(control, {
@@ -316,7 +316,7 @@ function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): 
     heldBytes: () => cache.heldBytes,
     add: async (index, size) => {
       if (control.version === undefined) await control.observe(requestContext(), 1);
-      // As it is cut from a header that has much more.
+      // A substring of a much longer header.
       const header = text(index, 8_000);
       await cache.find(requestContext(), header.slice(0, between(size, 22, 255)));
     },
@@ -426,7 +426,7 @@ function controlChanges(): Fillable {
 /** Rows are hashed, so their length does not matter. */
 const rowsAtOnce = 5_000;
 
-/** One shard's; the isolate discards a replica when all of them are over the bound (revocation-view.ts). */
+/** The replica of one shard; the isolate discards a replica if all of them exceed the bound (revocation-view.ts). */
 function replica(): Fillable {
   const shard = new ShardReplica();
   let seq = -1;
@@ -460,7 +460,7 @@ function replica(): Fillable {
   };
 }
 
-/** Every cache of `isolateMemory` but the key schedule. */
+/** Every cache of `isolateMemory` except the key schedule. */
 export const fillables: Readonly<Record<string, () => Fillable>> = {
   "verified tokens": verifiedTokens,
   "remembered decisions": rememberedDecisions,
@@ -529,7 +529,7 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
   "revocation replicas": replica,
 };
 
-/** Adds entries of a size until what the cache holds has stopped to grow, or its bound would be passed. Returns how many. */
+/** Adds entries of a size until the cache stops growing or its bound would be exceeded. Returns their number. */
 export async function fill(cache: Fillable, size: number): Promise<number> {
   let largest = 0;
   let idle = 0;

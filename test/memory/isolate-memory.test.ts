@@ -5,13 +5,13 @@ import { isolateBytes, isolateMemory } from "../../packages/shared/src/config/li
 import { type Fillable, fill, fillables } from "./fill-isolate.ts";
 
 /**
- * What isolates hold is bounded by bytes: the bounds add up to half of an isolate, the largest entries stay within them, and the estimates
- * are those of a real heap (V8 of Node, which has no compressed pointers; that of Workers has, and needs less).
+ * The memory of isolates is bounded in bytes: the bounds add up to half of an isolate, the largest entries stay within them, and the estimates match
+ * a real heap (V8 of Node, which has no compressed pointers; that of Workers has, and needs less).
  */
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Several times: what is held by weak references, and what tests before have left, goes in steps. */
+/** Collects several times, because weak references and the remains of earlier tests are freed in steps. */
 async function usedBytes(): Promise<number> {
   for (let time = 0; time < 8; time += 1) {
     await new Promise(setImmediate);
@@ -41,7 +41,7 @@ it("every cache filled with the largest entries: together within the bounds, by 
   expect(caches.map((cache) => cache.heldBytes() > 0)).not.toContain(false);
 });
 
-/** Small caches are filled several times over, so that the measurement is not of what else the process does. */
+/** Small caches are filled several times, so that other work of the process does not dominate the measurement. */
 const measuredBytes = 24 * 1024 * 1024;
 
 describe.each(Object.entries(fillables))("%s", (name, make) => {
@@ -64,7 +64,7 @@ describe.each(Object.entries(fillables))("%s", (name, make) => {
     const estimated = estimates.reduce((sum, bytes) => sum + bytes, 0);
     expect(Math.max(...estimates)).toBeLessThanOrEqual(caches[0]!.bound);
     expect(used, name).toBeLessThanOrEqual(1.25 * estimated);
-    // No key of the sets has been imported yet, which the estimate allows for.
+    // No key of the sets has been imported yet, although the estimate includes that.
     if (name !== "client key sets") expect(used, name).toBeGreaterThanOrEqual(0.3 * estimated);
   });
 });

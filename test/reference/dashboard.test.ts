@@ -19,7 +19,7 @@ const checked = checkEnvironment("production", { issuer });
 if ("errors" in checked) throw new Error(checked.errors.join());
 const values = { account: "", issuer, zone: "", ids: { databases: {}, namespaces: {} }, factsTokenHash: "" };
 
-/** Of every Worker that writes data points, as `npm run deploy` configures it. */
+/** The datasets of every Worker that writes data points, as configured by `npm run deploy`. */
 const datasets = workers.flatMap(({ name }) => {
   const { analytics_engine_datasets: bound } = workerConfiguration(name, checked.environment, values, repositoryRoot);
   return (bound as { dataset: string }[]).map((each) => each.dataset);

@@ -7,8 +7,8 @@ import { shardsOf, users } from "../growth/rates.ts";
 import { rowsAtOnce, type StoredRows, storedRows } from "../growth/stored-rows.ts";
 
 /**
- * Every stored table has a stated writer, rate and end; the sizes are measured in SQLite with the real definitions, scaled down to
- * `sampleRows` rows of a table, and are the ones that the page states.
+ * Every stored table has a stated writer, rate and end; the sizes are measured in SQLite with the real definitions, scaled down to `sampleRows` rows
+ * of a table, and must be those in the page.
  */
 const sampleRows = 2_000;
 const page = readRepositoryFile("docs/reference/stored-formats.md");
@@ -17,7 +17,7 @@ const written = repositoryFiles()
   .filter((path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path))
   .map((path) => ({ path, text: readRepositoryFile(path).replace(/--.*$/gm, "") }));
 
-/** With the present names of tables that a later migration renames. */
+/** With the current names of tables that a later migration renames. */
 const sources = written.map(({ path, text }) => {
   const folder = path.slice(0, path.indexOf("/"));
   const renames = written
@@ -77,7 +77,7 @@ function measureRowBytes(stored: StoredRows): number {
   return bytes;
 }
 
-/** Distinct and in no order, as random ids are. */
+/** Distinct and unordered values, like random ids. */
 function sampleValue(
   name: string,
   type: string,
@@ -92,7 +92,7 @@ function sampleValue(
     : `${scattered}-${row}`.padEnd(characters ?? 0, "x");
 }
 
-/** The payload of a sign-in, as SessionStore writes it; that of a redeemed code is as long. Indexed columns are computed from it. */
+/** The payload of a sign-in as written by SessionStore; that of a redeemed code has the same length. Indexed columns are computed from it. */
 function typicalEvent(id: string): string {
   const payload = {
     ...{ sid: id.padEnd(40, "x"), sub: id.padEnd(36, "x"), amr: ["pwd"] },
@@ -135,7 +135,7 @@ const measured = storedRows.map((stored) => {
   return { stored, rowBytes, rows, bytesOfOne };
 });
 
-/** Days until rows that no one deletes fill a database or an object. */
+/** Days until rows that are never deleted fill a database or an object. */
 function fullAfter(stored: StoredRows, rowBytes: number): string {
   const years = limitBytes / ((rowBytes * stored.perDay) / places(stored)) / 365;
   if (years >= 100) return "over 100 years until 10 GB";

@@ -1,3 +1,8 @@
+/**
+ * **The capacity model against the machines themselves**, for more isolates than one computer can run: a lease server and its holders in virtual
+ * time, without network and CPU. Each holder renews when it receives a response, like an isolate in use.
+ */
+
 import { describe, expect, test } from "vitest";
 import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
@@ -7,10 +12,6 @@ import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 import type { RelayLeaseRequest } from "../../packages/shared/src/leases/relay-rpc.ts";
 import type { LeaseRequest, LeaseResponse } from "../../packages/shared/src/leases/revocation-shard-rpc.ts";
 
-/**
- * **The capacity model against the machines themselves**, beyond the isolates that one computer can run: a lease server and its holders in
- * virtual time, without network and CPU. Each holder renews when it is answered, as an isolate in use does.
- */
 const seconds = 30;
 
 /** Uniform in (0, 1), the same in every run. */
@@ -25,7 +26,7 @@ function seeded(seed: number): () => number {
 /** Virtual time passes in steps. */
 const stepMs = 4;
 
-/** For how many times as long as it says a server holds renewals, and whether news end that. */
+/** The factor by which a server holds renewals longer than stated, and whether news ends them. */
 interface Behaviour {
   readonly held: number;
   readonly tellsNews: boolean;
@@ -33,7 +34,7 @@ interface Behaviour {
 
 const asItIs: Behaviour = { held: 1, tellsNews: true };
 
-/** Lease calls a second at the server, and the length of its last lease. */
+/** Lease calls per second at the server, and the length of its last lease. */
 function run(holders: number, writesPerSecond: number, behaviour = asItIs) {
   const random = seeded(holders);
   const machine = new RevocationMachine(
@@ -92,7 +93,7 @@ function run(holders: number, writesPerSecond: number, behaviour = asItIs) {
   return { callsPerSecond: calls / seconds, leaseMs };
 }
 
-/** Lease calls a second at one relay, whose own leases are renewed every quarter of their length. Nothing is revoked. */
+/** Lease calls per second at one relay, whose own leases are renewed every quarter of their length. Nothing is revoked. */
 function runRelay(isolates: number, { held: heldTimes } = asItIs): number {
   const random = seeded(isolates);
   const shard = "revocation:g1:wnam:0";
@@ -144,11 +145,11 @@ const isWithin15Percent = (measured: number, model: number) => Math.abs(measured
 
 describe("the capacity model and the machines of a lease server", { timeout: 60_000 }, () => {
   test.each([
-    // A renewal every half of a lease, which is long enough for 400 a second.
+    // A renewal every half of a lease, whose length allows 400 per second.
     [50, 0, 100, 1_000],
     [200, 0, 400, 1_000],
     [1_000, 0, 400, 5_000],
-    // At most 500 more for news: 1.54 renewals from news to news, of which there is one every 0.1 + e^−0.1 s, and so on.
+    // At most 500 more for news: 1.54 renewals between news, which arrives every 0.1 + e^−0.1 s, and so on.
     [50, 1, 126.5, 1_000],
     [200, 1, 474.9, 1_000],
     [300, 1, 494.9, 1_500],

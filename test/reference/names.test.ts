@@ -2,7 +2,7 @@ import { dirname, join } from "node:path/posix";
 import { expect, test } from "vitest";
 import { proseOf, readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
-/** Names of files in comments and pages: each must be that of a file which exists. */
+/** File names in comments and pages: each must be that of an existing file. */
 const files = repositoryFiles();
 const directories = new Set(files.flatMap((path) => ancestors(path)));
 
@@ -15,22 +15,22 @@ const prose = files
   .filter((path) => /\.(tsx?|mjs|md|sql|toml)$/.test(path))
   .map((path) => ({ path, text: proseOf(path) }));
 
-/** Files that are made by a command, of another repository, or examples. */
+/** Files that are created by a command, belong to another repository, or are examples. */
 const foreign = new Set([
   "openapi.json",
   "run.json",
   "summary.json",
   "kebab-case.ts",
-  // An operator's environment, and what npm run deploy generates from it.
+  // An operator's environment, and the files that npm run deploy generates from it.
   "deployments/production.ts",
   "deployments/.generated/production/op-token.json",
   "deployments/.generated/production/op-state.json",
-  // The OpenID conformance suite's.
+  // Files of the OpenID conformance suite.
   "scripts/requirements.txt",
   "scripts/run-test-plan.py",
 ]);
 
-/** Whether `name` is a file's path from the root, from the directory of `from`, or the end of some path. */
+/** Whether `name` is a file's path from the root or from the directory of `from`, or the end of any path. */
 function exists(name: string, from: string): boolean {
   const candidates = [name, join(dirname(from), name)].map((path) => path.replace(/^\.\//, ""));
   return (

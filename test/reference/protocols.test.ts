@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { proseOf, readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
-/** The invariants of docs/reference/protocols.md, and what cites them. */
+/** The invariants of docs/reference/protocols.md, and their citations. */
 const page = readRepositoryFile("docs/reference/protocols.md");
 
 /** The text of each section, by its number. */

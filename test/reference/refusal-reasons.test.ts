@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 
-/** The reasons are keys of one record, so no two are the same; the types refuse a reason that is not in it. */
+/** The reasons are keys of one record, so they are distinct; the types refuse an unknown reason. */
 const tables = ["refusal-reasons.ts", "proof-faults.ts"].map((name) => `packages/shared/src/oauth/${name}`);
 
 const sources = readdirSync(join(repositoryRoot, "packages")).flatMap((name) =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { count, type FileResult, withRepeated } from "../../scripts/run-tests.ts";
 
-/** What CI counts when it has run failed files once more (scripts/run-tests.ts). */
+/** The result that CI counts after it has run failed files once more (scripts/run-tests.ts). */
 function file(name: string, ...statuses: string[]): FileResult {
   const status = statuses.every((one) => one === "passed") && statuses.length > 0 ? "passed" : "failed";
   return { name, status, assertionResults: statuses.map((one) => ({ status: one, fullName: "" })) };

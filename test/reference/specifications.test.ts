@@ -3,7 +3,7 @@ import { proseOf } from "../../scripts/reference/repository-files.ts";
 import { citationsIn } from "../../scripts/reference/specifications.ts";
 import { testsIn } from "../../scripts/reference/tests-in.ts";
 
-/** How docs/reference/specifications.md is read off the tests. */
+/** How docs/reference/specifications.md is generated from the tests. */
 function cited(name: string): string[] {
   return citationsIn(name).map(({ specification, clause }) => `${specification?.title ?? ""} ${clause ?? ""}`.trim());
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
-/** Every table and column that is stored, read off the statements that make them. */
+/** Every stored table and column, parsed from the statements that create them. */
 const page = readRepositoryFile("docs/reference/stored-formats.md");
 
 interface StoredTable {
@@ -48,7 +48,7 @@ const sources = repositoryFiles().filter(
   (path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path),
 );
 
-/** `table.column` of those that a later migration drops. */
+/** `table.column` for columns that a later migration drops. */
 const dropped = sources.flatMap((path) =>
   [...readRepositoryFile(path).matchAll(/ALTER TABLE (\w+) DROP COLUMN (\w+)/g)].map(
     ([, table, column]) => `${table}.${column}`,

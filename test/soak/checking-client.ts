@@ -1,11 +1,12 @@
+/**
+ * **One client process of the soak**: checks the subjects that it receives, at one isolate after another, and reports the results without judging
+ * them. If enabled, some connections send the headers first and the body later.
+ */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Observation, slowBodyMs } from "./guarantee.ts";
 import { type Request, send } from "./send.ts";
 
-/**
- * **One client process of the soak**: checks the subjects that it is sent, at one isolate after another, and reports what it
- * saw. Some connections send headers first and the body later, while that is on. It judges nothing.
- */
 export type Check =
   | { readonly kind: "introspection"; readonly token: string }
   | { readonly kind: "userinfo"; readonly token: string }
@@ -18,16 +19,16 @@ export type ToClient =
   | { readonly kind: "stop" };
 
 export interface ClientSettings {
-  /** Origins of the isolates that answer each check, by name. */
+  /** Origins of the isolates that serve each check, by name. */
   readonly isolates: Readonly<Record<Check["kind"], Readonly<Record<string, string>>>>;
-  /** Of the resource server that introspects. */
+  /** The authorization of the resource server that introspects. */
   readonly authorization: string;
   readonly connections: number;
   readonly slowConnections: number;
 }
 
 const reportEveryMs = 100;
-/** So that the clients alone do not saturate a machine of two cores: a 503 is then the provider's. */
+/** A pause, so that the clients alone do not saturate a machine of two cores: a 503 is then the provider's. */
 const pauseMs = 10;
 const slowestBodyMs = 2_500;
 
@@ -44,7 +45,7 @@ function requestFor(check: Check, authorization: string): Request {
   }
 }
 
-/** `undefined` when the response decides nothing. */
+/** `undefined` if the response decides nothing. */
 function isAccepted({ kind }: Check, status: number, text: string): boolean | undefined {
   if (kind !== "introspection") return status === 200 ? true : status === 401 ? false : undefined;
   if (status !== 200) return undefined;
@@ -73,7 +74,7 @@ async function run({ isolates, authorization, connections, slowConnections }: Cl
 
   const pick = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)]!;
   const observe = async (isSlow: boolean): Promise<void> => {
-    // Each group equally often: a few subjects of a rare kind are checked as much as the many of another.
+    // Each group equally often, so that a few subjects of a rare kind are checked as much as the many of another.
     const [subject, check] = pick([...pick([...groups.values()])]);
     const [isolate, origin] = pick(Object.entries(isolates[check.kind]));
     const before = isSlow ? sleep(slowBodyMs + Math.random() * (slowestBodyMs - slowBodyMs)) : undefined;
@@ -81,7 +82,7 @@ async function run({ isolates, authorization, connections, slowConnections }: Cl
     const { startedAtMs, invokedAtMs, status, text, requestId } = sent;
     const accepted = isAccepted(check, status, text);
     seen.push({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs: Date.now(), status, accepted, requestId });
-    // While nothing listens, many observations of that say no more than one.
+    // While nothing listens, many observations of that are worth no more than one.
     if (status === 0) await sleep(50);
   };
   const connection = async (isSlow: boolean): Promise<void> => {

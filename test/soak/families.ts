@@ -5,13 +5,12 @@ import { rotatorOf, shardOf } from "./object-names.ts";
 import { send } from "./send.ts";
 import { type Stage, unlessBroken } from "./stage.ts";
 
-/** **Refresh families under load**: rotated one after the other, and at times stolen, which ends the whole grant. */
 export interface Family {
-  /** Subjects: its newest refresh token, and the access token that it began with. */
+  /** Subjects: its newest refresh token, and its first access token. */
   readonly refresh: number;
   readonly access: number;
   readonly scopes: readonly string[];
-  /** Newest last. Anything before the last two is a theft when it is used. */
+  /** The tokens, newest last. Using any except the last two is theft. */
   readonly tokens: string[];
 }
 
@@ -21,6 +20,7 @@ const tryAgainMs = 100;
 const mostRotations = 10;
 const watchMs = 3_000;
 
+/** **Refresh families under load**: rotated one after the other, and sometimes stolen, which ends the entire grant. */
 export class Families {
   readonly #stage: Stage;
   #live: Family[] = [];
@@ -36,10 +36,10 @@ export class Families {
     return this.#live.map(({ tokens }) => rotatorOf(tokens.at(-1)!));
   }
 
-  /** Rotates one family, or makes one where there are too few. */
+  /** Rotates one family, or creates one if there are too few. */
   async refresh(): Promise<boolean> {
     this.#turns += 1;
-    // Every other turn, so that rotations go on while families are made.
+    // Every other turn, so that rotations continue while families are created.
     if (this.#live.length < familyCount && this.#turns % 2 === 1) {
       const family = await this.signIn(this.#stage.browser, "refresh token stolen");
       if (family !== undefined) this.#live.push(family);
@@ -49,7 +49,7 @@ export class Families {
     return family === undefined ? false : this.#use(family, () => this.rotate(family));
   }
 
-  /** A family of this person's; `undefined` where signing in did not succeed, which only a fault excuses. */
+  /** A family of this person; `undefined` if signing in failed, which only a fault excuses. */
   async signIn(person: Person, fate: string): Promise<Family | undefined> {
     const { guarantee } = this.#stage;
     const response = await this.#stage.signIn(person, "openid offline_access");
@@ -73,7 +73,7 @@ export class Families {
     return true;
   }
 
-  /** A thief uses a token before the last two: it is refused, and from then on so is the family. */
+  /** A thief uses an older token than the last two: it is refused, and the family from then on too. */
   async steal(): Promise<boolean> {
     const family = this.#take(() => true);
     if (family === undefined) return false;
@@ -89,7 +89,7 @@ export class Families {
     while (Date.now() < giveUpAtMs) {
       const response = await this.send(family.tokens.at(-3)!, stolen);
       if (response?.status === 200 || response?.status === 400) {
-        // Were it rotated, that is the violation, and the grant goes on.
+        // If it were rotated, that would be the violation, and the grant would continue.
         if (response.status === 400) for (const subject of subjects) guarantee.ended(subject, Date.now());
         await this.rotate(family);
         setTimeout(() => this.#stage.forget(subjects), watchMs).unref();

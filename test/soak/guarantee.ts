@@ -1,11 +1,3 @@
-/**
- * **Judges what a subject's checks returned against when the subject ended.** A subject is anything that works until an
- * operation ends it: an access token until its revocation, a secret until its rotation, a refresh family until its theft.
- * All times are milliseconds of one machine's clock. The guarantee: a check whose request was complete after the operation
- * returned is refused; one answered before the operation was sent is accepted; in between either is right. A response that
- * decides nothing (503, a broken connection) is excused only by a fault of what the subject depends on. Apart from these are failures of the
- * local runtime, whose own databases are files: `SQLITE_BUSY` does not exist in a deployment.
- */
 export interface Observation {
   readonly subject: number;
   readonly isolate: string;
@@ -14,13 +6,13 @@ export interface Observation {
   /** When the last byte of the request was sent: the guarantee counts from here. */
   readonly invokedAtMs: number;
   readonly respondedAtMs: number;
-  /** 0 when the connection broke. */
+  /** 0 if the connection broke. */
   readonly status: number;
-  /** `undefined`: the response decides nothing. */
+  /** `undefined` if the response decides nothing. */
   readonly accepted: boolean | undefined;
-  /** Of an error, as in its log line. */
+  /** The request id of an error, as in its log line. */
   readonly requestId?: string | undefined;
-  /** Which store did not respond, and why, by the log line of a 503. */
+  /** The store that did not respond and the reason, from the log line of a 503. */
   readonly cause?: string;
 }
 
@@ -68,6 +60,14 @@ interface Fault {
 /** After a fault ends, an object may still be waiting out its predecessor's leases. */
 const recoveryMs = 5_000;
 
+/**
+ * **Compares the results of a subject's checks with the time when the subject ended.** A subject is anything that is valid until an operation ends
+ * it: an access token until its revocation, a secret until its rotation, a refresh family until its theft. All times are milliseconds of one
+ * machine's clock. The guarantee: a check whose request was complete after the operation returned is refused; one whose response arrived before the
+ * operation was sent is accepted; in between, either is correct. An undecided response (503, a broken connection) is excused only by a fault of
+ * something that the subject depends on. Failures of the local runtime, whose own databases are files, count separately: `SQLITE_BUSY` does not exist
+ * in a deployment.
+ */
 export class Guarantee {
   readonly #lives: Life[] = [];
   readonly #faults: Fault[] = [];
@@ -79,7 +79,7 @@ export class Guarantee {
     this.#phases.push({ name, fromMs: atMs });
   }
 
-  /** A subject that works from now on; its number. `kind` names the check and what will end it. */
+  /** Registers a subject that is valid from now on; returns its number. `kind` names the check and the operation that will end it. */
   issued(kind: string, scopes: Scopes = []): number {
     return this.#lives.push({ kind, scopes, endingAtMs: Infinity, endedAtMs: Infinity }) - 1;
   }
@@ -140,7 +140,7 @@ export class Guarantee {
     return respondedAtMs < endingAtMs ? "accepted" : "either";
   }
 
-  /** The error itself, or a deadline that passed while the runtime could not use its database. */
+  /** Whether it is the error itself, or a deadline that passed while the runtime could not use its database. */
   #isOfRuntime({ cause = "", startedAtMs, respondedAtMs }: Observation): boolean {
     if (busy.test(cause)) return true;
     return (
@@ -164,7 +164,7 @@ export class Guarantee {
 /** An error of the local runtime's databases. */
 export const busy = /SQLITE_BUSY|database is locked/;
 
-/** From here on the delay between headers and body is the test's, not the machine's. */
+/** From this delay between headers and body on, the test caused it, not the machine. */
 export const slowBodyMs = 400;
 
 /** Every violation of a tally, by phase and kind. */
@@ -178,7 +178,7 @@ export function violationsOf(tally: Tally): string[] {
   );
 }
 
-/** The tally as a table, a line for each phase and kind of check. */
+/** The tally as a table, with a line per phase and kind of check. */
 export function formatTally(tally: Tally): string {
   const rows = Object.entries(tally).flatMap(([phase, kinds]) =>
     Object.entries(kinds)

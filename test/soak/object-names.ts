@@ -1,6 +1,6 @@
 import { claimsOf } from "../conformance/fixtures/provider-fixtures.ts";
 
-/** **The objects that tokens say they depend on**, by name. */
+/** **The objects that tokens depend on**, by name. */
 
 /** Where an access token's revocation is stored. */
 export function shardOf(accessToken: string): string {

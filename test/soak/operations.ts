@@ -1,3 +1,8 @@
+/**
+ * **The operations on the provider during a soak.** An operation that ends something reports when it was sent and when it returned successfully; it
+ * is repeated until then. Each resolves to whether it was performed.
+ */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
@@ -9,27 +14,23 @@ import type { Operation } from "./phases.ts";
 import { SignIns } from "./sign-ins.ts";
 import { isolateName, type Stage } from "./stage.ts";
 
-/**
- * **What happens to the provider during a soak**, an operation each. One that ends something says when it was sent and when
- * it returned successfully; it is repeated until then. Each resolves to whether it was done.
- */
 export type Operations = Readonly<Record<Operation, () => Promise<boolean>>>;
 
-/** Live tokens that are introspected at any moment. */
+/** Live tokens that are introspected at any time. */
 const poolSize = 40;
-/** Below this many, none is revoked. */
+/** Below this number, none is revoked. */
 const fewestLive = 5;
 /** How long a subject is checked before an operation ends it, and after. */
 const liveMs = 700;
 const watchMs = 3_000;
-/** Shorter and longer than a lease. */
+/** Pauses shorter and longer than a lease. */
 const frozenMs = [400, 1_500, 4_000];
 const mostTries = 60;
 /** A store has at most 16 live generations, and a soak is shorter than the life of one. */
 const mostOpened = 14;
 const tryEveryMs = 250;
 
-/** Sends what ends the subjects until it has succeeded. */
+/** Sends the operation that ends the subjects until it has succeeded. */
 export type End = (kind: string, subjects: readonly number[], work: () => Promise<ApiResponse>) => Promise<ApiResponse>;
 
 function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
@@ -201,11 +202,11 @@ export function operationsOn(stage: Stage): Operations {
     "rotate key": async () => (await administer("POST", "/keys", { alg: "ES256" })) !== undefined,
 
     evict: async () => {
-      // What live tokens and families use, of whichever generation.
+      // The objects that live tokens and families use, of any generation.
       const used = [...new Set([...[...pool.values()].map(shardOf), ...families.shards()])];
       const name = used[Math.floor(Math.random() * used.length)];
       if (name === undefined) return false;
-      // A shard is never idle while leases are held: its instance is ended with the calls that are under way.
+      // A shard is never idle while leases are held, so its instance is ended with the calls in progress.
       return endObject(name.startsWith("refresh:") ? "RefreshTokenRotator" : "TokenRevocationStore", name);
     },
 

@@ -1,8 +1,8 @@
 /**
- * **The phases of a soak**: which operations run during each, and how many milliseconds after the one before. Only a phase
- * with `evict`, `end relay`, `freeze isolate` or `restart` has faults; in every other a single 503 is a violation, so these come first
- * and last.
+ * **The phases of a soak**: the operations of each, and their intervals in milliseconds. Only a phase with `evict`, `end relay`, `freeze isolate` or
+ * `restart` has faults; in every other a single 503 is a violation, so these come first and last.
  */
+
 export type Operation =
   | "issue"
   | "revoke"
@@ -25,7 +25,7 @@ export type Operation =
 
 export interface Phase {
   readonly name: string;
-  /** Its part of the whole time, beside the others'. */
+  /** Its share of the total time. */
   readonly share: number;
   readonly everyMs: Readonly<Partial<Record<Operation, number>>>;
   /** Some clients send the headers first and the body later. */
@@ -51,7 +51,7 @@ export const phases: readonly Phase[] = [
   { name: "after the faults", share: 1, everyMs: { ...load, ...controlChanges } },
 ];
 
-/** Behind relays, with an isolate in a process of its own: relays end and are replaced by another generation, and the isolate stands still. */
+/** Phases with relays and an isolate in a separate process: relays end and are replaced by another generation, and the isolate stalls. */
 export const relayPhases: readonly Phase[] = phases.flatMap((phase) =>
   phase.name !== "restarts"
     ? [phase]

@@ -12,15 +12,15 @@ export interface SoakOptions {
   readonly mode: string;
   readonly shape?: Shape;
   readonly phases: readonly Phase[];
-  /** Isolates of each endpoint Worker beside the front door's own, on sockets of their own; 2 when left out. */
+  /** Isolates of each endpoint Worker in addition to the front door's own, on separate sockets; 2 by default. */
   readonly extraIsolates?: number;
-  /** Relays between shards and isolates, and an isolate in a process of its own, which can stand still; none by default. */
+  /** Relays between shards and isolates, and an isolate in a separate process that can stall; none by default. */
   readonly relays?: number;
-  /** Another entry point in a Worker's place: how a test shows that a broken provider is caught. */
+  /** A replacement entry point of a Worker, with which a test shows that a broken provider is detected. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Runs before each phase, with the provider's origin. */
   readonly prepare?: (phase: Phase, origin: string) => Promise<void>;
-  /** Ends a phase as soon as it has shown what it is for, and prolongs it until then, within the patience. */
+  /** Ends a phase as soon as it has shown its purpose, and prolongs it until then, within the patience. */
   readonly isEnough?: (phase: Phase, tally: Tally) => boolean;
   readonly log: (line: string) => void;
 }
@@ -31,14 +31,14 @@ export interface SoakResult {
   readonly done: Readonly<Record<string, Readonly<Partial<Record<Operation, number>>>>>;
 }
 
-/** How long an operation that has not succeeded yet is tried after its phase's time is up. */
+/** How long an operation that has not succeeded yet is retried after its phase's time is up. */
 const patienceMs = 20_000;
-/** After the last phase, what ended is checked by isolates that have had time to forget. */
+/** After the last phase, ended subjects are checked by isolates that have had time to forget. */
 const watchMs = 3_000;
-/** A revocation waits for leases, so several are under way at a time. */
+/** A revocation waits for leases, so several run at a time. */
 const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 
-/** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
+/** Starts a provider with additional isolates, runs the phases in order, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { extraIsolates = 2, shape = "separate", relays = 0 } = options;
   let stage: Stage | undefined;
@@ -94,7 +94,7 @@ async function runPhase({ stage, operations, phase, forMs, isEnough }: PhaseRun)
   const repeat = async (operation: Operation, everyMs: number): Promise<void> => {
     const goesOn = (atMs: number) => {
       if (isEnough !== undefined) return !isEnough(phase, stage.guarantee.tally) && atMs < stopAtMs + patienceMs;
-      // On a busy machine a little longer: each has happened once at least.
+      // On a busy machine it takes a little longer, until each has happened at least once.
       return atMs < stopAtMs || (done[operation] === undefined && atMs < stopAtMs + patienceMs);
     };
     while (goesOn(Date.now() + everyMs)) {

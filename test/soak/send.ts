@@ -7,7 +7,7 @@ export interface Sent {
   readonly incomplete: boolean;
   readonly status: number;
   readonly text: string;
-  /** Of an error: its log line has the same. */
+  /** The request id of an error; its log line contains the same. */
   readonly requestId?: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface Request {
   readonly body: string;
 }
 
-/** **Sends the headers, and the body after a promise**, on a connection of its own. One that breaks is status 0. */
+/** **Sends the headers, and the body after a promise**, on a separate connection. The status of a broken connection is 0. */
 export function send(
   origin: string,
   { method, path, authorization, body }: Request,

@@ -12,8 +12,8 @@ import type { Stage } from "./stage.ts";
 const liveMs = 700;
 
 /**
- * **Sessions under load**: people sign in, and sign out again, at their browser, at another one, or of one application. The token that they
- * signed in for has ended when the response is there; a response of 503 is repeated as a person would, with the same browser.
+ * **Sessions under load**: people sign in, and sign out again, in their browser, in another one, or from one application. The token of the sign-in
+ * has ended when the response arrives; after a 503, the request is repeated with the same browser, as a person would.
  */
 export class SignIns {
   readonly #stage: Stage;
@@ -71,7 +71,7 @@ interface Cast {
   readonly person: RegisteredPerson;
   /** The person's browser at the account page; it stays signed in. */
   readonly account: Person;
-  /** Asks for consent. */
+  /** An application that requires consent. */
   readonly consented: Application;
 }
 
@@ -81,7 +81,7 @@ async function prepare({ fixtures }: Stage): Promise<Cast> {
   return { person, account: person.browser(), consented };
 }
 
-/** Confirms at a page of the account; nothing is left to confirm where that leads to the account page itself. */
+/** Confirms on a page of the account; if it redirects to the account page, nothing is left to confirm. */
 async function confirmAt(browser: Person, path: string): Promise<ApiResponse> {
   let page = await browser.openPage(path);
   if (page.status === 200 && page.name === "sign-in") page = (await browser.submit(page)) as Page;

@@ -1,15 +1,16 @@
+/**
+ * **`npm run soak -- --seconds 60`**: runs the fault-injection test of the revocation guarantee for any length of time. Client processes check
+ * tokens, secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control changes, slow
+ * bodies, evictions and restarts. `--compact` tests the compact Worker; `--relays 2` adds relays, which also end and are replaced, and a stalled
+ * isolate. Prints counts by phase and kind of check and, for each unexcused 503, the store and its deadline; exits 1 on a violation. `runtime-failed`
+ * is not a violation: a database file of the local runtime was locked (`SQLITE_BUSY`).
+ */
+
 import { parseArgs } from "node:util";
 import { formatTally, violationsOf } from "./guarantee.ts";
 import { phases, relayPhases } from "./phases.ts";
 import { runSoak } from "./run-soak.ts";
 
-/**
- * **`npm run soak -- --seconds 60`**: tests the revocation guarantee for as long as you like. Client processes check tokens,
- * secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control
- * changes, with slow bodies, with evictions, with restarts. `--compact`: the same of the compact Worker. `--relays 2`: behind relays, which
- * end and are replaced too, with an isolate that stands still. Prints counts by phase and kind of check, and of each 503 without an excuse the
- * store and its deadline; exits 1 on a violation. `runtime-failed` is none: a database file of the local runtime was locked (`SQLITE_BUSY`).
- */
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

@@ -13,24 +13,24 @@ import { registerPerson } from "../conformance/fixtures/register-person.ts";
 import type { Check, ClientSettings, ToClient } from "./checking-client.ts";
 import { busy, Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
 
-/** The name of the isolate in a process of its own. */
+/** The name of the isolate in a separate process. */
 export const isolateName = "process";
 
-/** **What the operations of a soak act on**: the provider, its clients and people, the checking processes, and the judge. */
+/** **The parts that the operations of a soak act on**: the provider, its clients and people, the checking processes, and the judge. */
 export class Stage {
   readonly provider: LocalProvider;
-  /** In a process of its own. */
+  /** The isolate in a separate process. */
   readonly isolate: IsolateProcess | undefined;
   readonly fixtures: ProviderFixtures;
   readonly guarantee = new Guarantee();
   readonly log: (line: string) => void;
-  /** Introspects everything, and has the tokens that are revoked. */
+  /** The client that introspects everything and holds the tokens that are revoked. */
   readonly service: TestClient;
   readonly asserter: KeyedClient;
   readonly application: Application;
-  /** Signed in: families cost no password. */
+  /** A signed-in browser, so that families need no password. */
   readonly browser: Person;
-  /** What each 503 was, by request id; and those whose log line has not come. */
+  /** The cause of each 503, by request id, and the responses whose log line has not arrived. */
   readonly #causes = new Map<string, string>();
   readonly #undecided = new Map<string, Observation>();
   readonly #always = new Map<string, number>();
@@ -101,7 +101,7 @@ export class Stage {
     for (const observation of this.#undecided.values()) this.#decide(observation);
   }
 
-  /** A line of a Worker or of the runtime: why a response was 503. */
+  /** Reads the cause of a 503 from a log line of a Worker or of the runtime. */
   noteLog({ message }: LogLine): void {
     if (busy.test(message)) {
       this.guarantee.runtimeIsBusy(Date.now());
@@ -120,7 +120,7 @@ export class Stage {
     this.#send({ kind: "slow bodies", on });
   }
 
-  /** A subject that works from now on, checked by every client process until it is forgotten. */
+  /** Registers a valid subject, which every client process checks until it is forgotten. */
   check(check: Check, fate: string, scopes: Scopes): number {
     const group = `${check.kind}: ${fate}`;
     const number = this.guarantee.issued(group, scopes);
@@ -132,7 +132,7 @@ export class Stage {
     for (const number of subjects) this.#send({ kind: "forget", number });
   }
 
-  /** A 503 when its log line names the cause. */
+  /** Judges an observation; a 503 is judged when its log line names the cause. */
   judge(observation: Observation): void {
     const { status, requestId } = observation;
     const cause = requestId && this.#causes.get(requestId);
@@ -147,7 +147,7 @@ export class Stage {
       this.log(`${verdict}: ${this.guarantee.kindOf(observation.subject)} ${JSON.stringify(observation)}`);
   }
 
-  /** A request that must succeed whenever there is no fault, judged as such. `undefined` when nothing was decided. */
+  /** A request that must succeed whenever there is no fault. Returns `undefined` if nothing was decided. */
   async attempt(kind: string, work: () => Promise<ApiResponse | undefined>): Promise<ApiResponse | undefined> {
     const subject = this.#always.get(kind) ?? this.guarantee.issued(kind, "everything");
     this.#always.set(kind, subject);
@@ -162,7 +162,7 @@ export class Stage {
     return accepted === true ? response : undefined;
   }
 
-  /** The token response to a person's sign-in; `undefined` where it did not succeed, which only a fault excuses. */
+  /** The token response to a person's sign-in; `undefined` if it failed, which only a fault excuses. */
   signIn(person: Person, scope: string, application = this.application): Promise<ApiResponse | undefined> {
     return this.attempt("sign-in", async () => {
       try {
@@ -186,7 +186,7 @@ interface UnavailableLine {
   readonly requestId?: string;
 }
 
-/** A process that has just started answers late on a busy machine; its first requests are not judged. */
+/** A process that has just started responds late on a busy machine, so its first requests are not judged. */
 async function warmUp({ origins }: IsolateProcess, { authorization }: TestClient): Promise<void> {
   const paths = { "op-management": "/introspect", "op-userinfo": "/userinfo", "op-token": "/token" };
   for (const [worker, path] of Object.entries(paths)) {
@@ -198,7 +198,7 @@ async function warmUp({ origins }: IsolateProcess, { authorization }: TestClient
   }
 }
 
-/** `undefined` when the connection broke. */
+/** `undefined` if the connection broke. */
 export async function unlessBroken<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 
 /**
- * Every access to D1 and KV has a time limit: D1 by `queryDatabase`, KV by `readCache` and `writeCache`, read off the sources. Functions that only
- * load a record are called inside `queryDatabase` by those who use them.
+ * Every access to D1 and KV has a time limit: D1 by `queryDatabase`, KV by `readCache` and `writeCache`, parsed from the sources. Functions that only
+ * load a record are called inside `queryDatabase` by their users.
  */
 const bounds = { D1: ["queryDatabase(", "queryAuditDatabase("], KV: ["within("] } as const;
-/** Their callers bound them. */
+/** Their callers apply the time limit. */
 const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations", "loadIssuer"];
 const loaderFiles = /\/(client-directory|user-directory|issuer-directory|load-generations|document-hosts)\.ts$/;
 
@@ -18,7 +18,7 @@ const accesses = [
   { store: "KV", pattern: /\bCACHE\.(?:get|put|delete|list|getWithMetadata)\b/g },
 ] as const;
 
-/** Rows of SQL storage and of forms are read by methods of the same names. */
+/** Rows of SQL storage and of forms are read by methods with the same names. */
 const otherReceivers = /(?:this\.#opened|\bopened|this\.#rows|this)\.all\(\)$/;
 
 function sourceFiles(): string[] {

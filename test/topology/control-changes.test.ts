@@ -1,10 +1,11 @@
+/**
+ * **The causes of control changes**, which stop every shard and isolate for a moment: administrators, and the modules listed here with their bounds.
+ * A new module that commits one is added here, with its bound.
+ */
+
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/**
- * **Who can cause a control change**, which stops every shard and isolate for a moment: administrators, and what is listed here with what bounds it. A module that
- * begins to commit one is added here, with its bound.
- */
 const committers: Readonly<Record<string, string>> = {
   "packages/op-management/src/admin/commit-change.ts": "called by the modules below and by the admin API",
   "packages/op-management/src/clients/create-client.ts":
@@ -16,7 +17,7 @@ const committers: Readonly<Record<string, string>> = {
   "packages/op-auth/src/account/change-password.tsx": "each change counts as an attempt at the password",
 };
 
-/** Each calls for an access token with an admin scope. */
+/** Each of these requires an access token with an admin scope. */
 const adminApi = /^packages\/op-management\/src\/(?!registration\/)/;
 
 test("every path that commits a control change is the admin API or has a budget", () => {

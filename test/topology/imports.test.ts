@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
 
-/** Who may import what (ARCHITECTURE.md), read off the sources. */
+/** The allowed imports (ARCHITECTURE.md), parsed from the sources. */
 const sourcePattern = /\.(tsx?|m?js)$/;
 
 function sources(directory: string): { path: string; imports: { specifier: string; typeOnly: boolean }[] }[] {
@@ -229,7 +229,7 @@ test("a circle is found", () => {
   expect(findCircles(circle)).toEqual(["a → b → c → a"]);
 });
 
-/** The circles that a walk along the imports meets, each as the names on it. */
+/** The cycles found by a walk along the imports, each as the names on it. */
 function findCircles(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];

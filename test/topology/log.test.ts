@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
 
-/** Programs of Node, whose output is for a terminal. */
+/** Node programs, whose output is for a terminal. */
 const programs = ["demo-rp", "local-provider"];
 const logFile = "packages/shared/src/runtime/log.ts";
 

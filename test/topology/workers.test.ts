@@ -6,7 +6,7 @@ import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts
 import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
 import { runCommand } from "../../scripts/steps.ts";
 
-/** What a deployment consists of, held together across the wrangler files. */
+/** The parts of a deployment, compared across the wrangler files. */
 interface WranglerConfig {
   readonly compatibility_flags?: readonly string[];
   readonly vars: Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ test("a Worker reads every binding that it has", async () => {
   const unread = await Promise.all(
     configs.map(async ({ name, config }, index) => {
       const bindings = [
-        // Without a script name it is a class of the Worker itself, which its tests address.
+        // Without a script name, it is a class of the Worker itself, which its tests address.
         ...config.durable_objects.bindings.flatMap((binding) => (binding.script_name ? [binding.name] : [])),
         ...(config.ratelimits ?? []).map((limit) => limit.name),
         ...[...config.d1_databases, ...config.kv_namespaces].map(({ binding }) => binding),

@@ -1,3 +1,5 @@
+/** **An API on Hono that the provider protects.** Tokens are validated over a Service Binding; DPoP proofs are verified here. */
+
 import { env } from "cloudflare:workers";
 import { ProtectedResource, type ResourceAuth } from "@edge-op/resource-server/protected-resource";
 import {
@@ -8,7 +10,6 @@ import {
 import type { TokenClaims } from "@edge-op/resource-server/token-validation";
 import { Hono } from "hono";
 
-/** **An API on Hono that the provider protects.** Tokens are validated over a Service Binding; DPoP proofs are verified here. */
 const { RESOURCE, ISSUER } = env;
 const api = new ProtectedResource<Cloudflare.Env, TokenClaims>({
   resourceMetadata: {

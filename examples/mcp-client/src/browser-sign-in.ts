@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { SignIn } from "./mcp-session.ts";
 
-/** How long the user may take. */
+/** The time limit for the user's sign-in. */
 const patienceMs = 5 * 60_000;
 
 /**

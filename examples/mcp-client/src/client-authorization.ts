@@ -7,7 +7,7 @@ import type {
   StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
 
-/** What a client keeps between its runs. It contains tokens. */
+/** The data that a client stores between its runs, including tokens. */
 export interface SavedAuthorization {
   /** The `client_id` that the client was given; `undefined` if the SDK registers it. */
   clientId?: string | undefined;
@@ -22,7 +22,7 @@ export interface ClientSettings {
   readonly redirectUrl: string;
   /** Without it, the SDK registers the client. */
   readonly clientId?: string | undefined;
-  /** Where it is registered: it is presented to no other authorization server. */
+  /** The issuer where the client is registered; the client id is sent to no other authorization server. */
   readonly issuer?: string | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface AuthorizationStore {
 }
 
 /**
- * **The OAuth half of an MCP client**, as the SDK wants it: a native application without a secret. Its `client_id` is one that it was given (of a
- * registration by hand, or the URL of its metadata document); without one, the SDK registers it.
+ * **The OAuth half of an MCP client**, as the SDK requires it: a native application without a secret. Its `client_id` is that of a manual
+ * registration or the URL of its metadata document; without one, the SDK registers the client.
  */
 export class ClientAuthorization implements OAuthClientProvider {
   readonly redirectUrl: string;
@@ -45,7 +45,7 @@ export class ClientAuthorization implements OAuthClientProvider {
   constructor(store: AuthorizationStore, { redirectUrl, clientId, issuer }: ClientSettings) {
     this.#store = store;
     if (clientId !== undefined) this.#given = { client_id: clientId, ...(issuer === undefined ? {} : { issuer }) };
-    // Another client's tokens are of no use.
+    // Another client's tokens are useless.
     if (store.load().clientId !== clientId) store.save({ clientId });
     this.redirectUrl = redirectUrl;
     this.clientMetadata = {
@@ -58,7 +58,7 @@ export class ClientAuthorization implements OAuthClientProvider {
     };
   }
 
-  /** Where the user is to be sent, after the SDK has thrown `UnauthorizedError`. */
+  /** The URL to which the user is sent after the SDK has thrown `UnauthorizedError`. */
   get authorizationUrl(): URL {
     if (this.#authorizationUrl === undefined) throw new Error("no authorization is under way");
     return this.#authorizationUrl;
@@ -70,7 +70,7 @@ export class ClientAuthorization implements OAuthClientProvider {
     return state;
   }
 
-  /** The SDK does not check it. */
+  /** Checks `state`, which the SDK does not. */
   checkState(callback: URLSearchParams): void {
     const { state } = this.#store.load();
     if (state === undefined || callback.get("state") !== state) throw new Error("the callback has another state");

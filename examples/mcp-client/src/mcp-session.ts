@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import type { ClientAuthorization } from "./client-authorization.ts";
 
-/** Sends the user to the URL, and returns the parameters with which they come back to the redirect URI. */
+/** Sends the user to the URL, and returns the parameters that the redirect URI receives. */
 export type SignIn = (authorizationUrl: URL) => Promise<URLSearchParams>;
 
 export interface McpSessionOptions {
@@ -17,7 +17,7 @@ export interface McpSessionOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** A first sign-in and one for more scopes. */
+/** A first sign-in, and one for more scopes. */
 const mostSignIns = 2;
 
 /**

@@ -1,13 +1,14 @@
+/**
+ * **An MCP server that the provider protects**: the official SDK behind the library of resource servers. Tokens are validated over a Service Binding,
+ * so that a revocation takes effect at the next tool call.
+ */
+
 import { env } from "cloudflare:workers";
 import { OAuthResourceServer } from "@edge-op/resource-server";
 import { toMcpAuthInfo } from "@edge-op/resource-server/mcp-auth-info";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { createNotesServer } from "./notes-server.ts";
 
-/**
- * **An MCP server that the provider protects**: the official SDK behind the library of resource servers. Tokens are validated over a Service
- * Binding, so that a revocation is in force at the next call of a tool.
- */
 const { RESOURCE, ISSUER } = env;
 const mcp = createMcpHandler(createNotesServer);
 

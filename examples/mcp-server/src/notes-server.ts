@@ -21,7 +21,7 @@ export function createNotesServer({ authInfo }: McpRequestContext): McpServer {
     {
       description: "Adds a note.",
       inputSchema: z.object({ text: z.string().min(1).max(1_000) }),
-      // All scopes of the operation: the client requests them in one step.
+      // All scopes of the operation, so that the client requests them in one step.
       scopeChallenge: requireScopes("notes:read", "notes:write"),
     },
     (note) => {

@@ -1,8 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 
 /**
- * **The baseline of endpoints that write**: in place of op-state, an object that only overwrites one row, durably. The other
- * classes exist because Workers are bound to them.
+ * **The baseline of endpoints that write**: in place of op-state, an object that only overwrites one row, durably. The other classes exist only
+ * because Workers are bound to them.
  */
 export class RefreshTokenRotator extends DurableObject<unknown> {
   constructor(ctx: DurableObjectState, env: unknown) {

@@ -1,10 +1,10 @@
+/**
+ * **The baseline**: a Worker in place of an endpoint Worker that sends a constant as large as a real response, after only the unavoidable work: a raw
+ * signature or verification, a durable write in an object. It runs behind the real front door or on its own socket.
+ */
+
 import type { RefreshTokenRotator } from "./floor-objects.ts";
 
-/**
- * **The baseline**: a Worker in place of an endpoint Worker that sends a constant as large as a real response, after only the
- * unavoidable work: a raw signature or verification, a durable write in an object. Behind the real front door or on a socket of its
- * own.
- */
 interface FloorEnv {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotator>;
 }
@@ -46,7 +46,7 @@ async function prepare(name: keyof typeof algorithms): Promise<Prepared> {
 
 let turn = 0;
 
-/** One call for one row: what an endpoint saves by sharing calls, the floor does not. */
+/** Writes one row per call: unlike an endpoint, the floor does not share calls. */
 async function write({ REFRESH_TOKEN_ROTATOR: namespace }: FloorEnv): Promise<void> {
   turn += 1;
   const stub = namespace.get(namespace.idFromName(`floor:${turn % objects}`));
@@ -59,7 +59,7 @@ async function sign(name: string): Promise<void> {
   await crypto.subtle.sign(algorithms[name].sign, pair.privateKey, message);
 }
 
-/** `work`: "none", or what is to be done in turn: "write + sign ES256 + sign RS256". A GET has no work. */
+/** `work` is "none" or the steps in order: "write + sign ES256 + sign RS256". A GET has no work. */
 export default {
   async fetch(request, env) {
     if (request.method === "GET") {

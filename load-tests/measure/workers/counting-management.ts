@@ -1,7 +1,8 @@
+/** **op-management with counted storage calls**, background work included. `GET /counted` returns the totals of the isolate. */
+
 import worker from "../../../packages/op-management/src/index.ts";
 import { type CallCounts, countCalls } from "../../../packages/shared/src/http/count-calls.ts";
 
-/** **op-management, whose storage calls are counted**, background work included. `GET /counted` returns the totals of the isolate. */
 const counts: CallCounts = { object: 0, kv: 0, d1: 0 };
 
 export default {

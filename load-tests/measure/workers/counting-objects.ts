@@ -1,10 +1,11 @@
+/**
+ * **The objects of op-state with counters**: calls by method and by object, and rows written by class. `GET /counted` on this Worker's own socket
+ * returns the totals. For measurements; production code counts nothing.
+ */
+
 import type { DurableObject } from "cloudflare:workers";
 import * as objects from "../../../packages/op-state/src/index.ts";
 
-/**
- * **The objects of op-state, counted**: calls by method and by object, and rows written by class. `GET /counted` on this Worker's own
- * socket returns the totals. For measurements; production code counts nothing.
- */
 interface Counted {
   readonly methods: Record<string, number>;
   readonly objects: Record<string, number>;
@@ -20,7 +21,7 @@ function add(to: Record<string, number>, key: string, count = 1): void {
 type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject;
 type Method = (this: DurableObject, ...args: unknown[]) => unknown;
 
-/** Rows that a statement writes are known when it returns: only reads are executed as they are iterated. */
+/** The rows that a statement writes are known when it returns, because only reads are executed during iteration. */
 function countRows(sql: SqlStorage, className: string): void {
   const exec = sql.exec.bind(sql);
   Object.defineProperty(sql, "exec", {

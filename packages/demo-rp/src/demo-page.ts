@@ -1,6 +1,5 @@
 import type { IDToken } from "openid-client";
 
-/** **The page of the demo**: the signed-in user, the tokens' contents, and a button per action. */
 export interface DemoState {
   readonly claims: IDToken | undefined;
   readonly userinfo: Readonly<Record<string, unknown>> | undefined;
@@ -41,6 +40,7 @@ function button(id: string, label: string): string {
   return `<a class="button" id="${id}" href="/${id}">${label}</a>`;
 }
 
+/** **The page of the demo**: the signed-in user, the tokens' contents, and a button per action. */
 export function demoPage({
   claims,
   userinfo,

@@ -4,10 +4,6 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import * as oidc from "openid-client";
 import { demoPage } from "./demo-page.ts";
 
-/**
- * **A small relying party on openid-client**: authorization code with PKCE, refresh, silent sign-in, UserInfo, RP-initiated and back-channel
- * logout. It serves as a demo and in the browser tests.
- */
 export interface DemoRpOptions {
   readonly port: number;
   readonly issuer: string;
@@ -32,9 +28,13 @@ interface Visit {
 
 const cookieName = "demo-visit";
 
-/** Of the metadata document of the demo's MCP client: with the application's origin, its `client_id`. */
+/** The path of the metadata document of the demo's MCP client. With the application's origin, it is the client's `client_id`. */
 export const clientDocumentPath = "/mcp-client.json";
 
+/**
+ * **A small relying party on openid-client**: authorization code with PKCE, refresh, silent sign-in, UserInfo, RP-initiated and back-channel logout.
+ * It serves as a demo and in the browser tests.
+ */
 export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Promise<DemoRp> {
   const origin = `http://localhost:${port}`;
   const visits = new Map<string, Visit>();

@@ -1,10 +1,11 @@
+/**
+ * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The secret is stored
+ * as a MAC, like every client's.
+ */
+
 import { macClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 
-/**
- * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The
- * secret is stored as a MAC, like every client's.
- */
 export const adminClientId = "admin";
 
 const adminScopes = [
@@ -32,7 +33,7 @@ export async function adminClientRow(issuer: string, masterKey: string, secret: 
     redirect_uris: [],
     scope: adminScopes.join(" "),
     audiences: [`${issuer}/admin`],
-    // Its secret must work whatever the profile of the deployment is.
+    // The client's secret must work with every profile of the deployment.
     security_profile: "none",
   };
   return { metadata: JSON.stringify(metadata), mac: await macClientSecret({ OP_MASTER_KEY: masterKey }, secret) };

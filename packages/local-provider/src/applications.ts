@@ -11,7 +11,7 @@ import { repositoryRoot, type Shape, shapes, stateScript } from "./workers.ts";
  * as its wrangler file has them. Its variables `RESOURCE` and `ISSUER` are those of the run.
  */
 export interface Application {
-  /** Below the root of the repository. */
+  /** Path of its wrangler file below the root of the repository. */
   readonly config: string;
   readonly entry: string;
   /** Replaces the contents of the entry. */
@@ -27,7 +27,7 @@ export interface Application {
 export interface PlacedApplication extends Application {
   readonly name: string;
   readonly socket: Socket;
-  /** The identifier of its resource, which is its URL. */
+  /** The identifier of its resource: its URL. */
   readonly resource: string;
 }
 

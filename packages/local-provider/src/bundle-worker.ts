@@ -2,8 +2,8 @@ import { type BuildOptions, build } from "esbuild";
 import { repositoryRoot } from "./workers.ts";
 
 /**
- * **Bundles a Worker as `wrangler deploy` does**, with wrangler's own esbuild and options, in a tenth of a second instead of
- * one. test/topology compares the two, so that what runs locally is what is deployed.
+ * **Bundles a Worker as `wrangler deploy` does**, with wrangler's own esbuild and options, in a tenth of a second instead of one. test/topology
+ * compares the two, so that local runs and deployments have the same code.
  */
 export async function bundleWorker(entry: string, options: BuildOptions = {}): Promise<string> {
   const { outputFiles } = await build({

@@ -1,6 +1,6 @@
 import type { Miniflare } from "miniflare";
 
-/** **Calls a Worker that was added to the provider's**, for what Miniflare has no call for, or only one that blocks this process. */
+/** **Calls a Worker that was added to the provider's**, for operations that Miniflare lacks or can only do by blocking this process. */
 export async function callHelper(runtime: Miniflare, name: string, path = "/", message?: unknown): Promise<unknown> {
   const worker = await runtime.getWorker(name);
   const init = message === undefined ? {} : { method: "POST", body: JSON.stringify(message) };

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * **A TCP proxy that can be cut**, like a network that loses every packet: connections stay open, new ones are accepted, and no byte
- * arrives in either direction until it is joined again. Bytes sent meanwhile then arrive late, as TCP sends them again.
+ * **A TCP proxy that can be cut**, like a network that loses every packet: connections stay open, new ones are accepted, and no byte arrives in
+ * either direction until it is rejoined. Bytes sent in between then arrive late, as if TCP had retransmitted them.
  */
 export class CuttableProxy {
   readonly address: string;
   readonly #sockets = new Set<Socket>();
-  /** Where connections go; a restarted provider has another port. */
+  /** The target of connections; a restarted provider has another port. */
   target: { readonly host: string; readonly port: number } | undefined;
   #isCut = false;
 
@@ -53,7 +53,7 @@ export class CuttableProxy {
     });
     if (this.#isCut) from.pause();
     from.on("end", () => to.end());
-    // The other side learns of an error by the close that follows it.
+    // The other side receives the close that follows an error.
     from.on("error", () => to.destroy());
     from.on("close", () => {
       this.#sockets.delete(from);

@@ -1,3 +1,5 @@
+/** **The Workers of a local provider, for Miniflare**: each isolate with its bundle, its bindings and its sockets. */
+
 import { join } from "node:path";
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
@@ -13,7 +15,6 @@ import {
   type WorkerName,
 } from "./workers.ts";
 
-/** **The Workers of a local provider, for Miniflare**: each isolate with its bundle, its bindings and its sockets. */
 export interface WorkerChoice {
   readonly shape?: Shape | undefined;
   readonly direct?: boolean | undefined;
@@ -22,7 +23,7 @@ export interface WorkerChoice {
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>> | undefined;
 }
 
-/** A Worker that was built before, as those of the previous release, with the bindings that it had. */
+/** A Worker that was built earlier, such as one of the previous release, with its own bindings. */
 export interface BuiltWorker {
   readonly contents: string;
   readonly options: V4WorkerOptionsShape;
@@ -39,7 +40,7 @@ type Worker = (typeof shapes)[Shape][number];
 
 interface Isolate {
   readonly worker: Worker;
-  /** "op-token"; further ones are "op-token#2", …. */
+  /** "op-token"; additional isolates are "op-token#2", …. */
   readonly name: string;
   readonly isFirst: boolean;
 }
@@ -63,7 +64,7 @@ function isolatesOf({ shape = "separate", extraIsolates = 0 }: WorkerChoice): Is
   });
 }
 
-/** The sockets besides the front door's: of endpoint Workers and further isolates, and of op-state's substitute. */
+/** The sockets besides the front door's: those of endpoint Workers and additional isolates, and of op-state's substitute. */
 export async function chooseDirectSockets(choice: WorkerChoice, host: string): Promise<Map<string, Socket>> {
   const replaced = choice.entryPoints?.[stateScript] === undefined ? [] : [stateScript];
   const names = isolatesOf(choice)
@@ -80,8 +81,8 @@ export async function chooseDirectSockets(choice: WorkerChoice, host: string): P
 }
 
 /**
- * The origins of direct sockets, by isolate name. The compact Worker answers for each endpoint Worker, so that a test or a benchmark that
- * addresses `op-token#2` does the same in both shapes.
+ * The origins of direct sockets, by isolate name. The compact Worker responds for each endpoint Worker, so that a test or benchmark that addresses
+ * `op-token#2` works in both shapes.
  */
 export function directOrigins(choice: WorkerChoice, sockets: ReadonlyMap<string, Socket>): Record<string, string> {
   const isCompact = choice.shape === "compact";
@@ -109,7 +110,7 @@ export async function describeWorkers(
     return bundle;
   };
   return Promise.all(
-    // The first one listed uses Miniflare's own port, which is not used.
+    // The first Worker listed uses Miniflare's own port, which is not used.
     isolatesOf(choice).map(async (isolate): Promise<V4WorkerOptions> => {
       const { contents, options } = await builtOf(isolate);
       const script = scriptOf(isolate.worker.name);
@@ -132,12 +133,12 @@ async function build({ config, entry }: Worker, replacement: string | undefined)
   return { contents: await bundleWorker(replacement ?? entry), options };
 }
 
-/** A further isolate consumes no messages instead of the first one, and calls the objects of the first one. */
+/** An additional isolate consumes no queue messages and calls the objects of the first one. */
 function withoutOwnership({ durableObjects = {} }: V4WorkerOptionsShape): V4WorkerOptionsShape {
   return { queueConsumers: {}, durableObjects: boundElsewhere(durableObjects) };
 }
 
-/** Bindings of a Worker that defines no class. */
+/** The bindings of a Worker that defines no class. */
 export function boundElsewhere(durableObjects: DurableObjects): DurableObjects {
   const bound = Object.entries(durableObjects).map(([name, binding]) => {
     const object = typeof binding === "string" ? { className: binding } : binding;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 
 /**
- * **The secrets of a local deployment**, generated once and stored beside its state, readable by the owner alone. Editing the file
- * replaces the master key (docs/operating/rotate-keys.md).
+ * **The secrets of a local deployment**, generated once and stored beside its state, readable only by the owner. Editing the file replaces the master
+ * key (docs/operating/rotate-keys.md).
  */
 export interface DevelopmentSecrets extends MasterKeyBindings {
   readonly adminClientSecret: string;

@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 
 /**
- * **Ends every workerd of this process when the process ends**, also after SIGKILL, which runs no handler: Miniflare starts workerd
- * through a shell script that watches the parent. Not on Windows, which has no shell for it.
+ * **Ends every workerd of this process when the process ends**, also after SIGKILL, which runs no handler: Miniflare starts workerd through a shell
+ * script that watches the parent. This is not done on Windows, which lacks such a shell.
  */
 export function endRuntimesWithThisProcess(): void {
   if (process.platform === "win32" || process.env.MINIFLARE_WORKERD_PATH !== undefined) return;

@@ -14,7 +14,7 @@ const firstPort = 15_000;
 const portCount = 15_000;
 const mostTries = 100;
 
-/** A random free port, so that concurrent searches rarely find the same one. `taken`: chosen before, but not used yet. */
+/** A random free port, so that concurrent searches rarely find the same one. `taken` contains ports that were chosen but are not in use yet. */
 export async function findFreePort(host: string, taken: ReadonlySet<number> = new Set()): Promise<number> {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const port = firstPort + Math.floor(Math.random() * portCount);

@@ -8,10 +8,10 @@ import type { FromIsolate, IsolateSettings, ToIsolate } from "./serve-isolate.ts
 
 /**
  * **An isolate in a process of its own**, on the objects, database and cache of a local provider. It can be frozen, cut off and killed, as
- * Cloudflare's isolates are, while the provider and its other isolates go on.
+ * Cloudflare's isolates are, while the provider and its other isolates continue.
  */
 export class IsolateProcess {
-  /** Of its endpoint Workers, by Worker name: `op-token`, `op-management`, `op-userinfo`, `op-auth`. */
+  /** The origins of its endpoint Workers, by Worker name: `op-token`, `op-management`, `op-userinfo`, `op-auth`. */
   readonly origins: Readonly<Record<string, string>>;
   /** The process id of its workerd. */
   readonly runtimeProcess: number;
@@ -57,7 +57,7 @@ export class IsolateProcess {
     process.kill(this.runtimeProcess, "SIGCONT");
   }
 
-  /** No byte passes between it and the provider's objects, database and cache; requests still reach it. */
+  /** Blocks all traffic between it and the provider's objects, database and cache; requests still reach it. */
   async cutOff(): Promise<void> {
     await ask(this.#child, { kind: "cut" });
   }
@@ -66,10 +66,10 @@ export class IsolateProcess {
     await ask(this.#child, { kind: "join" });
   }
 
-  /** Ends it at once, also when frozen; nothing is released. */
+  /** Ends it immediately, even if it is frozen; it releases nothing. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    // Node first: Miniflare starts a runtime again that ended.
+    // Node is ended first, because Miniflare restarts a runtime that ended.
     const exited = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
     await exited;
@@ -82,7 +82,7 @@ function killRuntime(processId: number): void {
   try {
     process.kill(processId, "SIGKILL");
   } catch (error) {
-    // Its watcher was faster (workerd-of-parent.sh).
+    // Its watcher has already ended it (workerd-of-parent.sh).
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }

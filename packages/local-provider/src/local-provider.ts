@@ -26,11 +26,6 @@ import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
-/**
- * **Runs the whole provider from this process**: every Worker, or the compact one, from production bundles, in one workerd with its
- * own sockets (wrangler's development proxy is twenty times slower). The database is migrated and contains the first admin client.
- * `npm start`, the black-box tests, the load smoke tests and the benchmark use it.
- */
 export interface LocalProviderOptions {
   /** A free port by default. */
   readonly port?: number;
@@ -44,17 +39,17 @@ export interface LocalProviderOptions {
   readonly direct?: boolean;
   /** Replaces the entry point of a Worker; tests use it to make objects fail. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
-  /** Further isolates of each endpoint Worker or of the compact one, on direct sockets, as in production; one workerd has a single one. */
+  /** Additional isolates of each endpoint Worker or of the compact one, on direct sockets, as in production; one workerd has only one. */
   readonly extraIsolates?: number;
-  /** Relays between the revocation shards and the isolates, as after opening a generation of them; none by default. */
+  /** Relays between the revocation shards and the isolates, as after opening a generation of relays; none by default. */
   readonly relays?: number;
-  /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`): those of the previous release. */
+  /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`), such as those of the previous release. */
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
   /** The newest migration to apply; all of them by default. */
   readonly lastMigration?: string;
   /** Workers beside the provider, by name. */
   readonly applications?: Readonly<Record<string, Application>>;
-  /** Allows {@link LocalProvider.startIsolate}. */
+  /** Enables {@link LocalProvider.startIsolate}. */
   readonly isolateProcesses?: boolean;
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
   readonly observe?: boolean;
@@ -65,9 +60,9 @@ export interface LocalProvider {
   readonly origin: string;
   readonly issuer: string;
   readonly admin: { readonly client_id: string; readonly client_secret: string };
-  /** The origins of Workers with a direct socket; further isolates are named `op-token#2`, …. */
+  /** The origins of Workers with a direct socket; additional isolates are named `op-token#2`, …. */
   readonly direct: Readonly<Record<string, string>>;
-  /** The resource identifiers of the applications, which are their URLs. */
+  /** The resource identifiers of the applications: their URLs. */
   readonly resources: Readonly<Record<string, string>>;
   /** The ids of the stored objects of a class. */
   objectIds(className: string): Promise<string[]>;
@@ -93,7 +88,7 @@ export class PortTakenError extends Error {
   }
 }
 
-/** A local run is for trying out: clients that nobody registered may ask. Deployments decide for themselves. */
+/** Local runs are for trying out, so unregistered clients may request authorization. Deployments set their own policy. */
 const openToAgents = { CLIENT_DOCUMENTS: "ask", CLIENT_REGISTRATION: "open" } as const;
 
 const localHost = "127.0.0.1";
@@ -128,13 +123,18 @@ async function setUp(
   await clearCache(runtime);
 }
 
-/** The first generation of relays, unless there has been one. */
+/** Opens the first generation of relays, unless there has been one. */
 async function openRelays(runtime: Miniflare, relays: number): Promise<void> {
   const sql = `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?1, 0)`;
   const regions = JSON.stringify({ wnam: { shards: relays, hint: "wnam" } });
   await executeStatements(runtime, "DB", [{ sql, parameters: [regions] }]);
 }
 
+/**
+ * **Runs the whole provider from this process**: every Worker, or the compact one, from production bundles, in one workerd with its own sockets
+ * (wrangler's development proxy is twenty times slower). The database is migrated and contains the first admin client. `npm start`, the black-box
+ * tests, the load smoke tests and the benchmark use it.
+ */
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
   const sockets = await chooseSockets(options);
   const applications = await placeApplications(options.applications ?? {}, options.host ?? localHost);
@@ -193,7 +193,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const form = { grant_type: "client_credentials" };
     await postForm(`${origin}/token`, form, { authorization: basicAuthorization(credentials) });
     await nameObjects(runtime);
-    // Also beside a compact Worker, whose objects have the same script.
+    // This also applies to a compact Worker, whose objects have the same script.
     const endpoints = { shape: "separate", direct: true } as const;
     const own = await chooseDirectSockets(endpoints, options.host ?? localHost);
     const described = await describeWorkers({ ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);

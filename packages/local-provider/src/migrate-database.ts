@@ -8,8 +8,8 @@ import { repositoryRoot } from "./workers.ts";
 const folders = { DB: "migrations", AUDIT_DB: "audit-migrations" } as const satisfies Record<DatabaseName, string>;
 
 /**
- * **Applies the missing migrations to a database**, each in one transaction with its mark in wrangler's own table: neither
- * `wrangler d1 migrations apply` nor this applies one twice. `last` is the newest one to apply.
+ * **Applies the missing migrations to a database**, each in one transaction with its entry in wrangler's own table, so that neither `wrangler d1
+ * migrations apply` nor this function applies one twice. `last` is the newest one to apply.
  */
 export async function migrateDatabase(runtime: Miniflare, database: DatabaseName, last?: string): Promise<void> {
   const [, rows] = await executeStatements(runtime, database, [

@@ -2,11 +2,6 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CuttableProxy } from "./cuttable-proxy.ts";
 
-/**
- * **Copies the provider's entries of Miniflare's registry into an isolate's own**, with the address of the proxy in place of the
- * provider's. Repeated each second, because entries end without a heartbeat and a restarted provider has a new address. The entry
- * of the storage's owner keeps its name, so that it stays the oldest: an isolate must never become the owner.
- */
 const storagePrefix = "__miniflare_storage_candidate__-";
 const everyMs = 1000;
 
@@ -15,6 +10,11 @@ interface Entry {
   readonly storageScope?: string;
 }
 
+/**
+ * **Copies the provider's entries of Miniflare's registry into an isolate's own**, with the address of the proxy in place of the provider's. It
+ * repeats this each second, because entries expire without a heartbeat and a restarted provider has a new address. The entry of the storage's owner
+ * keeps its name, so that it stays the oldest: an isolate must never become the owner.
+ */
 export function mirrorRegistry(from: string, to: string, proxy: CuttableProxy): void {
   const copyAll = () => {
     const names = existsSync(from) ? readdirSync(from) : [];
@@ -36,7 +36,7 @@ function copyEntry(from: string, to: string, proxy: CuttableProxy): void {
   writeFileSync(to, JSON.stringify({ ...entry, debugPortAddress: proxy.address }));
 }
 
-/** `undefined` while the provider writes it, or after it removed it. */
+/** `undefined` while the provider writes it or after it was removed. */
 function readEntry(path: string): Entry | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Entry;

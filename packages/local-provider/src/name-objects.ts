@@ -3,11 +3,6 @@ import { objectName, type ShardedStore } from "@edge-op/shared/storage/shard-add
 import type { Miniflare } from "miniflare";
 import { executeStatements, startObjects } from "./store-worker.ts";
 
-/**
- * **Gives every object of the generation table its name**, by a call that contains it. A call from another process contains only the
- * id, so an object that first hears from one would not know its name, which production objects always know. The name is
- * stored, so once is enough for each object.
- */
 const bindings: Readonly<Record<ShardedStore, string>> = {
   revocation: "TOKEN_REVOCATION_STORE",
   refresh: "REFRESH_TOKEN_ROTATOR",
@@ -17,6 +12,11 @@ const bindings: Readonly<Record<ShardedStore, string>> = {
   relay: "REVOCATION_RELAY",
 };
 
+/**
+ * **Gives every object of the generation table its name**, by a call that contains it. A call from another process contains only the id, so an object
+ * whose first call is such a one would not know its name, which production objects always know. The name is stored, so once is enough for each
+ * object.
+ */
 export async function nameObjects(runtime: Miniflare): Promise<void> {
   const sql = "SELECT store, generation, regions FROM shard_generations";
   const [rows] = await executeStatements(runtime, "DB", [{ sql }]);

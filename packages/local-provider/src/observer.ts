@@ -1,10 +1,11 @@
+/**
+ * **Observes a local provider like an operator**: collects the spans that the runtime records for each request, and the data points of `METRICS`,
+ * which the runtime would drop. They are kept in memory until the provider stops.
+ */
+
 import type { Miniflare, V4WorkerOptions } from "miniflare";
 import { callHelper } from "./call-helper.ts";
 
-/**
- * **What an operator sees of a local provider**: the spans that the runtime records of each request, and the data points of `METRICS`, which
- * it drops without this. In memory, until the provider stops.
- */
 export interface DataPoint {
   readonly indexes: readonly string[];
   readonly blobs: readonly string[];
@@ -15,14 +16,14 @@ export interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentId: string | null;
-  /** The Worker. */
+  /** The name of the Worker. */
   readonly service: string;
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
 const observerName = "observer";
-/** Miniflare's own Worker, which has the spans in a database. */
+/** Miniflare's own Worker, which stores the spans in a database. */
 const collectorName = "miniflare-observability-collector";
 
 const source = `import { WorkerEntrypoint } from "cloudflare:workers";

@@ -1,4 +1,5 @@
 /** **A client of the provider's public and admin API** for scripts and tests: HTTP and JSON, without code of the Workers. */
+
 export interface Credentials {
   readonly client_id: string;
   readonly client_secret: string;
@@ -7,7 +8,7 @@ export interface Credentials {
 export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed when it is JSON, else `undefined`; `text` always. */
+  /** Parsed if it is JSON, else `undefined`; `text` is always set. */
   readonly body: Record<string, unknown>;
   readonly text: string;
 }
@@ -77,14 +78,14 @@ export class AdminApi {
     return `Bearer ${this.#token.value}`;
   }
 
-  /** The same client's calls at another origin, for example of one isolate of op-management. */
+  /** A client with the same token at another origin, for example of one isolate of op-management. */
   at(origin: string): AdminApi {
     const api = new AdminApi(this.#origin, this.#credentials);
     api.#callOrigin = origin;
     return api;
   }
 
-  /** The response, whatever its status. `path` is below `/admin`. */
+  /** The response with any status. `path` is below `/admin`. */
   async call(method: string, path: string, body?: unknown): Promise<ApiResponse> {
     const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const authorization = await this.#authorization();
@@ -95,7 +96,7 @@ export class AdminApi {
     return readResponse(await fetch(`${this.#callOrigin}/admin${path}`, init));
   }
 
-  /** The resource; throws {@link ApiError} for anything but success. */
+  /** The resource; throws {@link ApiError} unless the call succeeds. */
   async require(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
     const response = await this.call(method, path, body);
     if (response.status < 200 || response.status > 299) throw new ApiError(`${method} /admin${path}`, response);

@@ -1,9 +1,10 @@
+/**
+ * **The rate limiter of a local provider**, as the platform documents it: a counter in memory for each key and period, with `delta`. Miniflare's own
+ * does not accept `delta` and writes each count into a database, so that every report of a Worker would be 16 writes.
+ */
+
 import type { V4WorkerOptions } from "miniflare";
 
-/**
- * **The rate limiter of a local provider**, by the platform's documentation: a counter for each key and period, in memory, and `delta`.
- * Miniflare's own does not accept `delta` and writes each count into a database, so that every report of a Worker would be 16 writes.
- */
 const limiterName = "local-rate-limiter";
 
 const source = `import { WorkerEntrypoint } from "cloudflare:workers";
@@ -21,7 +22,7 @@ export class RateLimiter extends WorkerEntrypoint {
 }
 export default { fetch: () => new Response(null, { status: 404 }) };`;
 
-/** Adds the limiter, and binds it where a Worker has a rate limit. */
+/** Adds the limiter, and binds it to every Worker that has a rate limit. */
 export function withRateLimiter(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
   const limited = workers.map(
     ({ ratelimits, ...worker }): V4WorkerOptions => ({

@@ -1,3 +1,9 @@
+/**
+ * **The process of one isolate**: the endpoint Workers in a workerd of their own, whose objects, database and cache are those of the provider that
+ * forked it (`isolate-process.ts`). All traffic between the two passes through a proxy in this process, which can be cut. The process ends with its
+ * parent.
+ */
+
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
@@ -6,17 +12,12 @@ import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import type { LogLine } from "./log-line.ts";
 import { mirrorRegistry } from "./mirror-registry.ts";
 
-/**
- * **The process of one isolate**: the endpoint Workers in a workerd of their own, whose objects, database and cache are those of the
- * provider that forked it (`isolate-process.ts`). Every byte between the two passes through a proxy in this process, which can
- * be cut. It ends when its parent does.
- */
 export interface IsolateSettings {
   readonly workers: V4WorkerOptions[];
   /** Miniflare's registry of the provider, and the directory of the provider's state. */
   readonly registry: string;
   readonly resources: string;
-  /** Its own, temporary. */
+  /** The isolate's own temporary directory. */
   readonly directory: string;
 }
 

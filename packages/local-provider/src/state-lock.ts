@@ -1,7 +1,8 @@
+/** **Allows one process per state directory**: two runtimes on the same SQLite files would corrupt them. */
+
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** **Allows one process per state directory**: two runtimes on the same SQLite files would corrupt them. */
 export class StateInUseError extends Error {
   override readonly name = "StateInUseError";
 }

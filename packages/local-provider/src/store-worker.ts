@@ -1,12 +1,13 @@
+/**
+ * **A Worker through which this process reads and writes the provider's database and cache, and starts its objects.** Miniflare's own stubs of these
+ * block this process until the runtime responds, and the runtime blocks when its output is not read: with many log lines at a restart, neither
+ * continues.
+ */
+
 import type { Miniflare, V4WorkerOptions } from "miniflare";
 import { callHelper } from "./call-helper.ts";
 import { boundElsewhere } from "./describe-workers.ts";
 
-/**
- * **A Worker through which this process reads and writes the provider's database and cache, and starts its objects.** Miniflare's own stubs of
- * these block this process until the runtime responds, and the runtime blocks when its output is not read: with many log lines at a restart, neither
- * continues.
- */
 const storeWorkerName = "local-stores";
 
 export type DatabaseName = "DB" | "AUDIT_DB";
@@ -43,7 +44,7 @@ const source = `export default {
   },
 };`;
 
-/** Adds the Worker, with the stores that the others have. */
+/** Adds the Worker, with the stores of all other Workers. */
 export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
   const bound = <Name extends "d1Databases" | "kvNamespaces" | "durableObjects">(name: Name) =>
     Object.assign({}, ...workers.map((worker) => worker[name])) as NonNullable<V4WorkerOptions[Name]>;
@@ -62,7 +63,7 @@ async function send(runtime: Miniflare, message: Readonly<Record<string, unknown
   return (await callHelper(runtime, storeWorkerName, "/", message)) as readonly Row[][];
 }
 
-/** Executes statements in one transaction; the rows of each. */
+/** Executes statements in one transaction; returns the rows of each. */
 export function executeStatements(
   runtime: Miniflare,
   database: DatabaseName,

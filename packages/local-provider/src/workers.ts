@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { workers as rows, type SeparateWorker } from "@edge-op/workers/workers";
 
-/** **Where the files of each Worker are**, and how a deployment is divided into Workers (ADR 33). */
+/** **The files of each Worker**, and how a deployment is divided into Workers (ADR 33). */
 export const workers = (Object.keys(rows) as SeparateWorker[]).map((name) => ({
   name,
   config: `packages/${name}/wrangler.toml`,
   entry: `packages/${name}/src/index.ts`,
 }));
 
-/** All of them in one, with the object classes. */
+/** All Workers in one, including the object classes. */
 export const compactWorker = {
   name: "op-compact",
   config: "wrangler.toml",

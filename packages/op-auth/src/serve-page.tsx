@@ -17,8 +17,8 @@ export type PageHandler = EndpointHandler<AuthEnv>;
 type PageHandlers = Readonly<Partial<Record<Method, PageHandler>>>;
 
 /**
- * **Serves a path that people's browsers visit**: an endpoint whose errors are pages. None of them redirects anywhere. Requests are counted by address
- * before anything is looked up, because a cookie or an id in the path that someone made up costs an object call too.
+ * **Serves a path that people's browsers visit**: an endpoint whose errors are pages and never redirects. Requests are counted by address before any
+ * lookup, because an invented cookie or id in the path costs an object call too.
  */
 export function servePage(
   app: Router<AuthEnv>,
@@ -36,12 +36,12 @@ export function servePage(
   servePlainPage(app, path, Object.fromEntries(counted));
 }
 
-/** The same for a page that calls no store. */
+/** Like {@link servePage}, for a page that calls no store. */
 export function servePlainPage(app: Router<AuthEnv>, path: string, handlers: PageHandlers): void {
   serveEndpoint(app, path, handlers, { renderFailure: renderPage });
 }
 
-/** A page, unless the caller names JSON and prefers no page: a client that looks whether it is still registered reads `invalid_client`. */
+/** A page, unless the caller accepts JSON and prefers it: a client that checks whether it is still registered receives `invalid_client`. */
 async function renderPage(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,

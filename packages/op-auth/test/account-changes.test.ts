@@ -36,7 +36,7 @@ async function signInToAccount(visitor = browser, username = "alice", secret = p
   await visitor.signIn(locationOf(await visitor.get("/account")), username, secret);
 }
 
-/** The one form of a page: where it leads, and its fields. */
+/** The only form of a page: its action and its fields. */
 async function formOf(path: string, visitor = browser): Promise<{ action: string; fields: Record<string, string> }> {
   const html = await (await visitor.get(path)).text();
   const action = /<form method="post" action="([^"]+)"/.exec(html)![1]!;
@@ -233,7 +233,7 @@ describe("changing the password", () => {
     ["no current password", { current: "" }, "The current password is not correct."],
     ["a new one of 14 characters", chosenAs("fourteen chars"), "must have at least 15 characters"],
     ["a new one of 257 characters", chosenAs("x".repeat(257)), "must have at most 256 characters"],
-    ["a common new one", chosenAs("passwordpassword"), "one of those that are guessed first"],
+    ["a common new one", chosenAs("passwordpassword"), "is too common"],
     ["a new one of spaces", chosenAs(" ".repeat(15)), "repeated or consecutive characters"],
     ["a new one of the own username", chosenAs("alice alice alice"), "little more than your name"],
     ["a new one of the name of the service", chosenAs("op.example.com 1"), "the name of this service"],
@@ -280,7 +280,7 @@ describe("changing the password", () => {
     expect((await change({}, visitor)).status).toBe(503);
     expect(await canSignIn(password)).toBe(false);
     expect(await canSignIn(chosen)).toBe(true);
-    // The pair that `findCommitted` of op-state compares: the intent, which is durable, and the change log of D1.
+    // The two values that `findCommitted` of op-state compares: the durable intent and D1's change log.
     const row = await authEnv.DB.prepare(
       "SELECT kind, id, at_ms FROM control_changes ORDER BY version DESC LIMIT 1",
     ).first<{ kind: string; id: string; at_ms: number }>();
@@ -360,7 +360,7 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
   it("who has none adds the first after a recent sign-in by password", async () => {
     await signInToAccount();
     expect(await isOffered()).toBe(true);
-    // The response of the authenticator is read: it is no valid one.
+    // The response of the authenticator is parsed but not valid.
     expect(await add()).toBe("/account?notice=passkey-failed");
   });
 
@@ -379,7 +379,7 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
   });
 });
 
-/** A hash at a quarter of the present cost. */
+/** A hash at a quarter of the current cost. */
 function cheapHash(secret: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   return new Promise((resolve, reject) => {

@@ -13,7 +13,7 @@ import {
   redirectUri,
 } from "./fixtures/auth-fixtures.ts";
 
-/** Requested access as people read it: that to resources grouped by resource. */
+/** Requested access as shown to people: grouped by resource. */
 const resourceOf = (identifier: string, name: string, descriptions: Readonly<Record<string, string>>): Resource => ({
   identifier,
   metadata: {
@@ -56,7 +56,7 @@ it("a resource without scopes, and none at all", () => {
   expect(groupAllowances(["openid"], [])).toEqual({ others: ["openid"], groups: [] });
 });
 
-/** What a person has allowed at one resource covers no other, with or without a rule, by whichever route it is requested. */
+/** Consent for one resource covers no other resource, with or without a rule, whichever way it is requested. */
 describe("RFC 8707 §2: every requested resource is allowed by a person", () => {
   useAnnouncedSetUp();
 

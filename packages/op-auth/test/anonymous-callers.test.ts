@@ -15,7 +15,7 @@ import {
 
 useAnnouncedSetUp();
 
-/** What callers who have shown nothing can make the provider store and look up. */
+/** What unauthenticated callers can make the provider store and look up. */
 const counts = { object: 0, kv: 0, d1: 0 };
 let fixtures: AuthFixtures;
 let bindings: AuthEnv;
@@ -25,7 +25,7 @@ beforeEach(async () => {
   const publicClient = { ...codeClient, token_endpoint_auth_method: "none", audiences: [] } as const;
   await seedClient(authEnv, "public", publicClient);
   bindings = countCalls(authEnv, counts);
-  // Warm: the client is held, the control version is known.
+  // Warm: the client is cached and the control version is known.
   for (let warmUp = 0; warmUp < 3; warmUp += 1)
     await fixtures.browser(bindings).get(authorizationPath({ prompt: "none" }));
   Object.assign(counts, { object: 0, kv: 0, d1: 0 });
@@ -79,7 +79,7 @@ describe("RFC 6585 §4: pages that need no authentication are limited by address
   const interaction = "/interaction/ch.g1.wnam.0.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
   const stored = "request_uri=urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.AAAA";
 
-  /** Every route of op-auth that calls a store for whoever asks, with made-up ids. What is not here: assets, and paths that do not exist. */
+  /** Every route of op-auth that calls a store for any caller, with invented ids. Assets and unknown paths are not included. */
   const routes: readonly (readonly ["GET" | "POST", string])[] = [
     ["GET", "/authorize?client_id=nobody1"],
     ["GET", `/authorize?client_id=app&${stored}`],

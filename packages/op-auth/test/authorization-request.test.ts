@@ -78,7 +78,7 @@ it.each<[string, Partial<Client>, Partial<ClientMetadata>, "none" | "fapi2", (sh
       const input = { context: { settings: { securityProfile } }, client, parameters: new Form(new Map(given)) };
       const check = () => checkPkce(input, shape.openid ? ["openid", "email"] : ["email"]);
       if (accepts(shape)) {
-        // A challenge that is not needed binds the code, too.
+        // A challenge binds the code even if it was not required.
         expect(check(), JSON.stringify(shape)).toEqual({ codeChallenge: shape.challenge ? codeChallenge : undefined });
       } else {
         expect(check, JSON.stringify(shape)).toThrow(OAuthError);

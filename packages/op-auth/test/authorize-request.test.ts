@@ -150,7 +150,7 @@ describe("posted requests", () => {
     );
     expect(next).toMatch(/^\/authorize\?client_id=app&request_uri=urn/);
     expect(sentToClient(await browser.get(next)).code).toBeDefined();
-    // A reload; the request is kept for a minute.
+    // A reload: the request is kept for a minute.
     expect(sentToClient(await browser.get(next)).code).toBeDefined();
     expect((await browser.get(next.replace("client_id=app", "client_id=other"))).status).toBe(400);
   });

@@ -1,3 +1,8 @@
+/**
+ * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests that arrive at
+ * once: for a browser without a session, which is sent to the sign-in page, and for one with a session and a consent. ARCHITECTURE.md has the table.
+ */
+
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
@@ -12,11 +17,6 @@ import {
 
 useAnnouncedSetUp();
 
-/**
- * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests
- * that arrive at once: of a browser without a session, which is sent to the sign-in page, and of one with a session and the consent.
- * ARCHITECTURE.md has the table.
- */
 let signedIn: Browser;
 let first: AuthFixtures;
 beforeEach(async () => {
@@ -41,7 +41,7 @@ async function silently(browser: Browser) {
   expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
 }
 
-// On a busy machine a read of KV may take its 300 ms: it is a miss then, and costs what an empty KV does.
+// On a busy machine, a KV read may exceed its 300 ms, which is a miss and costs the same as an empty KV.
 describe("cost of a cold request", { retry: 2 }, () => {
   it.each([
     ["without a session", withoutSession, { object: 2, kv: 3, d1: 0 }],
@@ -59,7 +59,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     expectAtMost(await costOf(1, true, authorize), bounds);
   });
 
-  // A request of a browser uses its session and stores what it is given: calls of its own.
+  // A browser's request uses its session and stores its result, which are separate calls.
   it.each([
     ["without a session", withoutSession, { object: 120, kv: 5, d1: 3 }],
     ["with a session and a consent", silently, { object: 240, kv: 7, d1: 4 }],

@@ -18,8 +18,8 @@ import {
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 /**
- * What people cause: a control change stops every shard and isolate for a moment, so only a change of the password commits one, and attempts at a
- * password have a budget. `test/topology/control-changes.test.ts` lists every module that commits one.
+ * Control changes that people can cause. A control change stops every shard and isolate for a moment, so only a change of the password commits one,
+ * and attempts at a password have a budget. `test/topology/control-changes.test.ts` lists every module that commits one.
  */
 const documentId = "https://agent.example.com/client.json";
 const document = { client_id: documentId, client_name: "Agent", redirect_uris: [redirectUri] };
@@ -41,7 +41,7 @@ afterEach(() => {
 });
 
 async function controlChanges(): Promise<number> {
-  // ControlPlane deletes the one that the migration adds, which has no time.
+  // ControlPlane deletes the change that the migration adds, which has no time.
   const counted = authEnv.DB.prepare("SELECT count(*) AS n FROM control_changes WHERE at_ms > 0");
   return (await counted.first<number>("n")) ?? -1;
 }
@@ -167,7 +167,7 @@ describe("ADR 47, 48: a first consent is known without a control change", () => 
     vi.useFakeTimers({ now: Date.now() + 120_000, toFake: ["Date"] });
     expect(await find(other, "registered")).toBeDefined();
     vi.setSystemTime(createdAtMs + day + 4 * 3_600_000);
-    // KV has its own clock, and would have deleted them.
+    // KV has its own clock and would have deleted them.
     await Promise.all(["registered", "unused"].map((id) => authEnv.CACHE.delete(`client:${id}`)));
     expect(await find(other, "registered")).toBeDefined();
     expect(await find(other, "unused")).toBeUndefined();
@@ -184,7 +184,7 @@ describe("ADR 47, 48: a first consent is known without a control change", () => 
       vi.useFakeTimers({ now: Date.now() + 120_000, toFake: ["Date"] });
       const refused = await browser.post(consent, { form_token: formTokenOf(html), decision: "allow" });
       expect(refused.status).toBe(400);
-      expect(await refused.text()).toContain("The application is not known here.");
+      expect(await refused.text()).toContain("The application is unknown.");
       vi.useRealTimers();
     }
     expect(await authEnv.DB.prepare("SELECT count(*) AS n FROM consents").first<number>("n")).toBe(0);

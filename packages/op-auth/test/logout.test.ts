@@ -45,7 +45,7 @@ async function payloadOf(code: string) {
   return result.payload;
 }
 
-/** What /token would give for a code. */
+/** The ID token that /token would issue for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   return signIdToken(context, fixtures.isolate, {
@@ -90,7 +90,7 @@ describe("RP-initiated logout", () => {
   it("RP-Initiated §6: without a hint the user must confirm, and may decline", async () => {
     const page = await logout({ client_id: "app", post_logout_redirect_uri: goodbye, state: "s" });
     const html = await page.text();
-    expect(html).toContain("Example App asks to sign you out.");
+    expect(html).toContain("Example App has requested to sign you out.");
     expect(await isSignedIn()).toBe(true);
     const fields = Object.fromEntries(
       [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((match) => [match[1]!, match[2]!]),
@@ -136,7 +136,7 @@ describe("RP-initiated logout", () => {
     const response = await logout({ post_logout_redirect_uri: goodbye });
     expect(response.status).toBe(400);
     const html = await response.text();
-    expect(html).toContain("needs an id_token_hint or client_id");
+    expect(html).toContain("requires an id_token_hint or client_id");
     expect(html).not.toContain("not registered");
   });
 
@@ -188,7 +188,7 @@ describe("RP-initiated logout", () => {
       });
     const code = (await browser.signInWhole()).get("code")!;
     const session = (await payloadOf(code)) as { sub: string; sid: string };
-    // A subject of a sector that the client has left: only the sid says that it is this session.
+    // The subject belongs to a sector that the client has left; only the sid identifies this session.
     const subject = "subject-of-another-sector";
     const sectorSid = await sectorSessionId(authEnv, session, subject);
     expect(sectorSid).not.toBe(session.sid);

@@ -27,7 +27,7 @@ beforeEach(async () => {
   browser = fixtures.browser();
 });
 
-/** A client with every kind of redirect URI; public unless told otherwise. */
+/** A client with every kind of redirect URI; public by default. */
 async function register(clientId: string, metadata: MetadataOverrides = {}): Promise<void> {
   await seedClient(authEnv, clientId, {
     ...codeClient,

@@ -202,7 +202,7 @@ describe("an attacker without the passkey locks no user out", () => {
     const owner = await visit(home);
     const guess = () => stranger.submit({ username: "bob", password: "guess" });
     await Promise.all(Array.from({ length: 13 }, guess));
-    // An account that is slowed costs no hash and its attempts count for the address all the same.
+    // A throttled account costs no hash, and its attempts still count for the address.
     await Promise.all(Array.from({ length: 60 }, guess));
     expect((await owner.submit({ username: "alice", password })).status).toBe(429);
     expect(locationOf(await owner.try(right))).toMatch(/consent$/);

@@ -46,7 +46,7 @@ async function pushed(parameters: AuthorizationParameters = {}): Promise<string>
   return (await response.json<{ request_uri: string }>()).request_uri;
 }
 
-/** A request with nothing but the reference. */
+/** A request that contains only the reference. */
 function byReference(requestUri: string, clientId = "app"): Promise<Response> {
   return browser.get(`/authorize?${new URLSearchParams({ client_id: clientId, request_uri: requestUri })}`);
 }
@@ -218,7 +218,7 @@ describe("pushed authorization requests", () => {
 });
 
 describe("request objects", () => {
-  /** Claims of a valid one, changed. */
+  /** The claims of a valid request object, with changes. */
   async function sign(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}): Promise<string> {
     const all = {
       ...Object.fromEntries(authorizationQuery({ client_id: "signer", prompt: "none" })),
@@ -288,7 +288,7 @@ describe("request objects", () => {
     const now = () => Math.floor(Date.now() / 1000);
     const strict = { require_signed_request_object: true, request_object_signing_alg: "ES256" } as const;
 
-    /** Without `exp` unless it is among the claims. */
+    /** The request object has no `exp` unless the claims contain it. */
     async function askAs(metadata: Partial<ClientMetadata>, times: Record<string, unknown>) {
       const clientId = `client-${crypto.randomUUID()}`;
       const jwks = { keys: [key.publicJwk] };
@@ -339,7 +339,7 @@ describe("OAuth 2.1 §7.5.2: a confidential client that sends a nonce for its ID
       .setProtectedHeader({ alg: "ES256", kid: "client-key" })
       .setExpirationTime("1m")
       .sign(key.privateKey);
-    // The nonce beside the request object does not count.
+    // The nonce outside the request object does not count.
     const beside = { client_id: "signer", redirect_uri: redirectUri, nonce: "n" };
     return sentToClient(await browser.get(`/authorize?${new URLSearchParams({ ...beside, request })}`));
   };

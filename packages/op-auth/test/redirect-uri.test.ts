@@ -5,7 +5,7 @@ import { isRegisteredRedirectUri } from "../src/authorization/checks/redirect-ur
 import { authorizationQuery, createAuthFixtures } from "./fixtures/auth-fixtures.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
-/** As a client registers it. */
+/** Whether a registered redirect URI accepts the given one. */
 function isSameRedirectUri(registered: string, given: string, type: "web" | "native" = "web"): boolean {
   return isRegisteredRedirectUri({ redirect_uris: [registered], application_type: type }, given);
 }

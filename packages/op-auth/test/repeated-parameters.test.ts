@@ -18,7 +18,7 @@ import {
 useAnnouncedSetUp();
 
 /** RFC 6749 §3.1: "Request and response parameters MUST NOT be included more than once." */
-const description = expect.stringMatching(/^The parameter [a-z_]+ is repeated; it may be given once\.$/);
+const description = expect.stringMatching(/^The parameter [a-z_]+ is repeated; it may appear only once\.$/);
 const iss = "https://op.example.com";
 
 let fixtures: AuthFixtures;
@@ -103,7 +103,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(response.headers.get("location")).toBeNull();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     if (Object.keys(parameters).length === 0)
-      expect(await response.text()).toMatch(/is repeated; it may be given once/);
+      expect(await response.text()).toMatch(/is repeated; it may appear only once/);
   });
 
   it("in a posted request is told the same way, and nothing is kept of it", async () => {

@@ -6,8 +6,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";
 
 /**
- * ADR 54: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in,
- * and wherever the Worker of the sign-in dies after that, the session ends in its object, whose clients get logout tokens with that.
+ * ADR 54: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
+ * wherever the Worker of the sign-in fails after that, the session ends in its object, which sends logout tokens to its clients.
  */
 let fixtures: AuthFixtures;
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
   fixtures = await createAuthFixtures();
 });
 
-/** Waits here before each call of D1, and before each that changes a session in its object. */
+/** Waits before each D1 call, and before each call that changes a session in its object. */
 function interrupted(before: () => Promise<void>): typeof authEnv {
   const actual = new WeakMap<object, D1PreparedStatement>();
   const calls = <T extends object>(target: T, names: readonly string[]): T =>
@@ -65,7 +65,7 @@ function interrupted(before: () => Promise<void>): typeof authEnv {
 const operation = "a new password";
 const plane = () => authEnv.CONTROL_PLANE.getByName(controlPlaneName);
 
-/** As an administrator's new password commits it. No isolate knows it before it is published. */
+/** Commits a new password like an administrator. No isolate knows it before it is published. */
 async function commit(): Promise<number> {
   const { DB } = authEnv;
   const atMs = Date.now();
@@ -80,9 +80,9 @@ async function commit(): Promise<number> {
 }
 
 interface Outcome {
-  /** Calls of the sign-in. */
+  /** Number of calls of the sign-in. */
   readonly calls: number;
-  /** The session ids that the browser was given. */
+  /** The session ids that the browser received. */
   readonly ids: readonly string[];
 }
 
@@ -111,7 +111,7 @@ async function signInDuringChange({ at, dies = Infinity, renews }: Case): Promis
   isCounting = true;
   await browser.post(page, { form_token, username: "alice", password: "correct horse battery staple" });
   isCounting = false;
-  // The isolate does not know the change yet: the application may get a code.
+  // The isolate does not know the change yet, so the application may get a code.
   await browser.authorize();
   noteId();
   version ??= await commit();
@@ -168,7 +168,7 @@ it("ADR 54: who signs in again with what is in force gets a session of its own, 
   await browser.signInWhole();
   const before = browser.cookies.get("__Host-op-session")!;
   const { sid } = (await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<{ sid: string }>())!;
-  // Listed, and its object has not been told.
+  // Listed, but its object was not notified.
   await authEnv.DB.batch(endUserSessions(authEnv.DB, "alice", { reason: "password changed", atMs: Date.now() }));
   await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })));
   const after = browser.cookies.get("__Host-op-session")!;

@@ -299,12 +299,12 @@ describe("guessing passwords", () => {
     it("a person in a browser that is known signs in at an address that is used up; at another account it is not known", async () => {
       const known = fixtures.browser(addressed);
       await (await trier("198.51.100.1", known))(password);
-      // Pages first: a place at the address is free again after three seconds.
+      // Pages first, because a place for the address is free again after three seconds.
       const stranger = await trier("198.51.100.1");
       const owner = await trier("198.51.100.1", known);
       const guess = () => stranger("guess", "bob");
       await Promise.all(Array.from({ length: 13 }, guess));
-      // Without a hash: nothing drains meanwhile.
+      // Without a hash, so that nothing drains meanwhile.
       await Promise.all(Array.from({ length: 70 }, guess));
       expect((await stranger(password)).status).toBe(429);
       expect((await owner(password, "bob")).status).toBe(429);

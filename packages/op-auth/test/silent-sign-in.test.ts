@@ -42,7 +42,7 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
   return sentToClient(await browser.authorize({ prompt: "none", ...parameters }));
 }
 
-/** What /token would be given for a code. */
+/** The payload that /token would receive for a code. */
 async function redeem(code: string, clientId = "app") {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = {
@@ -131,7 +131,7 @@ describe("prompt=none", () => {
   });
 });
 
-/** What is left of a cut-off after a day: its change, and the row that is read with the record. */
+/** The remains of a cut-off after a day: its change, and the row that is read with the record. */
 async function cutOffInRecords(key: string): Promise<void> {
   await authEnv.DB.batch([
     authEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2)").bind(
@@ -143,7 +143,7 @@ async function cutOffInRecords(key: string): Promise<void> {
   await publishControlChange();
 }
 
-/** What ControlPlane does after a change: raises D1's newest version on every shard. */
+/** Raises D1's newest version on every shard, like ControlPlane after a change. */
 async function publishControlChange(): Promise<void> {
   const row = await authEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
   await raise({ cv: row!.cv });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 type Store = "SESSION_STORE" | "AUTHORIZATION_CODE_STORE" | "CHALLENGE_STORE" | "DB";
 
-/** The bindings with one store that fails whatever it is asked. */
+/** The bindings with one store whose calls all fail. */
 function without(store: Store): AuthEnv {
   const failing = new Proxy(
     {},

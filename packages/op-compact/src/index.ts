@@ -2,7 +2,7 @@ import { createTokenValidation } from "@edge-op/op-management/introspection/toke
 import { createIsolate } from "./isolate.ts";
 import { createWorker } from "./worker.ts";
 
-/** The object classes of op-state: a binding without a script name is to these. */
+/** Exports op-state's object classes: a binding without a script name refers to these. */
 export * from "@edge-op/op-state/index";
 
 const isolate = createIsolate();

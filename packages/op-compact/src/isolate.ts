@@ -18,9 +18,8 @@ import { Sessions } from "@edge-op/shared/users/sessions";
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
 
 /**
- * **The state that an isolate of the compact Worker keeps between requests**: one of each part, shared by all apps, so the caches
- * together have the same bound as those of one separate Worker (`isolateMemory`). A part that an app adds to its isolate is missing
- * here until it is added, which is a type error.
+ * **The state that an isolate of the compact Worker keeps between requests**: one of each part, shared by all apps, so the caches together have the
+ * same bound as those of one separate Worker (`isolateMemory`). If an app adds a part to its isolate, its absence here is a type error.
  */
 export function createIsolate(): CompactIsolate {
   const isolate = createClientIsolate();

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 
 const routes = adminRouteTable.map(({ method, path, scope }) => ({ method, path, scope }));
-/** Of both schemes, without an error code. */
+/** The challenges of both schemes, without an error code. */
 const challenges = 'Bearer realm="oauth", DPoP algs="ES256 EdDSA PS256 RS256"';
 const concrete = (path: string): string => path.replace(/\{\w+\}/g, "nothing");
 
@@ -96,7 +96,7 @@ describe("RFC 9110: methods and paths", () => {
   it.each([...new Set(routes.map(({ path }) => path))])("RFC 9110 §15.5.6: %s names its methods", async (path) => {
     const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
     const response = await admin.call("OPTIONS", concrete(path), { token: null });
-    // §9.3.2: GET is served to HEAD too.
+    // §9.3.2: HEAD is supported wherever GET is.
     const allowed = methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     expect([response.status, response.headers.get("allow")]).toEqual([405, allowed.join(", ")]);
     expect(response.headers.get("cache-control")).toBe("no-store");

@@ -4,7 +4,7 @@ import { hashEvent } from "../src/audit/verify-chain.ts";
 import { writeEvents } from "../src/audit/write-events.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
-/** `/admin/audit`: questions to the audit log, its verification and its gaps. */
+/** `/admin/audit`: queries of the audit log, its verification and its gaps. */
 const { AUDIT_DB } = bindings;
 const start = Date.parse("2026-11-20T08:00:00Z");
 const minute = 60_000;

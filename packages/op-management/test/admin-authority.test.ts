@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, dumpDatabase, issuer } from "./fixtures/admin-fixtures.ts";
 
-/** No administrator gets, by way of a client, more than the admin scopes of their own token (RFC 9700 §2.3, ADR 19). */
+/** An administrator cannot use a client to obtain more than the admin scopes of their own token (RFC 9700 §2.3, ADR 19). */
 const adminAudience = `${issuer}/admin`;
 const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange";
 const bearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -28,7 +28,7 @@ async function create(body: Record<string, unknown>): Promise<string> {
   return response.body.client_id;
 }
 
-/** Every way by which a client may come to an admin scope. */
+/** Every way in which a client may obtain an admin scope. */
 const holders: readonly (readonly [string, Record<string, unknown>])[] = [
   ["scope", { ...machine, scope: "read admin:users" }],
   ["token_exchange.scopes", { grant_types: [exchangeGrant], token_exchange: exchangePolicy }],

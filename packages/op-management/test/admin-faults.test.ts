@@ -7,7 +7,7 @@ const web = { redirect_uris: ["https://app.example/cb"] };
 
 type Method = "begin" | "publish" | "openGeneration";
 
-/** The control plane, except that calls of `method` fail as often as `times` says. */
+/** The control plane, whose calls of `method` fail `times` times. */
 function failingControlPlane(method: Method, times = 1): Pick<ManagementEnv, "CONTROL_PLANE"> {
   let left = times;
   const failing = (stub: object): object =>
@@ -120,7 +120,7 @@ describe("cost", () => {
       expect(status).toBeLessThan(300);
       return [counts.d1, counts.kv];
     };
-    // The first change of a deployment makes the generations of its migrations known to every isolate, which then read them again.
+    // The first change of a deployment announces the generations of its migrations to every isolate, which then reads them again.
     await admin.call("POST", "/clients", { body: { ...web, client_id: "first" } });
     await admin.call("GET", "/clients");
     expect({

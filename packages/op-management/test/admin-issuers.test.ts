@@ -166,7 +166,7 @@ describe("/admin/issuers", () => {
     for (const spelling of ['"__proto__"', '"__pro\\u0074o__"']) {
       const text = JSON.stringify(record).replace('"claims":{', `"claims":{${spelling}:{"exact":"x"},`);
       const { status, body } = await admin.call("POST", "/issuers", { text });
-      expect([status, body.error_description]).toEqual([400, "The body has a member __proto__."]);
+      expect([status, body.error_description]).toEqual([400, "The body contains a member __proto__."]);
     }
   });
 

@@ -65,7 +65,7 @@ describe("GET /admin/shards/revocation/leases", () => {
   it("names a shard that does not respond, and returns the others", async () => {
     const admin = new AdminCaller();
     const token = await admin.issueToken();
-    // Any but the shard of the caller's token, without which nobody is authorized.
+    // Any shard except that of the caller's token, which is needed for authorization.
     const jti: string = JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/"))).jti;
     const away = names[(Number(jti.split(":")[2]) + 1) % 8]!;
     const { status, body } = await admin.call("GET", path, { token, overrides: withoutShard(away) });
@@ -98,7 +98,7 @@ describe("GET /admin/shards/revocation/leases", () => {
     const name = objectName("relay", { generation: 1, region: "wnam", shard: 1 });
     const request = { holder: "one", instance: undefined, version: -1, sinceCv: -1, leaseMs: 5_000, hold: false };
     const relay = bindings.REVOCATION_RELAY.getByName(name);
-    // A relay that starts has no leases yet; it holds renewals until it has.
+    // A starting relay has no leases yet; it holds renewals until it has them.
     let { instance, version, leaseMs } = await relay.lease(request);
     while (leaseMs === 0)
       ({ instance, version, leaseMs } = await relay.lease({ ...request, instance, version, hold: true }));

@@ -142,7 +142,7 @@ describe("a D1 that was set back", () => {
         await admin.call("PUT", `/roles/${role}`, { body: { permissions: [] } });
       }
 
-      // Both isolates know them, so neither has a reason to ask D1 when it has lost them.
+      // Both isolates know them, so neither needs to read D1 after losing them.
       const other = new AdminCaller(leasing);
       for (const caller of [admin, other]) await caller.call("GET", "/clients");
       const execution = createExecutionContext();
@@ -210,7 +210,7 @@ describe("POST /admin/revocations", () => {
   describe("ADR 38: a grant by its id", () => {
     const day = 86_400_000;
 
-    /** A namespace whose stubs have the methods of `changed` in place of their own. */
+    /** A namespace whose stubs have the methods of `changed`. */
     function withMethods<Stub extends object, T extends { get(id: DurableObjectId): Stub }>(
       namespace: T,
       change: (stub: Stub) => Readonly<Record<string, unknown>>,
@@ -232,7 +232,7 @@ describe("POST /admin/revocations", () => {
       });
     }
 
-    /** Revokes a grant by its id. Returns for how long its row is to live. */
+    /** Revokes a grant by its id. Returns the lifetime of its row. */
     async function revoke(grantId: string, overrides: Partial<ManagementEnv> = {}): Promise<number> {
       let lifeMs = 0;
       const recording = withMethods(bindings.TOKEN_REVOCATION_STORE, (stub: Pick<RevocationShard, "revoke">) => ({

@@ -4,8 +4,8 @@ import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, bindings, dumpDatabase, everyScope, issuer } from "./fixtures/admin-fixtures.ts";
 
 /**
- * No administrator ends the authority of their own access token by a slip: the last one would lock everyone out. Tokens of three kinds: of a client itself, of a user,
- * and of a client by a token of a trusted issuer.
+ * An administrator cannot accidentally end the authority of their own access token, because the last one would lock everyone out. Tests three kinds
+ * of tokens: a client's own, a user's, and a client's token obtained with a token of a trusted issuer.
  */
 const key = await generateClientKey();
 const other = await generateClientKey();
@@ -37,7 +37,7 @@ type Case = readonly [caller: Caller, method: string, path: string, body?: objec
 const client = "/clients/operators";
 const user = "/users/root";
 
-/** For each operation that changes something: what is refused of its own. Empty: why nothing of it can end one's own authority. */
+/** For each operation that changes something: the refused changes to the caller's own authority, or the reason why it cannot affect it. */
 const refused: Readonly<Record<string, readonly Case[] | string>> = {
   updateClient: [
     ["client", "PATCH", client, { audiences: [] }],
@@ -115,7 +115,7 @@ async function tokenOf(caller: Caller): Promise<string> {
   return admin.issueToken(caller === "workload" ? { parties: ["issuer:ci", "issuer:ci:main"] } : {});
 }
 
-/** Another administrator, of whom nothing is refused. */
+/** Another administrator, for whom nothing is refused. */
 const setUp = async (method: string, path: string, body: object) => {
   const token = await admin.issueToken({ clientId: "founder" });
   const response = await admin.call(method, path, { token, body });

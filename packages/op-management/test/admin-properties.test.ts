@@ -15,7 +15,7 @@ const uri = fc.webUrl({ validSchemes: ["https"] }).filter((text) => /^[\x21-\x7e
 const names = fc.uniqueArray(name, { maxLength: 3 });
 const flag = fc.boolean();
 
-/** Valid values of members that say nothing of one another; `null` removes. */
+/** Valid values of independent members; `null` removes a member. */
 const members = {
   client_name: name,
   client_uri: uri,
@@ -36,7 +36,7 @@ const patch = fc.record(
   { requiredKeys: [] },
 );
 
-/** What RFC 7396 says of members that hold no objects. */
+/** RFC 7396 for members that contain no objects. */
 function model(state: Record<string, unknown>, change: Record<string, unknown>): Record<string, unknown> {
   const next = { ...state, ...change };
   return Object.fromEntries(Object.entries(next).filter(([, value]) => value !== null));

@@ -1,24 +1,25 @@
+/**
+ * **Records with members that this release does not know**, stored by a later release before a rollback. Each PATCH keeps them, but refuses them in
+ * the patch itself. Roles, groups, document hosts and other records are replaced as a whole (PUT), so their stored form is not validated.
+ */
+
 import { describe, expect, it } from "vitest";
 import { patchStored } from "../src/admin/merge-patch.ts";
 import { adminRouteTable } from "../src/admin-routes.ts";
 import { issuerDocumentSchema } from "../src/issuers/issuer-schema.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
-/**
- * **Records with members that this release does not know**, as a later one has stored them before a rollback. Each PATCH keeps them, and refuses
- * them in the patch itself. Roles, groups, document hosts and the rest are replaced as a whole (PUT), so that nothing stored is validated.
- */
 interface Kind {
   readonly create: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
   readonly at: (created: Record<string, unknown>) => string;
   /** Where the members are stored. */
   readonly stored: { readonly table: string; readonly column: string };
-  /** JSON paths of the members that are put there, `$.…`. */
+  /** JSON paths of the unknown members, `$.…`. */
   readonly unknown: readonly string[];
   readonly patch: Readonly<Record<string, unknown>>;
-  /** What the patch makes of the stored JSON. */
+  /** The stored JSON after the patch. */
   readonly patched: Readonly<Record<string, unknown>>;
-  /** A patch with an unknown member of its own, and the path that its refusal names. */
+  /** A patch with an unknown member, and the path in its refusal. */
   readonly refused: readonly [Readonly<Record<string, unknown>>, string];
 }
 

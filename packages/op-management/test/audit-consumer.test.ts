@@ -22,7 +22,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A history of `count` events as an outbox would have chained them. */
+/** A history of `count` events, chained like those of an outbox. */
 async function history(count: number, name = shard): Promise<AuditMessage[]> {
   const events: AuditMessage[] = [];
   for (let seq = 1; seq <= count; seq += 1) {
@@ -182,7 +182,7 @@ async function gaps(name = shard): Promise<AuditGap[]> {
   return results;
 }
 
-/** As Time Travel leaves it: events, watermark and gaps of a moment before. */
+/** Restores the log like Time Travel: events, watermark and gaps of an earlier time. */
 async function setBackTo(seq: number): Promise<void> {
   await AUDIT_DB.batch([
     AUDIT_DB.prepare("DELETE FROM audit_events WHERE seq > ?1").bind(seq),

@@ -1,3 +1,8 @@
+/**
+ * **The reads of the first request of an isolate of op-management**, with KV filled by others and with KV empty, and of a hundred requests that
+ * arrive at once. ARCHITECTURE.md has the table.
+ */
+
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
@@ -6,10 +11,6 @@ import { ManagementFixtures, managementEnv } from "./fixtures/management-fixture
 
 useAnnouncedSetUp();
 
-/**
- * **The reads of the first request of an isolate of op-management**, with KV filled by others and with KV empty, and of a hundred
- * requests that arrive at once. ARCHITECTURE.md has the table.
- */
 let app: SeededClient;
 let api: SeededClient;
 let issuer: ManagementFixtures;
@@ -41,7 +42,7 @@ async function revoking(requests: number, emptyCache: boolean) {
   });
 }
 
-// On a busy machine a read of KV may take its 300 ms: it is a miss then, and costs what an empty KV does.
+// On a busy machine, a KV read may exceed its 300 ms, which is a miss and costs the same as an empty KV.
 describe("cost of a cold request", { retry: 2 }, () => {
   it.each([
     ["an introspection", introspecting, 3],

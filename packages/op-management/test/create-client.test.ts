@@ -15,7 +15,7 @@ const bindings = env as unknown as Env;
 
 useFreshDeployment();
 
-/** An actor that is not an access token, as a registration endpoint or a command has one. */
+/** An actor without an access token, such as a registration endpoint or a command. */
 const registrar: Actor = { clientId: "registrar", sub: "registrar", scope: [] };
 
 function create(registration: Partial<ClientRegistration>, actor = registrar) {

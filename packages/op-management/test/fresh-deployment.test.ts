@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
-/** Tests the fixtures: what a test leaves behind would make another one fail, on a slow machine and nowhere else. */
+/** Tests the fixtures: leftovers of one test would make another one fail, only on a slow machine. */
 describe("a test's deployment", () => {
   const newestVersions = async () => {
     const shards = Array.from({ length: 8 }, (_, shard) =>

@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
-/** Tokens that are signed by this provider and mean something else, or pose as a live one. */
+/** Tokens that are signed by this provider but mean something else, or imitate a live one. */
 const issuer = "https://op.example.com";
 
 let fixtures: ManagementFixtures;
@@ -45,7 +45,7 @@ it.each([
   expect(await fixtures.introspect(await signed(changes), app)).toEqual({ active: false });
 });
 
-/** D1 may have lost the generation (ADR 11), so a token that is signed by a key of this provider is not taken for dead. */
+/** D1 may have lost the generation (ADR 11), so a token signed by a key of this provider does not count as inactive. */
 it.each([
   ["generation", "g7:wnam:0:grant.random"],
   ["shard", "g1:wnam:99:grant.random"],

@@ -4,7 +4,7 @@ import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
-/** `/ready`: what it checks, who sees details, and how little it costs. */
+/** `/ready`: its checks, the access to details, and its cost. */
 function counting(): { readonly env: typeof bindings; readonly reads: () => number } {
   let reads = 0;
   const DB = new Proxy(bindings.DB, {

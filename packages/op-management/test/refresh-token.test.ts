@@ -110,7 +110,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     const next = await rotate(refreshToken);
     if ("reason" in next) throw new Error(next.reason);
     await rotate(next.refreshToken);
-    // The Worker that was told of the theft dies before it tells the grant's shard.
+    // The Worker that received the theft result fails before it notifies the grant's shard.
     expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh-token-reused" });
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);

@@ -10,7 +10,7 @@ import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
-/** Who may register (RFC 7591 §3): by the setting, by an initial access token, by a software statement of a trusted issuer. */
+/** Who may register (RFC 7591 §3): by the setting, with an initial access token, or with a software statement of a trusted issuer. */
 const publisher = "https://publisher.example.com";
 const key = await generateClientKey();
 const agent = {
@@ -192,7 +192,7 @@ describe("RFC 7592 §2: what a client that registered itself may cause", () => {
         if (status === 429) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
       }
     }
-    // Ten by each of the first three; a slow run lets a few more through.
+    // Ten by each of the first three; a slow run admits a few more.
     expect(statuses.get(200)).toBeGreaterThanOrEqual(30);
     expect(statuses.get(200)).toBeLessThan(40);
     expect((statuses.get(200) ?? 0) + (statuses.get(429) ?? 0)).toBe(48);
@@ -276,7 +276,7 @@ describe("RFC 7591 §5: what registrations may fill", () => {
         .run();
     const day = 86_400_000;
     await fill(9_999, null, day / 2);
-    // Neither clients in use nor those that have ended count.
+    // Neither clients in use nor ended ones count.
     await fill(20, Date.now(), 1_000);
     await fill(20, null, day + 1_000);
     const { clientId } = await registered();
@@ -394,7 +394,7 @@ describe("/admin/issuers: rules for software statements", () => {
     });
     const token = await signAssertion(key, publisher, { software_id: "agent", aud: issuer });
     expect(await tried({ token })).toMatchObject({ accepted: true, signature: "valid" });
-    // It is no assertion, whatever its claims are.
+    // It is not an assertion, whatever its claims are.
     const used = await admin.call("POST", "/issuers/publisher/test", {
       body: { claims: { sub: "x", software_id: "agent" } },
     });

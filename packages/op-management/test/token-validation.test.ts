@@ -147,7 +147,7 @@ describe("an object that fails", () => {
     }
     const cold = entrypoint({ ...managementEnv, TOKEN_REVOCATION_STORE: failing }, new ManagementFixtures().isolate);
     await expect(cold.validateToken(resource, token)).rejects.toThrow(
-      "temporarily_unavailable: A store did not answer. Try again.",
+      "temporarily_unavailable: A backend did not respond. Try again.",
     );
     expect(lines.map((line) => JSON.parse(line))).toContainEqual(
       expect.objectContaining({ event: "request", endpoint: "validateToken", status: 503, outcome: "unavailable" }),

@@ -10,7 +10,7 @@ function inObject<T>(work: (ctx: DurableObjectState) => Promise<T>): Promise<T> 
   return runInDurableObject(CHALLENGE_STORE.getByName("alarms"), (_, ctx) => work(ctx));
 }
 
-/** The alarm is set at the end of a turn. */
+/** The alarm, which is set at the end of a turn. */
 async function alarmOf(ctx: DurableObjectState): Promise<number | null> {
   await Promise.resolve();
   return ctx.storage.getAlarm();

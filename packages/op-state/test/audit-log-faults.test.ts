@@ -15,7 +15,7 @@ import {
   type Writer,
 } from "./fixtures/audit-fixtures.ts";
 
-/** An event is followed from its row in D1 to the audit log, with a kill before and after each step, and with databases set back. */
+/** Follows an event from its row in D1 to the audit log, with a kill before and after each step, and with restored databases. */
 let errors: string[];
 
 beforeEach(() => {
@@ -30,7 +30,7 @@ afterEach(() => {
 
 const changed = (...numbers: number[]) => numbers.map((number) => `client.update c${number}`);
 
-/** Two changes, killed at one step, then one more change. Returns whether there was such a step. */
+/** Makes two changes, killed at one step, then one more. Returns whether there was such a step. */
 async function killAt(pipeline: Pipeline, at: number, when: "before" | "after"): Promise<boolean> {
   await changeClients(1, 2);
   const kill = new Kill(at, when);

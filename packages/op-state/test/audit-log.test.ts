@@ -19,7 +19,7 @@ import {
   start,
 } from "./fixtures/audit-fixtures.ts";
 
-/** How the audit log is kept: exported, deleted by age. */
+/** Maintenance of the audit log: export and retention. */
 const { CONTROL_PLANE } = env as unknown as { CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const day = 86_400_000;
 const hour = 3_600_000;

@@ -44,7 +44,7 @@ class Fixtures {
     }
   }
 
-  /** Seqs of each batch sent so far. */
+  /** The `seq`s of each batch sent so far. */
   get sent(): number[][] {
     return this.batches.map((batch) => batch.map(({ seq }) => seq));
   }
@@ -164,7 +164,7 @@ it("nothing is deleted on the word of a watermark that is beyond what exists", (
     await setWatermark(99);
     await fixtures.outbox.flush(start + 15_000);
     fixtures.append(1);
-    // In flight, not taken for acknowledged: the outbox will look again.
+    // In flight, not acknowledged: the outbox will check again.
     expect(await fixtures.outbox.flush(start + 16_000)).toBe(start + 31_000);
     expect(fixtures.sent).toEqual([[1, 2], [3]]);
     expect(fixtures.kept()).toEqual([2, 3]);
@@ -218,7 +218,7 @@ it("ADR 14: after D1 was set back everything that is still held is sent again, a
     expect(await fixtures.outbox.flush(start + 35_000)).toBe(start + 50_000);
     expect(fixtures.sent).toEqual([[1, 2, 3], [4], [3, 4]]);
     expect(fixtures.batches[2]!.map(({ floor }) => floor)).toEqual([2, 2]);
-    // The consumer has not come to it yet: sent again after a minute, not at each look.
+    // The consumer has not processed it yet: it is sent again after a minute, not at each check.
     await fixtures.outbox.flush(start + 50_000);
     expect(fixtures.sent).toHaveLength(3);
     await setWatermark(4);

@@ -6,12 +6,12 @@ import { commitChange, plane, ring, start, told, useControlPlaneFixtures } from 
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
-/** Longer than KV's copy of the key schedule, the oldest copy that is compared with the log. */
+/** Longer than the lifetime of KV's copy of the key schedule, the oldest copy that is compared with the log. */
 const life = 31 * day;
 
 useControlPlaneFixtures();
 
-/** Numbered from 2 on: 1 is the migration's, of the year 1970. */
+/** Numbered from 2: number 1 is the migration's change, in the year 1970. */
 async function changesAt(...times: readonly number[]): Promise<void> {
   const insert = DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', 'app', ?1)");
   await DB.batch(times.map((atMs) => insert.bind(atMs)));
@@ -24,7 +24,7 @@ async function versions(): Promise<number[]> {
   return results.map(({ version }) => version);
 }
 
-/** An alarm as every change brings one. */
+/** Rings the alarm that every change sets. */
 async function ringAfterChange(): Promise<void> {
   await plane().begin(crypto.randomUUID());
   vi.setSystemTime(Date.now() + 10_000);
@@ -79,7 +79,7 @@ it("the log is looked at once a day, and no request does it", async () => {
   expect(await versions()).toEqual([3]);
 });
 
-/** As isolates read it: a missing number is a gap, at which they clear their cache. */
+/** Whether isolates find a gap: a missing number, at which they clear their cache. */
 async function hasGapAfter(version: number): Promise<boolean> {
   const after = (await versions()).filter((other) => other > version);
   return after.length < after.at(-1)! - version;
@@ -133,7 +133,7 @@ it("ADR 11: while D1 goes forward no number is skipped, whatever is published at
   expect(await publishChange("e")).toBe(6);
 });
 
-/** `ends`: days from the start at which the rows end. */
+/** `ends` contains the ends of the rows, in days from the start. */
 async function sessionsAndGrants(ends: readonly number[]): Promise<void> {
   await DB.batch([
     DB.prepare(

@@ -233,7 +233,7 @@ describe("the decision and the redemption", () => {
   });
 });
 
-/** Random interleavings of a device, a person, a thief and a clock against the pure machine, and against broken ones. */
+/** Random interleavings of a device, a person, a thief and a clock, against the pure machine and against broken ones. */
 type Step = { readonly kind: "allow" | "deny" | "poll" | "steal" | "retry"; readonly waitMs: number };
 
 const steps = fc.array(

@@ -51,7 +51,7 @@ const redeem = {
   targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {} },
 };
 
-/** Each of them answers from what it reads; a superseded instance would answer from what was, if it did not write. */
+/** Each of them responds with what it reads; without a write, a superseded instance would respond with outdated state. */
 it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   ["KeyManager.schedule", keys, async () => keys().schedule()],
   ["ControlPlane.publish", plane, async () => plane().publish("op")],

@@ -19,7 +19,7 @@ function revocation(grantId: string, shard: number, untilMs = start + 3_600_000)
   return { grant: { grantId, address }, clientId: "app", reason: "session_ended", untilMs };
 }
 
-/** Revocations of a real object and their real shards; the calls are noted, and some shards do not answer. */
+/** Revocations of a real object and their real shards; the calls are recorded, and some shards do not respond. */
 class Fixtures {
   readonly revocations: GrantRevocations;
   readonly calls: { readonly shard: string; readonly keys: readonly string[] }[] = [];
@@ -43,7 +43,7 @@ class Fixtures {
     vi.spyOn(console, "error").mockImplementation(() => {});
   }
 
-  /** As the alarm would: again at once while it is asked for; the time at which it rests. */
+  /** Flushes like the alarm, again while more is due; returns the time at which it rests. */
   async flushAll(atMs: number): Promise<number | undefined> {
     for (let round = 0; round < 100; round += 1) {
       const next = await this.revocations.flush(atMs + round, atMs);
@@ -66,7 +66,7 @@ it("R3: hundreds of grants of a shard that is down keep no other grant waiting, 
     expect(fixtures.calls.filter(({ shard }) => shard.endsWith(":1"))).toEqual([
       { shard: "revocation:g1:wnam:1", keys: ["g:live"] },
     ]);
-    // The dead shard was called once, not once for each of its grants.
+    // The unreachable shard was called once, not once per grant.
     expect(fixtures.calls.filter(({ shard }) => shard.endsWith(":0"))).toHaveLength(1);
     expect(fixtures.revocations.find("live")).toBe(undefined);
     expect(fixtures.revocations.find("dead-0")).toBeDefined();

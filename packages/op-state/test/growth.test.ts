@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 /**
- * Sweeps keep up: the rows of a backlog are deleted by alarm alone, a bounded number at a time, and the next alarm follows at once
- * while more have ended. Scale 1 : 18 of the 45,000 rows that an hour without alarms leaves at the busiest object.
+ * Sweeps keep up: only the alarm deletes the rows of a backlog, a bounded number at a time, and the next alarm follows at once while more rows have
+ * expired. The scale is 1 : 18 of the 45,000 rows that an hour without alarms leaves at the busiest object.
  */
 const start = Date.parse("2030-01-01T00:00:00Z");
 const day = 86_400_000;
 const backlog = 2_500;
-/** No alarm of a sweep may be further away while ended rows are left. */
+/** The maximum delay of a sweep's alarm while expired rows are left. */
 const latestMs = 1_000;
 
 type Objects = Readonly<Record<string, DurableObjectNamespace<undefined>>>;
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** `i` counts the rows, `at` is when they ended. */
+/** `i` is the row's number, `at` the time at which it expired. */
 const insert = (into: string, values: string) =>
   `WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ${backlog})
      INSERT INTO ${into} SELECT ${values.replaceAll("at", String(start - day))} FROM numbers`;

@@ -25,7 +25,10 @@ import {
 const hour = 3_600_000;
 const start = 1_000_000_000_000;
 
-/** A schedule of a deployment that uses every algorithm: every change of it, and when the last one was, for asking what an isolate that lags behind holds. */
+/**
+ * A schedule of a deployment that uses every algorithm, with all of its changes and their times, to determine the copy of an isolate that lags
+ * behind.
+ */
 class Life {
   atMs = start;
   keys: readonly ScheduledKey[] = [];
@@ -46,7 +49,7 @@ class Life {
     this.apply(planExtension(this.keys, this.atMs, keyAlgorithms));
   }
 
-  /** What an isolate holds that heard of the schedule so long ago, but of every emergency at once. */
+  /** The copy of an isolate that lags by this time, but receives every emergency at once. */
   heldBy(lagMs: number): readonly ScheduledKey[] {
     const heard = this.history.filter(({ fromMs }) => fromMs <= this.atMs - lagMs).at(-1) ?? this.history[0]!;
     return heard.keys.filter(({ kid }) => !this.revoked.has(kid));
@@ -74,7 +77,7 @@ const step = fc.oneof(
 function take(life: Life, action: typeof step extends fc.Arbitrary<infer T> ? T : never): void {
   switch (action.kind) {
     case "wait": {
-      // KeyManager's alarm looks once a day at least.
+      // KeyManager's alarm checks at least once a day.
       const untilMs = life.atMs + action.waitMs;
       while (life.atMs < untilMs) {
         life.atMs = Math.min(untilMs, life.atMs + 24 * hour);
@@ -108,7 +111,7 @@ function holds(life: Life): void {
     const shown = life.keys.filter((key) => key.alg === alg);
     const signing = shown.filter((key) => stateWithin({ keys: life.keys, revision: 0 }, key, life.atMs) === "active");
     expect(signing).toHaveLength(1);
-    // KeyManager may be away from now on: something signs at any time for weeks, without a gap.
+    // KeyManager may be unreachable from now on: for weeks, there is always a signing key.
     for (let days = 0; days <= 28; days += 1) {
       expect(signingKey({ keys: life.keys, revision: 0 }, alg, life.atMs + days * 24 * hour)).toBeDefined();
     }
@@ -146,7 +149,7 @@ it("K1: what any isolate signs by a schedule it heard of in time, any other one 
           take(life, action);
           for (const alg of keyAlgorithms) {
             const signer = signingKey({ keys: life.heldBy(signerLagMs), revision: 0 }, alg, life.atMs);
-            // An emergency may leave a lagging isolate without a key: it asks for a new schedule before it signs (K5).
+            // After an emergency, a lagging isolate may have no key: it requests a new schedule before it signs (K5).
             if (signer === undefined || life.revoked.size > 0) continue;
             const reader = life.heldBy(readerLagMs).find(({ kid }) => kid === signer.kid);
             expect(reader !== undefined && isVerifying(reader, life.atMs)).toBe(true);
@@ -245,7 +248,7 @@ it("ADR 55: keys of other algorithms than the usual ones are made when they are 
   life.apply(planExtension([], start, ["PS256"]));
   expect(life.keys.filter(({ alg }) => alg === "PS256")).toHaveLength(2);
   expect(algorithms(planExtension(life.keys, start + 40 * 24 * hour))).toContain("PS256");
-  // Its last key is revoked: there is another one at once.
+  // The last key of an algorithm is revoked: another one exists at once.
   for (const { kid } of life.keys.filter(({ alg }) => alg === "PS256")) {
     life.apply(planRevocation(life.keys, kid, start));
   }
@@ -261,7 +264,7 @@ it("ADR 55: an encryption key that is replaced early decrypts for a day after it
   const replaced = life.keys.find(({ kid }) => kid === old.kid)!;
   expect(replaced.signUntilMs).toBe(life.atMs + keyTiming.overlapMs);
   expect(replaced.retireAtMs).toBe(replaced.signUntilMs + verifyMs);
-  // Every cache of the key set, and the longest life of a request object.
+  // Every cache of the key set, and the maximum lifetime of a request object.
   expect(verifyMs).toBeGreaterThan(announceMs + limits.requestObjectLifetimeSeconds * 1000);
   const at = (atMs: number) => [isPublished(replaced, atMs), isVerifying(replaced, atMs)];
   expect(at(replaced.signUntilMs - 1)).toEqual([true, true]);
@@ -289,7 +292,7 @@ it("the schedule of an operator who rotates every algorithm every day for a year
     life.atMs += 24 * hour;
     life.extend();
     for (const alg of keyAlgorithms) life.apply(planRotation(life.keys, alg, life.atMs));
-    // As they are stored: an RSA key of 2048 bits is the largest. Each is imported, the signing ones twice.
+    // In stored form: an RSA key of 2048 bits is the largest. Each is imported, the signing ones twice.
     const stored = life.keys.map((key) => ({
       ...key,
       publicJwk: { kty: "RSA", e: "AQAB", n: "n".repeat(342) },
@@ -313,7 +316,7 @@ it("a rotation every sixteen minutes for two months: the schedule stays bounded,
       life.apply(planRotation(life.keys, "ES256", life.atMs));
       rotations += 1;
     } else refusals += 1;
-    // Beyond them there is only what every algorithm needs at any time.
+    // Besides these, only the keys that every algorithm always needs.
     expect(life.keys.length).toBeLessThanOrEqual(keysAtMost + 2 * keyAlgorithms.length);
   }
   expect(rotations).toBeGreaterThan(keysAtMost / 2);

@@ -116,7 +116,7 @@ describe("ADR 10: while the master key is replaced", () => {
   const after = { OP_MASTER_KEY: "BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8" };
   const replaced = { ...after, OP_MASTER_KEY_PREVIOUS: bindings.OP_MASTER_KEY };
 
-  /** The object as the deployment after this one starts it. */
+  /** The object as started by the next deployment. */
   function withSecrets<T>(secrets: MasterKeyBindings, work: (manager: KeyManager) => Promise<T>): Promise<T> {
     type Env = ConstructorParameters<typeof KeyManager>[1];
     return runInDurableObject(manager(), (_, ctx) =>
@@ -184,7 +184,7 @@ it("K1: a rotation right after another waits until the successor has been announ
   const second = await manager().rotate("ES256", "op-2");
   if (second.kind === "full") throw new Error("a second rotation is possible");
   expect(second.signFromMs).toBe(start + day - keyTiming.skewMs + announceMs);
-  // A third names the same successor.
+  // A third rotation returns the same successor.
   expect(await manager().rotate("ES256", "op-3")).toEqual(second);
 });
 
@@ -211,7 +211,7 @@ it("§4: an emergency drops the key, the announced one signs at once, and a new 
   expect(signingKey(after, "ES256", start)?.kid).toBe(next.kid);
   expect(shape(after, start)).toEqual(complete);
 
-  // And again, and the last one too: there is always a key that signs.
+  // Repeated, including the last key: there is always a key that signs.
   for (const { kid } of ofAlgorithm(after, "ES256")) await manager().revokeKey(kid, `op-${kid}`);
   expect(shape(await manager().schedule(), start)).toEqual(complete);
 });

@@ -76,7 +76,7 @@ it("R2: a retry within the grace gets the same refresh token and the same access
     await evict(token);
     expect(await new Isolate().use(token)).toEqual({ ...first, kind: "replayed" });
   }
-  // It counts from the rotation: retrying does not prolong it.
+  // Counted from the rotation: retrying does not prolong it.
   advance(0.001);
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-token-reused" });
 });
@@ -199,7 +199,7 @@ it("R3: the Worker that detects the theft may die: the object revokes the grant 
   await expect(isolate.use(token, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
   await evict(token);
   expect(await isGrantRevoked(family.grant)).toBe(false);
-  // Until a shard has acknowledged, every refusal says again that a revocation is due.
+  // Until a shard has acknowledged, every refusal contains the due revocation.
   expect(await isolate.use(next)).toMatchObject({ reason: "refresh-family-reused", theft: { grant: family.grant } });
   advance(1);
   await ring(rotatorOf(token));
@@ -364,7 +364,7 @@ it("RFC 6749 §6: another client, another scope or resource is refused and the f
     theft: undefined,
   });
   if ("reason" in narrowed) throw new Error(narrowed.reason);
-  // The refresh token's own scope stays what was granted.
+  // The refresh token itself keeps the granted scope.
   expect(await isolate.use(narrowed.refreshToken)).toMatchObject({
     kind: "rotated",
     successor: { scope: ["openid", "email", "offline_access"] },
@@ -389,7 +389,7 @@ it("§3: the family moves to the newest generation once, and its old tokens stay
   await openGeneration(2);
   const warm = new Isolate();
   await expect(warm.use(v1, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
-  // It has left generation 1 and not arrived in generation 2 yet; the predecessor is within its grace.
+  // It has left generation 1 and not yet arrived in generation 2; the predecessor is within its grace.
   const retried = await new Isolate().use(v0);
   expect(retried).toMatchObject({ kind: "replayed", refreshToken: v1 });
   const v2 = await refresh(old, v1);

@@ -42,7 +42,7 @@ it("an object that is half full is reported by its alarm, once an hour at most",
   await runInDurableObject(CONTROL_PLANE.getByName("sized"), async (_, state) => {
     let bytes = state.storage.sql.databaseSize;
     expect(bytes).toBeGreaterThan(0);
-    // The size is the platform's: it cannot be reached here.
+    // The platform determines the size, which tests cannot reach.
     const replace = <T extends object>(target: T, name: string, replacement: object): T =>
       new Proxy(target, {
         get(_, property) {

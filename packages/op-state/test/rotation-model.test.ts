@@ -17,8 +17,8 @@ import {
 } from "./fixtures/rotation-fixtures.ts";
 
 /**
- * R1–R6 on the real object, against a model that knows nothing of shards, generations or rows. Calls and replies get lost,
- * so the model is a set of states that the family may be in; each answer must be right for one of them.
+ * R1–R6 on the real object, against a model that knows nothing of shards, generations or rows. Calls and results get lost, so the model is a set of
+ * possible states of the family; each result must be correct for one of them.
  */
 const graceMs = 30_000;
 const maxReplays = 2;
@@ -41,7 +41,7 @@ interface Use {
 
 type Answer = "successor" | "invalid_grant" | "invalid_scope" | "theft";
 
-/** protocols.md §3, in other words than the machine's. */
+/** protocols.md §3, written independently of the machine. */
 function expected(state: State, use: Use, nowMs: number): readonly [Answer, State] {
   if (state.dead || !use.ours) return ["invalid_grant", state];
   if (use.scope?.includes("admin")) return ["invalid_scope", state];
@@ -102,7 +102,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Walk {
   readonly #family = newFamily();
   #isolates = [new Isolate(), new Isolate(), new Isolate()];
-  /** The text of each version: there is never a second one (R1). */
+  /** The text of each version, which never changes (R1). */
   readonly #texts: string[] = [];
   readonly #accessTokens = new Map<number, string>();
   #states: State[] = [];
@@ -145,7 +145,7 @@ class Walk {
     const nexts = this.#states.map((state) => expected(state, presented, Date.now()));
     const response = await this.#present(version, { asked, ours, isolate, lost });
     if (response === "unavailable") {
-      // The call may have arrived or not: both go on.
+      // The call may have arrived or not, so both states continue.
       this.#states = [...this.#states, ...nexts.map(([, next]) => next)];
       return;
     }
@@ -201,7 +201,7 @@ class Walk {
     this.#killed = true;
   }
 
-  /** What the family is at the end is what the model says, and its grant is revoked if, and only if, it was stolen (R3). */
+  /** The final state of the family must match the model, and its grant must be revoked exactly if it was stolen (R3). */
   async end(): Promise<void> {
     const isolate = new Isolate();
     const token = (await readRefreshToken(isolate.context(), this.#texts[0]!))!;

@@ -1,3 +1,8 @@
+/**
+ * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 38), on the real objects: random histories of one grant with the
+ * real way of ending it, and with broken ones, which must be found; then the rows of a shard under a constant rate of revocations.
+ */
+
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
 import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
@@ -6,15 +11,11 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { fixtureEnv, Isolate, newFamily, openGeneration, rotatorAt } from "./fixtures/rotation-fixtures.ts";
 
-/**
- * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 38), on the real objects: random histories of one grant with
- * the real way of ending it, and with broken ones, which must be found; then the rows of a shard under a constant rate of revocations.
- */
 const start = Date.parse("2030-01-01T00:00:00Z");
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const address: ShardAddress = { generation: 1, region: "wnam", shard: 5 };
-/** The code's own tokens have expired then. */
+/** The code's own tokens have expired at this time. */
 const codeTokensEndAtMs = start + 120_000;
 
 beforeEach(() => {
@@ -38,7 +39,7 @@ function endOf({ grant, expiresAtMs }: RefreshFamily): GrantRevocation {
   };
 }
 
-/** Ends the grant of `family`; returns until when its row lives. `meanwhile`: a use of the family by another isolate. */
+/** Ends the grant of `family` and returns the expiry of its row. `meanwhile` is a use of the family by another isolate. */
 type Ending = (isolate: Isolate, family: RefreshFamily, meanwhile: () => Promise<void>) => Promise<number>;
 
 const endFirst: Ending = async (isolate, family, meanwhile) => {
@@ -88,12 +89,12 @@ const step = fc.record({
   does: fc.constantFrom("refresh", "refresh", "retry", "end", "start"),
   lifeSeconds: fc.constantFrom(1, 60, 3_600, 86_400),
   afterSeconds: fc.constantFrom(0, 1, 29, 40, 3_000, 90_000, 400_000),
-  /** Another isolate, which knows a newer generation: the family moves there. */
+  /** Another isolate, which knows a newer generation, to which the family moves. */
   moves: fc.boolean(),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** One grant. What is used after its end must be refused, and no token may outlive the row that was acknowledged first. */
+/** One grant. Uses after its end must be refused, and no token may outlive the row that was acknowledged first. */
 class History {
   readonly #family = newFamily();
   readonly #ending: Ending;
@@ -120,7 +121,7 @@ class History {
   async #do(each: Step): Promise<void> {
     if (each.does === "start") return this.#start();
     if (each.does !== "end") return this.#use(each);
-    // The end may come between the redemption of a code and the start of its family, or beside a refresh.
+    // The end may occur between the redemption of a code and the start of its family, or concurrently with a refresh.
     const concurrent = this.#tokens.length === 0 ? () => this.#start() : () => this.#use({ ...each, does: "refresh" });
     const untilMs = await this.#ending(this.#old, this.#family, concurrent);
     this.#rowEndsAtMs ??= untilMs;
@@ -180,7 +181,7 @@ describe("the rows of a shard do not grow beyond the life of an access token", (
   const shardOfTest = () => fixtureEnv.TOKEN_REVOCATION_STORE.getByName(shardName);
   const lifeSeconds = 3_600;
 
-  /** Of this grant, as it is sent to the shard: by `/revoke`, or by the alarm of the object that found its end. */
+  /** The family of this grant as sent to the shard, by `/revoke` or by the alarm of the object that detected its end. */
   async function endedFamily(isolate: Isolate) {
     const family = newFamily();
     const token = await isolate.create(family, address, lifeSeconds);

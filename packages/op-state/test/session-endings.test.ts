@@ -9,7 +9,7 @@ import { SessionEndings } from "../src/control/session-endings.ts";
 import { SessionStore } from "../src/index.ts";
 import { fixtures, plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
-/** ADR 54: the sessions of a user end with the change that ends them, whoever dies between any two steps. */
+/** ADR 54: the sessions of a user end with the change that ends them, wherever a process fails between two steps. */
 const { DB, SESSION_STORE } = env as unknown as {
   DB: D1Database;
   SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
@@ -37,7 +37,7 @@ async function sidsIn(table: "ending_sessions" | "user_sessions"): Promise<strin
   return results.map(({ sid }) => sid);
 }
 
-/** The sessions whose client is to get a logout token, once for each notice. */
+/** The sessions whose client receives a logout token, once for each notice. */
 async function noticesOf(...sids: readonly string[]): Promise<string[]> {
   const notices = await Promise.all(
     sids.map((sid) =>
@@ -55,7 +55,7 @@ async function noticesOf(...sids: readonly string[]): Promise<string[]> {
   return notices.flat();
 }
 
-/** As `/account/password` commits it: a new password, the cut-off and the sessions in one transaction. */
+/** Commits like `/account/password`: a new password, the cut-off and the sessions in one transaction. */
 async function commit(): Promise<number> {
   const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', 'alice', ?1) RETURNING version";
   const results = await DB.batch<{ version: number }>([

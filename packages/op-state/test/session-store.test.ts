@@ -210,7 +210,7 @@ describe("what ends with it", () => {
     readonly init: RequestInit;
   }
 
-  /** What the object sent, answered with these statuses in turn, the last one for ever. */
+  /** The requests that the object sent; the responses have these statuses in turn, then the last one repeatedly. */
   function respondWith(...statuses: number[]): Sent[] {
     const sent: Sent[] = [];
     vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {

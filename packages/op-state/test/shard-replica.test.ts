@@ -18,7 +18,7 @@ function lease(seq: number, jtis: readonly string[], snapshot = false, untilMs =
   return { kind: "lease", snapshot, seq, rows, cutOffs: [], leaseMs: 1_000, heldMs: 0, cv: 0, changes: [] } as const;
 }
 
-/** What the replica requests now. */
+/** The current request of the replica. */
 function request(replica: ShardReplica) {
   return replica.request(1_000, 0, true);
 }
@@ -58,7 +58,7 @@ it("I3: a response to a replica that has released its lease is not installed", (
 });
 
 it("responses in any order lose no row, and never make the next delta skip one", () => {
-  // The shard's history: row n has number n. A reply is everything after what was asked for, up to then.
+  // The shard's history: row n has number n. A response contains everything after the requested number, up to the current one.
   const respond = (since: number, upTo: number) =>
     lease(
       upTo,

@@ -1,13 +1,14 @@
+/**
+ * **Attackers and the owner of an account**, with the deployed lanes and buckets and simulated time. Each attacking address tries whenever a place
+ * may be free, always before the owner, and has no other limit. Each mutant breaks one rule.
+ */
+
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import { type Lane, passwordLanes, sharedLane } from "@edge-op/shared/users/attempt-limits";
 import type { AttemptLane, AttemptResult } from "@edge-op/shared/users/session-rpc";
 import { describe, expect, it } from "vitest";
 import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/attempt-bucket.ts";
 
-/**
- * **Attackers and the owner of an account**, with the lanes and buckets that are deployed and simulated time. Each attacking address tries
- * whenever a place may be free, always before the owner, and is not limited otherwise. A mutant has one rule broken.
- */
 const second = 1_000;
 const minute = 60 * second;
 const day = 24 * 60 * minute;
@@ -35,7 +36,7 @@ const deployed: Wiring = {
   returned: (taken) => taken,
 };
 
-/** Changes the buckets of one part, or leaves them out. */
+/** Changes or omits the buckets of one part. */
 const withParts =
   (change: (bucket: Lane[number]) => Lane[number] | undefined) =>
   (network: string): readonly Lane[] =>
@@ -108,7 +109,7 @@ interface Attack {
 }
 
 interface Outcome {
-  /** Guesses in each day. */
+  /** Guesses per day. */
   readonly guesses: readonly number[];
   /** The longest that the owner waited at an address that had failed at most twice. */
   readonly longestWaitMs: number;
@@ -116,7 +117,7 @@ interface Outcome {
   readonly mostRows: number;
 }
 
-/** Every five minutes the owner signs in at a new place, after up to two mistakes, and at home; and in a known browser. */
+/** Every five minutes, the owner signs in at a new place after up to two mistakes, at home, and in a known browser. */
 function simulate(wiring: Wiring, { addresses, days }: Attack): Outcome {
   const account = new Account(wiring);
   const guesses = Array.from({ length: days }, () => 0);
@@ -149,7 +150,7 @@ function simulate(wiring: Wiring, { addresses, days }: Attack): Outcome {
   };
   for (let visit = 0, atMs = 0; atMs < days * day; visit += 1, atMs += 5 * minute) {
     const away = `192.0.2.${visit % 200}`;
-    // The same place again after 200 visits, 16 hours later: its failures are forgotten.
+    // The same place again after 200 visits, 16 hours later, when its failures have expired.
     for (const [address, mistakes] of [[away, visit % 3] as const, ["198.51.100.1", 0] as const]) {
       const waitMs = signIn(address, mistakes, atMs);
       longestWaitMs = Math.max(longestWaitMs, waitMs);
@@ -173,7 +174,7 @@ const attacks: readonly (readonly [name: string, attack: Attack, firstDay: numbe
   ["400 addresses", { addresses: ipv4(400), days: 2 }, 2_548, 1_728],
 ];
 
-/** What is promised of an attack, as violations. The owner has guessed too: two mistakes in three visits, within the same limits. */
+/** The violations of the guarantees under an attack. The owner has guessed too: two mistakes in three visits, within the same limits. */
 function violations([, attack, firstDay, laterDays]: (typeof attacks)[number], outcome: Outcome): string[] {
   const [first = 0, ...later] = outcome.guesses;
   const isOwnerSafe = attack.addresses.length < 200 || attack.addresses === ofOneNetwork;
@@ -190,7 +191,7 @@ describe("NIST SP 800-63B-4 §3.2.2: attempts at a password", () => {
   it.each(attacks)("%s neither keep the owner out nor guess more than is stated", { timeout: 120_000 }, (...attack) => {
     const outcome = simulate(deployed, attack[1]);
     expect(violations(attack, outcome)).toEqual([]);
-    // An attack that does not use what it is given would show nothing.
+    // An attack that does not use its allowance would prove nothing.
     expect(outcome.guesses[0]).toBeGreaterThan(attack[2] * 0.7);
   });
 

@@ -51,7 +51,7 @@ it("snapshots in flight are bounded by their bytes, until holders have installed
   expect(budget.take("c", 400, 7, 10)).toBe(0);
   budget.released("b");
   expect(budget.take("d", 400, 7, 20)).toBe(0);
-  // Not sent twice to one holder; a lost one counts for two seconds.
+  // Not sent twice to one holder; a lost snapshot counts for two seconds.
   expect(budget.take("c", 400, 7, 1_000)).toBeGreaterThan(0);
   expect(budget.take("e", 400, 7, 2_020)).toBe(0);
   expect(budget.inFlight).toBe(1);
@@ -89,7 +89,7 @@ it("relays come before isolates: they wait for each other alone", () => {
   expect(budget.take("relay", 500, 1, 0, true)).toBe(0);
   expect(budget.take("relay", 500, 1, 0, true)).toBeGreaterThan(0);
   expect(budget.take("another relay", 500, 1, 0, true)).toBe(0);
-  // A quarter of the bytes in flight, beside those of isolates; then in turn.
+  // A quarter of the bytes in flight, in addition to those of isolates; then in turn.
   expect(budget.take("third relay", 500, 1, 0, true)).toBeGreaterThan(0);
   expect(budget.take("third relay", 500, 1, 0, true)).toBeLessThanOrEqual(2_000);
   expect(budget.inFlightBytes).toBeLessThanOrEqual(4_000 * 1.25);

@@ -1,3 +1,5 @@
+/** **Unused clients that no administrator registered are deleted** (ADR 47, 48), by the alarm of the real control plane. */
+
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
@@ -9,7 +11,6 @@ import { expect, it, vi } from "vitest";
 import { clientSweep } from "../src/control/sweep-clients.ts";
 import { fixtures, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
-/** **Clients that no administrator registered end when nobody uses them** (ADR 47, 48), by the alarm of the real control plane. */
 type FixtureEnv = StorageBindings & SettingsVariables & { readonly DB: D1Database };
 const fixtureEnv = env as unknown as FixtureEnv;
 const { DB } = fixtureEnv;
@@ -44,7 +45,7 @@ async function ringAfterChange(): Promise<void> {
   await ring();
 }
 
-/** The next alarms, each at its time: some are for other work. */
+/** Runs the next alarms, each at its time, because some are for other work. */
 async function ringUntil(isDone: () => Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 5 && !(await isDone()); turn += 1) {
     vi.setSystemTime((await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm()))!);
@@ -100,7 +101,7 @@ it("the deletion of a used client travels with the leases: an isolate that holds
   await ringAfterChange();
   const { cv } = told("revocation:g1:wnam:0");
   expect(cv).toBe(await newestVersion());
-  // From memory until the change arrives, also in KV.
+  // From memory, and KV, until the change arrives.
   expect(await request((context) => clients.find(context, "idle"))).toBeDefined();
   await request((context) => control.observe(context, cv));
   expect(await request((context) => clients.find(context, "idle"))).toBeUndefined();
@@ -118,7 +119,7 @@ it("a registration that was never used ends by the clock in every copy, without 
   await ringAfterChange();
   expect(await remaining()).toEqual([]);
   expect(await newestVersion()).toBe(before);
-  // A first use is no change either: copies end when every one of them would know of it.
+  // A first use is not a change either: copies expire by the time when each of them would include it.
   vi.setSystemTime(start + 4 * hour);
   expect(await request((context) => clients.find(context, "unused"))).toBeUndefined();
 });

@@ -60,7 +60,7 @@ async function lease(
   return response;
 }
 
-/** Milliseconds that the work took, by a clock that no test fakes. */
+/** Milliseconds that the work took, by a clock that tests do not fake. */
 async function duration(work: Promise<unknown>): Promise<number> {
   const from = performance.now();
   await work;
@@ -339,7 +339,7 @@ it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives 
 });
 
 it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
-  // Under pressure a lease may last for ten seconds; without leases only a predecessor is waited for.
+  // Under pressure, a lease may last for ten seconds; without leases, only a predecessor is waited for.
   expect(longestWaitMs(leaseTiming, 1_000)).toBe(12_500);
   expect(longestWaitMs(leaseTiming, 0)).toBeLessThan(2_100);
 });
@@ -398,7 +398,7 @@ describe("large sets are replicated by filters", () => {
     await evictDurableObject(shard());
     expect(await shard().lease(leaseRequest({ filterSeq: -1 }))).toMatchObject({ kind: "checkOnly" });
     expect((await shard().check(["j:a.11999", "j:b"], ["nb:sub:a"], -1)).revoked).toEqual(["j:a.11999"]);
-    // A replica that has everything goes on.
+    // A complete replica continues.
     expect(await filterLease(before.seq, before.filter!.seq)).toMatchObject({
       kind: "lease",
       snapshot: false,

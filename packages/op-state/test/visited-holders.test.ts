@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** How many holders are looked at while `work` runs: entries of maps that are listed, and entries that are taken from or filtered in a queue. */
+/** The number of holders visited while `work` runs: entries of maps that are listed, and entries that are taken from or filtered in a queue. */
 function visitedDuring(work: () => void): number {
   let visited = 0;
   const listed = (list: (this: Map<unknown, unknown>) => MapIterator<unknown>) =>

@@ -4,7 +4,7 @@ import type { TokenEnv } from "@edge-op/workers/env";
 import { createIsolate, type TokenIsolate } from "./isolate.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
-/** **The routes of op-token.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
+/** **The routes of op-token.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {
   const app = new Router<TokenEnv>();
   serveEndpoint(

@@ -1,10 +1,10 @@
 import { isolateMemory } from "@edge-op/shared/config/limits";
 import { IsolateCache } from "@edge-op/shared/runtime/isolate-cache";
 
-/** A client that has not asked for so long is asked about by its object again. */
+/** The resources of a client that sends no request for this long are forgotten; its next request may cost a second object call. */
 const keptMs = 3_600_000;
 
-/** **The resources that clients used last**: the guess that saves a second object call (checked-targets.ts). */
+/** **The resources that clients used last**: a guess that saves a second object call (checked-targets.ts). */
 export class ClientResources {
   readonly #resources = new IsolateCache<readonly string[]>({ maxBytes: isolateMemory.clientResources });
 

@@ -20,7 +20,7 @@ export interface GrantRequest<Parameter extends string = never> {
   readonly proof: ProvenKey | undefined;
   /** The certificate of the request's connection, whether or not tokens are bound to it. */
   readonly certificate: ClientCertificate | undefined;
-  /** The assertion by which the request names its client, when it has no client authentication. */
+  /** The assertion by which the request names its client, if it has no client authentication. */
   readonly accepted?: AcceptedAssertion | undefined;
   /** To be called after every check and before anything is spent or signed (R6). */
   confirm(): Promise<void>;
@@ -30,10 +30,10 @@ export interface GrantRequest<Parameter extends string = never> {
 export interface TokenResponse {
   readonly access_token: string;
   readonly token_type: PresentationType;
-  /** Seconds. */
+  /** Lifetime in seconds. */
   readonly expires_in: number;
   readonly scope?: string;
-  /** RFC 9396 §7. */
+  /** `authorization_details` (RFC 9396 §7). */
   readonly authorization_details?: AuthorizationDetails;
   readonly refresh_token?: string;
   readonly id_token?: string;

@@ -7,16 +7,16 @@ import { log } from "@edge-op/shared/runtime/log";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 
-/** Tokens of one call; more are counted. */
+/** Tokens per call; further ones are only counted. */
 const mostHeld = 20;
 const gatherMs = 1_000;
-/** After a failed call. */
+/** The pause after a failed call. */
 const failedPauseMs = 60_000;
 
 /**
- * **Reports issued tokens to the audit log in the background** (ADR 35): best effort, in batches of one call, as often as the object
- * allows. No request waits for it, and nothing is written on the path of a token. Cost: one object call per second at most, one per
- * five seconds in a busy deployment.
+ * **Reports issued tokens to the audit log in the background** (ADR 35): best effort, in batches of one call, as often as the object allows. No
+ * request waits for it, and nothing is written on the path of a token. Cost: at most one object call per second, one per five seconds in a busy
+ * deployment.
  */
 export class IssuedTokenReports {
   #held: IssuedToken[] = [];

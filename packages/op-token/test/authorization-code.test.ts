@@ -79,7 +79,7 @@ it("RFC 6749 §4.1.2: an isolate without a lease learns that its client is disab
     await Promise.all(names.map((name) => TOKEN_REVOCATION_STORE.getByName(name).raise({ cv }, true)));
   };
   const code = await fixtures.authorize();
-  // The first use of a shard is an exact check: this isolate knows a control version and its client, and has no lease.
+  // The first use of a shard is an exact check: this isolate knows a control version and its client, but has no lease.
   await fixtures.redeem("unknown", app);
   await setStatus("disabled");
   expect(await errorOf(await fixtures.redeem(code, app))).toBe("401 invalid_client");

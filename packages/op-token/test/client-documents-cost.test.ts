@@ -6,7 +6,7 @@ import { errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
-/** A client of a metadata document at the token endpoint (ADR 47); only the outside network is replaced. */
+/** A client with a metadata document at the token endpoint (ADR 47); only the outside network is replaced. */
 const clientId = "https://agent.example.com/client.json";
 const document = {
   client_id: clientId,

@@ -1,3 +1,9 @@
+/**
+ * **The reads of the first request of an isolate**, when other isolates have filled KV. Each record is read once, from KV; the generation table
+ * twice, before and after the control version is known. D1 is read for the absence of a resource's record, which KV does not store. ARCHITECTURE.md
+ * has the table.
+ */
+
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { TokenEnv } from "@edge-op/workers/env";
@@ -20,17 +26,12 @@ import {
 
 useAnnouncedSetUp();
 
-/**
- * **The reads of the first request of an isolate**, when others have filled KV. Each record is read once, from KV; the generation table
- * twice, before and after the control version is known. D1 is read for the absence of a resource's record, which KV does not store.
- * ARCHITECTURE.md has the table.
- */
 let fixtures: TokenFixtures;
 beforeEach(async () => {
   fixtures = await createTokenFixtures();
 });
 
-/** The second of two isolates that start: the first has read D1. */
+/** The cost of the second of two isolates; the first has read D1. */
 async function coldCost(post: (env: TokenEnv) => Promise<Response>): Promise<CallCounts> {
   await expectOk(await post(tokenEnv));
   const counts = { object: 0, kv: 0, d1: 0 };
@@ -45,7 +46,7 @@ async function expectOk(response: Response): Promise<void> {
 const cold = (env: TokenEnv, fields: Record<string, string>, client: Parameters<typeof postForm>[4]) =>
   postForm(createApp(createIsolate()), env, "/token", fields, client);
 
-// On a busy machine a read of KV may take its 300 ms: it is a miss then, and costs a call.
+// On a busy machine, a KV read may exceed its 300 ms, which is a miss and costs a call.
 describe("cost of a cold request", { retry: 2 }, () => {
   it("client credentials", async () => {
     const client = await seedService("service");
@@ -57,7 +58,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     const shards = Array.from({ length: 8 }, (_, shard) =>
       tokenEnv.TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`),
     );
-    // As after the first change of a deployment.
+    // The state after the first change of a deployment.
     await Promise.all(shards.map((shard) => shard.raise({ cv: 1 }, true)));
     const client = await seedService("service");
     const post = (env: TokenEnv) => cold(env, { grant_type: "client_credentials" }, client);

@@ -15,7 +15,7 @@ import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople } from "./fixtures/login-fixtures.ts";
 import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./fixtures/token-fixtures.ts";
 
-/** What someone who may exchange tries to get more than that by. */
+/** Attempts of a client that may exchange tokens to obtain more than that. */
 const issuer = "https://op.example.com";
 const payments = "https://api.example.com/payments";
 const idTokenType = "urn:ietf:params:oauth:token-type:id_token";
@@ -48,7 +48,7 @@ async function exchanged(subjectToken: string, fields: Record<string, string> = 
   return claimsOf((await response.json<{ access_token: string }>()).access_token);
 }
 
-/** Runs `work` in a request of its own, ended with its background work. */
+/** Runs `work` in a separate request and waits for its background work. */
 async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>): Promise<T> {
   const execution = createExecutionContext();
   const result = await work(createRequestContext(new Request(issuer), tokenEnv, execution));
@@ -56,7 +56,7 @@ async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>
   return result;
 }
 
-/** A token of the client `app` with whatever claims; signed by this provider. */
+/** A token of the client `app` with any claims, signed by this provider. */
 function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
   return within(async (context) => {
     const grant = await grantNow(context, fixtures.isolate);

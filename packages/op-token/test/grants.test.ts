@@ -6,7 +6,7 @@ it("every grant type that a client can register and discovery announces has one 
   expect(grants.map(({ type }) => type).toSorted()).toEqual(grantTypes.toSorted());
 });
 
-/** Of every grant type: one without an entry does not compile. */
+/** The parameters of every grant type; a grant type without an entry does not compile. */
 const parametersOf: Readonly<Record<GrantType, readonly string[]>> = {
   authorization_code: ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"],
   refresh_token: ["refresh_token", "scope", "resource", "authorization_details"],

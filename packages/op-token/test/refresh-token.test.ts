@@ -49,7 +49,7 @@ it("§3 R2: a retry gets the same refresh token and the same access token id, by
 });
 
 describe("ADR 26: after a day a cut-off is in the records alone", () => {
-  /** Its change, and the row that is read with the record; no shard has the cut-off. */
+  /** The cut-off's change, and the row that is read with the record; no shard has the cut-off. */
   async function cutOffInRecords(key: string): Promise<void> {
     const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
     const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version";
@@ -157,7 +157,7 @@ it("a suspended user is refused, and what they hold works again afterwards: noth
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
 });
 
-/** A namespace whose objects do not answer. */
+/** A namespace whose objects do not respond. */
 function unreachable<T extends object>(namespace: T): T {
   const stub = new Proxy(
     {},

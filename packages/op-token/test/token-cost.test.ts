@@ -24,7 +24,7 @@ import {
 
 useAnnouncedSetUp();
 
-/** What the endpoint's header states, measured on the bindings of one request; leases are renewed in the background of others. */
+/** The costs in the endpoint's header, measured on the bindings of one request; leases are renewed in the background of other requests. */
 let fixtures: TokenFixtures;
 beforeEach(async () => {
   fixtures = await createTokenFixtures();
@@ -186,7 +186,7 @@ describe("cost of a warm request", () => {
     ["direct", 3],
   ])("authorization code with refresh token in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
     const { login, counts, client } = await warmLogin(mode);
-    // Warm is the grant's revocation shard, too: one grant stands for all of them.
+    // The grant's revocation shard is warm too: one grant stands for all of them.
     const address = { generation: 1, region: "wnam", shard: 0 };
     const grant = { grantId: "grant", address, grantCreatedAtMs: Date.now() };
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await login.signIn(client, { grant });
@@ -213,7 +213,7 @@ describe("RFC 8628: cost of the device flow", () => {
       login.bindings = bindings;
       return { ...counts };
     };
-    // Warm is the grant's revocation shard, too: one grant stands for all of them.
+    // The grant's revocation shard is warm too: one grant stands for all of them.
     const address = { generation: 1, region: "wnam", shard: 0 };
     const grant = { grantId: "grant", address, grantCreatedAtMs: Date.now() };
     const codes = [];

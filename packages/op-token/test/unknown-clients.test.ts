@@ -10,7 +10,7 @@ import { createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
-/** What failed client authentications cost, and that the cost does not tell which clients exist. */
+/** The cost of failed client authentications, which must not reveal which clients exist. */
 let bindings: TokenEnv;
 let app: ReturnType<typeof createApp>;
 let known: SeededClient;
@@ -39,7 +39,7 @@ function attempt(client: SeededClient, env: TokenEnv = bindings): Promise<Respon
 }
 
 async function costOf(client: SeededClient, status = 401): Promise<string> {
-  // Counted on the bindings of this request: leases are renewed in the background of others.
+  // Counted on the bindings of this request, because leases are renewed in the background of others.
   const own = { object: 0, kv: 0, d1: 0 };
   expect((await attempt(client, countCalls(bindings, own))).status).toBe(status);
   return `${own.object} object, ${own.kv} KV, ${own.d1} D1`;
@@ -56,7 +56,7 @@ describe("failed client authentications", () => {
 
   it("a wrong secret costs the same as an unknown client, whether the client is held, in KV or in D1 alone", async () => {
     const wrong = { clientId: "known", clientSecret: "wrong" };
-    // In D1 alone: the second KV call writes a copy, after the response.
+    // Stored only in D1: the second KV call writes a copy after the response.
     expect([await costOf(wrong), await costOf(wrong)]).toEqual(["0 object, 2 KV, 1 D1", free]);
     for (const holding of ["in KV", "held"]) {
       app = createApp(createIsolate());
@@ -95,7 +95,7 @@ describe("failed client authentications", () => {
     const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
     const clients = await Promise.all(["a", "b", "c", "d"].map((id) => seedClient(tokenEnv, id)));
     for (const client of clients) expect((await attempt(client, limited)).status).toBe(200);
-    // The first one is reported before it is known to be right; it is set off against the next count.
+    // The first one is reported before it is known to be correct; it is offset against the next count.
     expect(counted).toEqual([1]);
   });
 });

@@ -12,7 +12,7 @@ import { bearerGrant, createTokenFixtures, tokenEnv } from "./fixtures/token-fix
 
 useAnnouncedSetUp();
 
-/** Assertions without client authentication: what a stranger who sends many of them costs. */
+/** Assertions without client authentication: the cost of a stranger who sends many of them. */
 const issuer = "https://issuer.example.com";
 const key = await generateClientKey();
 let app: ReturnType<typeof createApp>;

@@ -23,10 +23,9 @@ import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 const path = "/userinfo";
 
 /**
- * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm
- * request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients
- * that register one. A DPoP proof adds 1 object call and 1 verification. For a request that equals one of the last seconds only
- * revocation is looked up (control/remembered-decisions.ts).
+ * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm request: 0 object, 0
+ * KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients that register one. A DPoP proof adds 1
+ * object call and 1 verification. For a request that equals one of the last seconds, only revocation is checked (control/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
@@ -47,7 +46,7 @@ export async function userinfoEndpoint(
   return described instanceof JsonResponse ? described : respondJwt(context, isolate, described);
 }
 
-/** What is remembered of a token that may read these claims as plain JSON, until its user or client changes or it is revoked. */
+/** The remembered claims for a token that may read them as plain JSON, until its user or client changes or it is revoked. */
 interface DescribedUser {
   readonly accessToken: AccessToken;
   readonly response: JsonResponse;
@@ -71,7 +70,7 @@ async function describe(
 ): Promise<JsonResponse | JwtContent> {
   const { scheme } = presented;
   const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, path);
-  // RFC 6750 §3.1: a token that has ended is invalid, whatever its scope.
+  // RFC 6750 §3.1: an expired or revoked token is invalid, whatever its scope.
   if (!accessToken.scope.includes("openid")) await requireUnrevoked(context, isolate, accessToken, scheme);
   requireUserToken(accessToken, context.settings.issuer, scheme);
   const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
@@ -88,7 +87,7 @@ async function describe(
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
   if (!isPlain) return { client, claims };
   const response = new JsonResponse(claims, { text: JSON.stringify(claims) });
-  // A token that is bound to a key or a certificate needs them each time.
+  // A token that is bound to a key or certificate requires proof for each request.
   if (accessToken.cnf === undefined) {
     const decision: DescribedUser = { accessToken, response };
     isolate.decisions.add(context, path, request, { decision, endsAtMs: accessToken.expiresAtSeconds * 1000 });
@@ -101,8 +100,8 @@ function findPresented(request: ReceivedRequest): PresentedToken {
 }
 
 /**
- * The token of a form body (RFC 6750 §2.2). A body of any other type, or of none, presents no token: its request is decided by the
- * header alone (§2.1), and is without credentials where there is none (§3.1).
+ * The token of a form body (RFC 6750 §2.2). A body of any other type, or none, presents no token: only the header counts (§2.1), and a request
+ * without it has no credentials (§3.1).
  */
 function readFormToken(request: ReceivedRequest): string | undefined {
   if (request.method !== "POST") return undefined;
@@ -118,25 +117,25 @@ function readFormToken(request: ReceivedRequest): string | undefined {
   }
 }
 
-/** A token that a user granted with the scope `openid`; others have no user to describe. */
+/** Requires a token that a user granted with the scope `openid`; other tokens have no user to describe. */
 function requireUserToken(token: AccessToken, issuer: string, scheme: PresentationScheme): void {
   if (!token.scope.includes("openid")) {
     throw resourceError(scheme, "insufficient_scope", "scope-insufficient", { scope: "openid" });
   }
   if (!token.forUser) throw resourceError(scheme, "invalid_token", "access-token-without-user");
-  // RFC 9068 §4: a resource server that received a token for itself must not learn more with it here.
+  // RFC 9068 §4: a resource server must not use a token that it received to read more claims here.
   if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "access-token-audience");
 }
 
-/** Claims for a client that registered a signed or encrypted response. */
+/** The response for a client that registered a signed or encrypted one. */
 interface JwtContent {
   readonly client: Client;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A JWT of the claims, signed and encrypted as the client registered (OIDC Core §5.3.2): a signed one contains `iss` and `aud`. Without
- * `typ`, so that it passes for no other token of this provider.
+ * The claims as a JWT, signed and encrypted as the client registered (OIDC Core §5.3.2); a signed one contains `iss` and `aud`. It has no `typ`, so
+ * that it cannot be mistaken for another token of this provider.
  */
 async function respondJwt(
   context: RequestContext<UserinfoEnv>,

@@ -12,7 +12,7 @@ export function visibleClaims(scope: readonly string[], requested: readonly stri
   return new Set([...claimsCoveredBy(scope), ...requested]);
 }
 
-/** Whether roles or groups are visible; they are read from other tables than the user. */
+/** Whether roles or groups are visible; they are read from other tables than the user's. */
 export function includesRbac(visible: ReadonlySet<string>): boolean {
   return rbacClaims.some((name) => visible.has(name));
 }

@@ -1,12 +1,13 @@
+/**
+ * **The reads of the first request of an isolate of op-userinfo**, with KV filled by others and with KV empty, and of a hundred requests that arrive
+ * at once. ARCHITECTURE.md has the table.
+ */
+
 import { beforeEach, describe, expect, it } from "vitest";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
-/**
- * **The reads of the first request of an isolate of op-userinfo**, with KV filled by others and with KV empty, and of a hundred
- * requests that arrive at once. ARCHITECTURE.md has the table.
- */
 let issuer: UserinfoFixtures;
 beforeEach(async () => {
   issuer = new UserinfoFixtures();
@@ -24,7 +25,7 @@ async function costOf(requests: number, emptyCache: boolean) {
   });
 }
 
-// On a busy machine a read of KV may take its 300 ms: it is a miss then, and costs what an empty KV does.
+// On a busy machine, a KV read may exceed its 300 ms, which is a miss and costs the same as an empty KV.
 describe("cost of a cold request", { retry: 2 }, () => {
   it("UserInfo reads six copies in KV and nothing in D1", async () => {
     const counts = await costOf(1, false);

@@ -147,7 +147,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
       await fixtures.token({ sub: "nobody" }),
       await fixtures.token({ clientId: "nobody" }),
       await fixtures.token({ forUser: false }),
-      // RFC 9068 §4: one that its client was given for someone else.
+      // RFC 9068 §4: a token that its client received for someone else.
       await fixtures.token({ audiences: ["https://api.example.com"] }),
       await fixtures.token({ audiences: ["https://op.example.com/", "https://op.example.com/admin"] }),
     ]) {
@@ -210,7 +210,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
 
 describe("stores that do not respond", () => {
   const down = () => Promise.reject(new Error("down"));
-  /** Every call fails; `then` is no call: it would make the store itself a promise. */
+  /** Every call fails; `then` is not a call, because it would make the store itself a promise. */
   const failing = new Proxy({}, { get: (_, name) => (name === "then" ? undefined : down) });
   const unreachable = {
     idFromName: () => ({}),

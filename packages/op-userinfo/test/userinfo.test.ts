@@ -104,7 +104,7 @@ describe("OIDC Core §5.3.2 successful response", () => {
       expect(payload).toEqual({ iss: "https://op.example.com", aud: "signed", sub: "alice", email, email_verified });
       expect(protectedHeader.alg).toBe(alg);
 
-      // RFC 8725 §2.8: it is no token of another kind.
+      // RFC 8725 §2.8: it is not a token of another kind.
       const types = { typ: ["JWT", "at+jwt", ""] };
       expect(await fixtures.within((context) => fixtures.isolate.keyRing.verify(context, jwt, types))).toBeUndefined();
       expect((await fixtures.get(jwt)).status).toBe(401);

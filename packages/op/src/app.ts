@@ -22,7 +22,7 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   return createAppWith<FrontDoorEnv>(callWorker, isolate);
 }
 
-/** The front door of owners that are called in another way (packages/op-compact). */
+/** Creates the front door with another way of calling the owners (packages/op-compact). */
 export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, isolate: FrontDoorIsolate) {
   const forward = forwardBy(call);
   const app = new Router<Env>();

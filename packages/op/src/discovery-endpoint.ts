@@ -15,16 +15,16 @@ import { providerMetadata } from "./provider-metadata.ts";
 /** After a failure, discovery responds from memory for this long before it calls a store again. */
 const retryMs = 10_000;
 
-/** A deployment has one object of settings. */
+/** Documents by settings: a deployment has one object of settings. */
 interface OfDeployment {
   readonly documents: Map<boolean, JsonDocument>;
   admitsDocuments: boolean;
 }
 
 /**
- * **Discovery**: one of two constant documents, with or without support of metadata documents, by the settings and by the hosts that
- * administrators admit (ADR 66). Clients may keep it for an hour, and revalidate it by its `ETag`. While stores do not respond, what was
- * last known counts, at first the settings alone. Cost warm: 0 calls under a lease, else 1 object call.
+ * **Discovery**: one of two constant documents, with or without support of metadata documents, depending on the settings and the hosts that
+ * administrators admit (ADR 66). Clients may cache it for an hour and revalidate it by its `ETag`. While stores do not respond, the last known state
+ * counts, initially that of the settings. Cost warm: 0 calls under a lease, else 1 object call.
  */
 export class Discovery {
   readonly #isolate: Pick<FrontDoorIsolate, "revocation" | "documentHosts">;
@@ -52,7 +52,7 @@ export class Discovery {
     return document.respond(request);
   }
 
-  /** Clients need metadata even if the newest change is unknown. */
+  /** Reads the state; clients need metadata even if the newest change is unknown. */
   async #look(context: RequestContext<OwnPathsEnv>, deployment: OfDeployment): Promise<void> {
     const { revocation, documentHosts } = this.#isolate;
     const admits = async () => {

@@ -17,7 +17,7 @@ const ownerOfTree: ReadonlyMap<string, Owner> = new Map(
   owners.flatMap(({ binding, trees }) => trees.map((tree) => [tree, binding] as const)),
 );
 
-/** The Worker that owns a path: exactly, or by its first segment. */
+/** The Worker that owns a path, by the exact path or its first segment. */
 export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(`/${pathname.split("/", 2)[1] ?? ""}`);
 }
@@ -31,14 +31,14 @@ export type CallOwner<Env> = (
 ) => Response | Promise<Response>;
 
 /**
- * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged but for forged certificates. On a zone of your own the same
- * table can be routes of the Workers. Cost: one hop; none in the compact shape, where the owner is a function.
+ * **Forwards a request to the Worker that owns its path**, and returns its response, both unchanged except for forged certificates. On your own zone,
+ * the Workers' routes can be the same table. Cost: one hop; none in the compact shape, where the owner is a function.
  */
 export const callWorker: CallOwner<ServiceBindings> = (owner, request, env) => env[owner].fetch(request);
 
 /**
- * The request without the headers of a proxy that terminates TLS, unless the trusted one has sent it. Endpoints ignore them too: this
- * protects those that do not know them. Its `cf`, with the certificate that the platform verified, is kept.
+ * The request without the headers of a proxy that terminates TLS, unless the trusted one has sent it. Endpoints ignore these headers too; this
+ * protects those that do not know them. Its `cf`, which contains the certificate that the platform verified, is kept.
  */
 async function withoutForgedCertificate(settings: Settings, request: Request): Promise<Request> {
   if (!certificateHeaders.some((name) => request.headers.has(name))) return request;
@@ -48,7 +48,7 @@ async function withoutForgedCertificate(settings: Settings, request: Request): P
   return new Request(request, { headers });
 }
 
-/** `call` with failures as responses: an owner that throws is unavailable, 503. */
+/** Wraps `call` so that failures become responses: an owner that throws is unavailable, 503. */
 export function forwardBy<Env extends SettingsVariables>(call: CallOwner<Env>) {
   return async (...[owner, request, env, execution]: Parameters<CallOwner<Env>>): Promise<Response> => {
     try {
@@ -66,7 +66,7 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 function refuse(settings: Settings, request: Request, error: Error): Response {
   const requestId = requestIdOf(request);
   const failure = reportFailure(error, requestId);
-  // A page of another origin may read that no Worker responded: nothing in the response is anyone's.
+  // A page of another origin may read that no Worker responded, because the response contains no personal data.
   const more = request.headers.has("Origin") ? anyOrigin : undefined;
   return finishResponse({ settings, requestId, counts: undefined, endpoint: undefined }, renderJson(failure), more);
 }

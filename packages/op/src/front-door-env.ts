@@ -4,5 +4,5 @@ import type { Owner } from "@edge-op/workers/paths";
 /** The Workers behind the front door. */
 export type ServiceBindings = Pick<FrontDoorEnv, Owner>;
 
-/** What the front door's own paths use. */
+/** The bindings for the front door's own paths. */
 export type OwnPathsEnv = Omit<FrontDoorEnv, Owner>;

@@ -3,8 +3,8 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 
 /**
- * **A public JSON document that seldom changes**: its text, `ETag` and headers are made once, and a request costs their copy. A client
- * that has the document receives 304.
+ * **A public JSON document that rarely changes**: its text, `ETag` and headers are created once, and a request only copies them. A client that has
+ * the document receives 304.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
  */

@@ -9,9 +9,9 @@ import type { FrontDoorIsolate } from "./isolate.ts";
 import type { PublishedKeys } from "./published-keys.ts";
 
 /**
- * **`GET /jwks`**: the announced, active and retiring keys, so that a relying party knows a key before its first signature and
- * until its last one has expired; of encryption keys the active ones alone (ADR 56). It may cache them for the time that K1 includes; a revoked key is missing from the next response.
- * Cost warm: 0 calls under a lease, else 1 object call that confirms that no key was revoked.
+ * **`GET /jwks`**: the announced, active and retiring keys, so that a relying party knows a key before its first signature and until its last one has
+ * expired; and only the active encryption keys (ADR 56). Relying parties may cache them for the time that K1 includes; a revoked key is missing from
+ * the next response. Cost warm: 0 calls under a lease, else 1 object call that confirms that no key was revoked.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
  */
@@ -22,7 +22,7 @@ export async function jwksEndpoint(
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
   if (!isolate.revocation.isControlConfirmed(context)) await confirmKeys(context, isolate);
-  // The metadata names every algorithm, so that each has a key as soon as somebody reads the key set.
+  // The metadata names every algorithm, so each of them has a key as soon as somebody reads the key set.
   const schedule = await isolate.schedule.currentWith(context, keyAlgorithms);
   const document = await published.at(schedule, context.arrivedAtMs);
   return document.respond(request);

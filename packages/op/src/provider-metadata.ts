@@ -11,8 +11,8 @@ import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
 import type { Settings } from "@edge-op/shared/config/settings";
 
 /**
- * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those of a
- * table derive from the table. `admitsDocuments`: whether a host may publish metadata documents of clients.
+ * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those in a table are derived
+ * from it. `admitsDocuments`: whether any host may publish metadata documents of clients.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
@@ -31,12 +31,15 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
     ...mutualTls(mtlsOrigin),
     // draft-ietf-oauth-client-id-metadata-document-00 §5.
     ...(admitsDocuments ? { client_id_metadata_document_supported: true } : {}),
-    // RFC 8414 §2: present where clients may register themselves.
+    // RFC 8414 §2: present if clients may register themselves.
     ...(settings.clientRegistration === "off" ? {} : { registration_endpoint: `${issuer}/register` }),
   };
 }
 
-/** op-auth. PAR: RFC 9126 §5; device flow: RFC 8628 §4; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect Prompt Create §4.3. */
+/**
+ * Metadata of op-auth. PAR: RFC 9126 §5; device flow: RFC 8628 §4; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect
+ * Prompt Create §4.3.
+ */
 function authorization(issuer: string, profile: SecurityProfile) {
   return {
     authorization_endpoint: `${issuer}/authorize`,
@@ -61,7 +64,7 @@ function authorization(issuer: string, profile: SecurityProfile) {
   };
 }
 
-/** op-token, and the endpoints of op-management for clients: RFC 7662, RFC 7009, RFC 9701 §7; DPoP: RFC 9449 §5.1. */
+/** Metadata of op-token, and of op-management's endpoints for clients: RFC 7662, RFC 7009, RFC 9701 §7; DPoP: RFC 9449 §5.1. */
 function tokens(issuer: string, profile: SecurityProfile) {
   const methods = authMethodsWithin(profile, clientAuthMethods);
   const confidentialMethods = authMethodsWithin(profile, confidentialAuthMethods);
@@ -83,13 +86,13 @@ function tokens(issuer: string, profile: SecurityProfile) {
   };
 }
 
-/** ID-JAGs: accepted (draft-ietf-oauth-identity-assertion-authz-grant §7), and issued by exchange (draft-ietf-oauth-identity-chaining). */
+/** ID-JAGs are accepted (draft-ietf-oauth-identity-assertion-authz-grant §7) and issued by exchange (draft-ietf-oauth-identity-chaining). */
 const idJag = {
   authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
   identity_chaining_requested_token_types_supported: [tokenTypes.idJag],
 } as const;
 
-/** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
+/** Metadata of ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
 function claims(issuer: string, profile: SecurityProfile) {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
@@ -123,7 +126,7 @@ function logout(issuer: string) {
   };
 }
 
-/** RFC 8705 §3.3 and §5: the same endpoints, at the origin that asks TLS clients for a certificate. */
+/** RFC 8705 §3.3 and §5: the same endpoints, at the origin that requests certificates from TLS clients. */
 function mutualTls(origin: string | undefined) {
   const bound = { tls_client_certificate_bound_access_tokens: true };
   if (origin === undefined) return bound;

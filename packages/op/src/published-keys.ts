@@ -6,12 +6,12 @@ import { JsonDocument } from "./json-document.ts";
 interface Published {
   readonly schedule: KeySchedule;
   readonly fromMs: number;
-  /** The next moment at which a key appears or disappears. */
+  /** The next time at which a key appears or disappears. */
   readonly untilMs: number;
   readonly document: JsonDocument;
 }
 
-/** **The key set of `/jwks`**, made once for each schedule and each interval between two moments at which the set changes. */
+/** **The key set of `/jwks`**, created once for each schedule and each interval in which the set does not change. */
 export class PublishedKeys {
   #published: Published | undefined;
 
@@ -19,7 +19,7 @@ export class PublishedKeys {
     const known = this.#published;
     if (known?.schedule === schedule && atMs >= known.fromMs && atMs < known.untilMs) return known.document;
     const published = schedule.keys.filter((key) => isPublished(key, atMs));
-    // Encryption keys last, for relying parties that look for a signature's key and ignore `use`.
+    // Encryption keys come last, for relying parties that look for a signature key and ignore `use`.
     const ordered = [false, true].flatMap((last) => published.filter(({ alg }) => isEncryptionAlgorithm(alg) === last));
     const keys = ordered.map(({ publicJwk }) => publicJwk);
     const document = await JsonDocument.create({ keys }, `public, max-age=${keyTiming.jwksMaxAgeSeconds}`);

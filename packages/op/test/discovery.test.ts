@@ -6,7 +6,7 @@ import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { publishChange } from "./fixtures/publish-change.ts";
 
-/** ADR 66: `client_id_metadata_document_supported` by the settings and by the rows of `/admin/client-document-hosts`. */
+/** ADR 66: `client_id_metadata_document_supported` depends on the settings and the rows of `/admin/client-document-hosts`. */
 const bindings = env as unknown as FrontDoorEnv;
 const member = "client_id_metadata_document_supported";
 const path = "/.well-known/oauth-authorization-server";
@@ -27,7 +27,7 @@ async function isSupported(app: ReturnType<typeof createApp>, from: FrontDoorEnv
   return Object.hasOwn(await response.json<object>(), member);
 }
 
-/** As the admin API does: the row, then the change. */
+/** Makes a change like the admin API: the row, then the change. */
 async function change(sql: string): Promise<void> {
   await bindings.DB.prepare(sql).run();
   await publishChange("document-hosts");
@@ -85,7 +85,7 @@ describe("ADR 66: discovery follows the hosts of documents", () => {
     const broken = { ...bindings, TOKEN_REVOCATION_STORE: away, DB: brokenDatabase };
     expect(await isSupported(createApp(), broken)).toBe(false);
     expect(await isSupported(createApp(), { ...broken, CLIENT_DOCUMENTS: "ask" })).toBe(true);
-    // The settings are of a set of bindings: a warm isolate keeps its own.
+    // Settings belong to a set of bindings: a warm isolate keeps its own.
     const later = { ...bindings, REVOCATION_MODE: "direct" };
     const app = createApp();
     await set("agent.example.com", "allow");

@@ -1,11 +1,12 @@
+/**
+ * **The files that pages load, from their own origin**: those of every page, and the scripts of single pages. Each URL contains a hash of the file,
+ * so that responses are cached forever.
+ */
+
 import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
 import type { Branding } from "./branding.ts";
 import { styleSheet } from "./style-sheet.ts";
 
-/**
- * **The files that pages load, from their own origin**: those of every page, and the scripts of single pages. Each URL contains a hash
- * of the file, so that responses are cached forever.
- */
 type AssetName = "style.css" | "once.js" | "icon.svg";
 
 /** A script of single pages, passed to the layout and to {@link serveAsset}. */
@@ -20,7 +21,10 @@ interface Asset {
   readonly version: string;
 }
 
-/** A second click would submit a form whose interaction the first click has spent. Going back to the page enables its forms again. */
+/**
+ * Disables forms after a click: a second click would submit a form whose interaction the first one has spent. Going back to the page enables its
+ * forms again.
+ */
 const onceScript = `
 "use strict";
 addEventListener("submit", (event) => {

@@ -1,6 +1,6 @@
 import { readSetting, type SettingWithDefault } from "@edge-op/shared/config/setting";
 
-/** **Name, logo, colours and support link of a deployment**, shown on every page. A wrong value is an error that names its variable. */
+/** **Name, logo, colours and support link of a deployment**, shown on every page. An invalid value causes an error that names its variable. */
 export interface Branding {
   readonly name: string;
   readonly logoUrl: string | undefined;

@@ -5,7 +5,7 @@ export function clientMark({ clientId, metadata, origin }: Client) {
   const secure = (uri: string | undefined) => (uri?.startsWith("https://") ? uri : undefined);
   return {
     name: metadata.client_name ?? (origin === "document" ? new URL(clientId).hostname : clientId),
-    // Browsers load it from where it is. Nobody has checked that of a client that no administrator has registered.
+    // Browsers load the logo from the client's URL, which nobody has checked for a client that no administrator has registered.
     logoUri: origin === undefined ? secure(metadata.logo_uri) : undefined,
     policyUri: secure(metadata.policy_uri),
     tosUri: secure(metadata.tos_uri),

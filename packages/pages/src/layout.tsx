@@ -5,7 +5,6 @@ import type { Branding } from "./branding.ts";
 import type { LayoutMessageKey } from "./messages.ts";
 import type { Translator } from "./translator.ts";
 
-/** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export interface PageFrame {
   readonly t: Translator<LayoutMessageKey>;
   readonly branding: Branding;
@@ -22,6 +21,7 @@ interface LayoutProps extends PageFrame {
   readonly children?: Child;
 }
 
+/** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout({ t, branding, title, scripts = [], submitsOnce = true, wide, account, children }: LayoutProps) {
   return (
     <>

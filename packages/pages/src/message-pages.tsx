@@ -1,3 +1,5 @@
+/** **Pages that only inform**: an error, or a message such as the end of a session. */
+
 import { Layout, type PageFrame } from "./layout.tsx";
 
 export interface PageLink {
@@ -5,7 +7,6 @@ export interface PageLink {
   readonly text: string;
 }
 
-/** **Pages that only inform**: an error, or a message such as the end of a session. */
 export interface ErrorView {
   /** Replaces the usual title. */
   readonly title?: string;

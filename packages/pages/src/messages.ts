@@ -1,6 +1,7 @@
+/** **Texts of the layout and of the error pages.** The texts of a Worker's own pages are defined in that Worker. */
+
 import type { Catalog } from "./translator.ts";
 
-/** **Texts of the layout and of the error pages.** The texts of a Worker's own pages are in that Worker. */
 const en = {
   "home.link": "Go to the start page",
   "notFound.title": "Page not found",

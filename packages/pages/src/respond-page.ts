@@ -36,7 +36,7 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
   return withCookies(response, options.cookies ?? []);
 }
 
-/** With a foreign target, every https origin is allowed: the client's redirect URI may redirect to another one. */
+/** With a foreign target, every https origin is allowed, because the client's redirect URI may redirect to another one. */
 function contentSecurityPolicy({ formTarget, foreignImages, frames = [] }: PageOptions): string {
   const formAction = formTarget === undefined ? "'self'" : `'self' https: ${formActionSource(formTarget)}`;
   return [

@@ -1,7 +1,7 @@
-/** **Texts by language and key.** In a text, `{name}` stands for a value. */
+/** **Texts by language and key.** In a text, `{name}` is replaced by a value. */
 export type Catalog<Key extends string> = Readonly<Record<Language, Readonly<Record<Key, string>>>>;
 
-/** A language is one more member here: the compiler then names every catalog that lacks it. */
+/** To add a language, add a member here: the compiler then reports every catalog that lacks it. */
 export const languages = ["en", "de"] as const;
 export type Language = (typeof languages)[number];
 

@@ -1,7 +1,8 @@
 /**
- * **The challenges of a protected resource**: `WWW-Authenticate` with what a client needs to go on, in one response (RFC 6750 §3, RFC 9728
- * §5.1, RFC 9449 §7.1, RFC 9470 §3). Fixed texts: nothing of a request is repeated.
+ * **The challenges of a protected resource**: `WWW-Authenticate` with everything that a client needs to continue, in one response (RFC 6750 §3, RFC
+ * 9728 §5.1, RFC 9449 §7.1, RFC 9470 §3). Texts are fixed, so nothing of a request is repeated.
  */
+
 export type Scheme = "Bearer" | "DPoP";
 
 export type ChallengeError =
@@ -16,12 +17,12 @@ export interface Challenge {
   readonly scheme: Scheme;
   readonly error?: ChallengeError | undefined;
   readonly description?: string | undefined;
-  /** Every scope that the operation needs: clients take the list as complete. */
+  /** Every scope that the operation needs, because clients take the list as complete. */
   readonly scope?: readonly string[] | undefined;
   readonly resourceMetadata: string;
   readonly acrValues?: readonly string[] | undefined;
   readonly maxAgeSeconds?: number | undefined;
-  /** Algorithms of proofs (RFC 9449 §7.1). */
+  /** Accepted algorithms of proofs (RFC 9449 §7.1). */
   readonly algorithms?: readonly string[] | undefined;
 }
 
@@ -62,11 +63,11 @@ export function challengeResponse(
   const { error, description } = challenges[0] ?? {};
   const headers = new Headers({ ...noStore, ...more });
   for (const challenge of challenges) headers.append("WWW-Authenticate", formatChallenge(challenge));
-  const body = { error: error ?? "invalid_token", error_description: description ?? "An access token is needed." };
+  const body = { error: error ?? "invalid_token", error_description: description ?? "An access token is required." };
   return Response.json(body, { status: error === undefined ? 401 : statuses[error], headers });
 }
 
-/** The validator could not decide; the client tries again with the same token. */
+/** The response if the validator could not decide; the client retries with the same token. */
 export function unavailableResponse(): Response {
   return Response.json(
     { error: "temporarily_unavailable", error_description: "The token could not be validated. Try again." },

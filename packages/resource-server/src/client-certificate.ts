@@ -1,8 +1,8 @@
 import { encodeBase64Url } from "./digest.ts";
 
 /**
- * **The thumbprint of the certificate with which the client opened the connection**, as Cloudflare reports it in `request.cf`
- * (RFC 8705 §3.1); `undefined` without one. TLS has proven its key; who issued it does not matter for a bound token.
+ * **The thumbprint of the certificate with which the client opened the connection**, as Cloudflare reports it in `request.cf` (RFC 8705 §3.1);
+ * `undefined` without one. TLS has proven possession of its key; its issuer does not matter for a bound token.
  */
 export function certificateThumbprint(request: Request): string | undefined {
   const { cf } = request as { readonly cf?: { readonly tlsClientAuth?: Readonly<Record<string, unknown>> } };

@@ -1,12 +1,8 @@
 import { calculateJwkThumbprint, EmbeddedJWK, errors, type JWTVerifyResult, jwtVerify } from "jose";
 import { encodeBase64Url, sha256 } from "./digest.ts";
 
-/**
- * **Verifies the DPoP proof of a request to a protected resource** (RFC 9449 §4.3, §7.1). A proof is accepted for five minutes before and
- * after its time; a nonce and a store of used proofs are optional. Cost: 1 verification and 1 import of the client's key.
- */
 export interface DpopOptions {
-  /** Requires a nonce that this server has given out (§9). */
+  /** Requires a nonce that this server has issued (§9). */
   readonly nonces?: ProofNonces;
   /** Refuses a proof that was used before (§11.1). */
   readonly usedProofs?: UsedProofs;
@@ -24,7 +20,7 @@ export interface UsedProofs {
   spend(id: string, untilSeconds: number): Promise<boolean>;
 }
 
-/** Asymmetric ones alone (§4.2). */
+/** Only asymmetric algorithms (§4.2). */
 export const proofAlgorithms = ["ES256", "EdDSA", "Ed25519", "PS256", "RS256"] as const;
 
 export const defaultToleranceSeconds = 300;
@@ -45,6 +41,10 @@ export type ProofResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly error: "invalid_dpop_proof" | "use_dpop_nonce"; readonly detail: string };
 
+/**
+ * **Verifies the DPoP proof of a request to a protected resource** (RFC 9449 §4.3, §7.1). By default, a proof is accepted for five minutes before and
+ * after its time; a nonce and a store of used proofs are optional. Cost: 1 verification and 1 import of the client's key.
+ */
 export async function verifyProof(
   proof: string | null,
   target: ProofTarget,
@@ -72,7 +72,7 @@ export async function verifyProof(
   if (nonces !== undefined && !(typeof nonce === "string" && (await nonces.accepts(nonce)))) {
     return { ok: false, error: "use_dpop_nonce", detail: "its nonce is missing or not accepted" };
   }
-  // In the context of the URI, and as a hash, so that a long `jti` costs no more (§11.1).
+  // The `jti` is unique in the context of the URI, and stored as a hash, so that a long one costs no more (§11.1).
   const id = encodeBase64Url(await sha256(`${target.jkt} ${target.uri} ${jti}`));
   if (usedProofs !== undefined && !(await usedProofs.spend(id, iat + toleranceSeconds + 1))) {
     return fault("it was used before");
@@ -80,7 +80,7 @@ export async function verifyProof(
   return { ok: true };
 }
 
-/** The library refuses private and symmetric keys in the header. Times are judged by the caller. */
+/** The library refuses private and symmetric keys in the header. The caller checks the times. */
 async function verifySignature(proof: string): Promise<JWTVerifyResult | undefined> {
   try {
     return await jwtVerify(proof, EmbeddedJWK, {
@@ -89,17 +89,17 @@ async function verifySignature(proof: string): Promise<JWTVerifyResult | undefin
       clockTolerance: defaultToleranceSeconds,
     });
   } catch (error) {
-    // A malformed key is a `TypeError` or a `DOMException` of the platform.
+    // A malformed key causes a `TypeError` or a `DOMException` of the platform.
     if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
       return undefined;
     throw error;
   }
 }
 
-/** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */
+/** A URI contains no backslash or white space (RFC 3986 §2), which the platform's parser would replace or remove. */
 const uriCharacters = /^[\x21-\x5b\x5d-\x7e]+$/;
 
-/** Without query and fragment, normalized as RFC 3986 §6.2.2 and §6.2.3 say (§4.3). */
+/** The URI without query and fragment, normalized by RFC 3986 §6.2.2 and §6.2.3 (§4.3). */
 function normalizeUri(text: string): string | undefined {
   if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
   const { protocol, username, password, origin, pathname } = new URL(text);

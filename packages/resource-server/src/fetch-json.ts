@@ -1,10 +1,10 @@
-/** **Reads a JSON object from the provider.** Redirects are not followed. Throws for anything but 200 and an object, and after the time-out. */
 export interface FetchJsonOptions extends Pick<RequestInit, "method" | "headers"> {
   readonly body?: string;
   readonly timeoutMs: number;
   readonly fetch?: typeof fetch | undefined;
 }
 
+/** **Reads a JSON object from the provider.** Redirects are not followed. Throws unless the response is 200 and an object, and after the timeout. */
 export async function fetchJson(
   url: string,
   { timeoutMs, fetch: fetchFrom = fetch, ...init }: FetchJsonOptions,

@@ -1,6 +1,6 @@
 import type { ResourceAuth } from "./protected-resource.ts";
 
-/** **What the MCP SDK's `createMcpHandler` takes as `authInfo`**: tools read it, and its scope challenges name the same metadata. */
+/** **The `authInfo` of the MCP SDK's `createMcpHandler`**: tools read it, and its scope challenges name the same metadata. */
 export interface McpAuthInfo {
   token: string;
   clientId: string;

@@ -15,7 +15,7 @@ export function macNonces(secret: string, periodSeconds = 300): ProofNonces {
   };
   return {
     current: () => nonceOf(period()),
-    // Nonces are given to everyone: a comparison that takes longer for a longer match gives nothing away.
+    // Nonces are public, so a comparison whose duration depends on the match reveals nothing.
     accepts: async (nonce) => nonce === (await nonceOf(period())) || nonce === (await nonceOf(period() - 1)),
   };
 }

@@ -1,9 +1,9 @@
 /**
- * **The metadata of a protected resource** (RFC 9728): the document, and where it is. For a resource with a path, the path follows the
- * well-known one (§3.1), which is where clients look for it.
+ * **The metadata of a protected resource** (RFC 9728): the document and its location. For a resource with a path, that path follows the well-known
+ * one (§3.1), where clients look for it.
  */
 export interface ProtectedResourceMetadata {
-  /** The resource identifier: the audience of its tokens, with its path. An http one is accepted on a loopback host only. */
+  /** The resource identifier: the audience of its tokens, with its path. An http URL is accepted only on a loopback host. */
   readonly resource: string;
   /** Issuers of the resource's tokens. */
   readonly authorization_servers: readonly string[];
@@ -29,7 +29,7 @@ export function protectedResourceMetadataUrl(resource: string): string {
   return `${origin}${wellKnown}${pathname === "/" ? "" : pathname}${search}`;
 }
 
-/** Whether a request is for a metadata document, of whichever resource. */
+/** Whether a request is for a metadata document of any resource. */
 export function isMetadataPath(pathname: string): boolean {
   return pathname === wellKnown || pathname.startsWith(`${wellKnown}/`);
 }
@@ -51,7 +51,7 @@ function requireUrl(name: string, value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const isLoopback = url !== undefined && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   const isSecure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback);
-  // RFC 9728 §1.2: "no fragment component". What a URL parser changes is an identifier that clients compare in vain.
+  // RFC 9728 §1.2: "no fragment component". Clients cannot match an identifier that a URL parser changes.
   const isCanonical = url !== undefined && (url.href === value || url.origin === value) && !value.includes("#");
   if (url === undefined || !isSecure || !isCanonical || url.username !== "" || url.password !== "") {
     throw new TypeError(`${name}: ${JSON.stringify(value)} is not a canonical https URL without a fragment`);
@@ -68,7 +68,7 @@ export function describeResource(
     requiresBoundTokens,
   }: { readonly algorithms: readonly string[]; readonly requiresBoundTokens: boolean },
 ): Readonly<Record<string, unknown>> {
-  // A client requests `offline_access` of the authorization server, not of the resource.
+  // A client requests `offline_access` from the authorization server, not for the resource.
   const scopes = (metadata.scopes_supported ?? requiredScopes).filter((scope) => scope !== "offline_access");
   return {
     ...metadata,

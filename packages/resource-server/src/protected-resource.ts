@@ -23,32 +23,26 @@ import {
   type TokenValidator,
 } from "./token-validation.ts";
 
-/**
- * **One protected resource**: decides whether a request may pass, and describes the resource to clients (RFC 9728). It accepts a token that
- * the validator accepts for this resource, that has not expired, whose key the request proves if it is bound to one, and that has the
- * required scopes. A validator that throws is 503: a token is never judged by a guess. Cost: that of the validator; a DPoP proof adds 1
- * verification.
- */
 export interface ProtectedResourceOptions<Env, Props> {
   readonly resourceMetadata: ProtectedResourceMetadata;
-  /** The scopes without which nothing is accessible: requested in challenges, published, and required of each token. */
+  /** The scopes that every access requires. They are requested in challenges, published, and required of each token. */
   readonly requiredScopes?: readonly string[];
   /** With the provider's Service Binding: `(env) => env.PROVIDER.validateToken`. */
   validateToken(env: Env, request: Request): TokenValidator<Props>;
-  /** Refuses tokens that are not bound to a key of the client. */
+  /** Refuses tokens that are not bound to a key. */
   readonly requiresBoundTokens?: boolean;
   readonly dpop?: DpopOptions;
-  /** The thumbprint of the client's certificate, where it is not in `request.cf`. */
+  /** The thumbprint of the client's certificate, if it is not in `request.cf`. */
   clientCertificate?(request: Request): string | undefined;
-  /** Where a scope implies others; by default each one is needed by its name. */
+  /** For scopes that imply others; by default each one is required by its name. */
   hasScopes?(granted: readonly string[], required: readonly string[]): boolean;
-  /** For the log: why a request was refused. Contains no token. */
+  /** Called with the reason of a refusal, for the log. It contains no token. */
   onRefused?(refusal: Refusal): void;
 }
 
-/** What was verified about the token of a request. */
+/** The verified facts about the token of a request. */
 export interface ResourceAuth {
-  /** As presented. Never to be sent to another service, nor logged. */
+  /** The token as presented. Never send it to another service or log it. */
   readonly token: string;
   readonly scheme: Scheme;
   readonly audience: string;
@@ -65,7 +59,7 @@ export interface ResourceAuth {
 export interface Refusal {
   readonly reason: ChallengeError | "no_token" | "temporarily_unavailable";
   readonly detail: string;
-  /** What the validator threw. */
+  /** The error that the validator threw. */
   readonly error?: unknown;
 }
 
@@ -73,6 +67,11 @@ export type Authentication<Props> =
   | { readonly ok: true; readonly auth: ResourceAuth; readonly props: Props }
   | { readonly ok: false; readonly refusal: Refusal; readonly response: Response };
 
+/**
+ * **One protected resource**: decides whether a request may pass, and describes the resource to clients (RFC 9728). It accepts a token if the
+ * validator accepts it for this resource, it has not expired, the request proves the key to which it is bound, if any, and it has the required
+ * scopes. A validator that throws causes 503, never a guess. Cost: that of the validator; a DPoP proof adds 1 verification.
+ */
 export class ProtectedResource<Env, Props = unknown> {
   readonly metadataUrl: string;
   /** The document at `metadataUrl`. */
@@ -94,7 +93,7 @@ export class ProtectedResource<Env, Props = unknown> {
     return this.#options.resourceMetadata.resource;
   }
 
-  /** Decides about one request. A refusal has the response to send. */
+  /** Decides about one request. A refusal contains the response to send. */
   async authenticate(request: Request, env: Env): Promise<Authentication<Props>> {
     const presented = readPresentedToken(request.headers);
     if (presented.kind === "none") return this.#challengeWithoutToken();
@@ -135,7 +134,7 @@ export class ProtectedResource<Env, Props = unknown> {
       if (this.#options.requiresBoundTokens !== true) return undefined;
       return this.#refuse("DPoP", "invalid_token", "the token is not bound to a key");
     }
-    // An application's own validator may return something else than its type says.
+    // An application's own validator may return a value that differs from its type.
     const bound = readConfirmation(cnf);
     if (bound === undefined) return this.#refuse(scheme, "invalid_token", "the token is bound by an unknown method");
     if ("jkt" in bound) {
@@ -151,7 +150,7 @@ export class ProtectedResource<Env, Props = unknown> {
     const { dpop = {} } = this.#options;
     const target = {
       method: request.method,
-      // By the resource's origin: a proxy may have changed the one of the request.
+      // Uses the resource's origin, because a proxy may have changed that of the request.
       uri: new URL(this.resource).origin + new URL(request.url).pathname,
       token,
       jkt,
@@ -163,12 +162,12 @@ export class ProtectedResource<Env, Props = unknown> {
       const more = dpop.nonces === undefined ? {} : { "DPoP-Nonce": await dpop.nonces.current() };
       return this.#refuse("DPoP", result.error, `DPoP: ${result.detail}`, more);
     } catch (error) {
-      // The application's stores of nonces and of used proofs.
+      // The error comes from the application's stores of nonces and used proofs.
       return this.#unavailable(error);
     }
   }
 
-  /** RFC 6750 §3.1: no error code for a request without credentials. Bearer first: most clients read the first challenge alone. */
+  /** RFC 6750 §3.1: no error code for a request without credentials. Bearer comes first, because most clients only read the first challenge. */
   #challengeWithoutToken(): Authentication<Props> {
     const schemes: readonly Scheme[] = this.#options.requiresBoundTokens === true ? ["DPoP"] : ["Bearer", "DPoP"];
     const response = challengeResponse(schemes.map((scheme) => this.#challenge(scheme)));
@@ -208,11 +207,11 @@ const descriptions: Readonly<Record<ChallengeError, string>> = {
   invalid_token: "The access token is expired, revoked, or not valid for this resource.",
   invalid_dpop_proof: "The DPoP proof is missing or invalid.",
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
-  insufficient_scope: "The access token lacks a scope.",
+  insufficient_scope: "The access token lacks a required scope.",
   insufficient_user_authentication: "The user must authenticate again.",
 };
 
-/** Why the validator's result is not accepted. An application's own validator is checked like the provider's. */
+/** The reason why the validator's result is not accepted. The result of an application's own validator is checked like the provider's. */
 function findFault(
   validation: TokenValidation<unknown> | null,
   resource: string,

@@ -11,7 +11,7 @@ export interface Execution {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** The context of a handler: the token's claims, and what was verified about it. */
+/** The context of a handler, with the token's claims and the verified facts about it. */
 export type ResourceContext<Props> = Execution & { readonly props: Props; readonly auth: ResourceAuth };
 
 /** An object with `fetch`, or a `WorkerEntrypoint` class. */
@@ -29,8 +29,8 @@ export interface OAuthResourceServerOptions<Env, Props> extends ProtectedResourc
 
 /**
  * **A Worker that is one protected resource**, an API or an MCP server: `export default new OAuthResourceServer({ … })`. Serves the metadata,
- * challenges requests without a valid token, and calls the handler for the others. Options and handler are those of the class of this
- * name in Cloudflare's library, with two differences: `requiredScopes` are also required, and bound tokens are supported.
+ * challenges requests without a valid token, and calls the handler for the others. Options and handler are those of the class with this name in
+ * Cloudflare's library, with two differences: `requiredScopes` are enforced, and bound tokens are supported.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9728
  */

@@ -2,7 +2,7 @@ import { challengeResponse } from "./challenges.ts";
 import type { ResourceAuth } from "./protected-resource.ts";
 import { isScope, protectedResourceMetadataUrl } from "./protected-resource-metadata.ts";
 
-/** The members that a challenge needs: those of `ctx.auth` of this library, and of Cloudflare's. */
+/** The members that a challenge needs: those of `ctx.auth` in this library and in Cloudflare's. */
 type Challenged = Pick<ResourceAuth, "audience"> & Partial<Pick<ResourceAuth, "scheme" | "resourceMetadataUrl">>;
 
 /**
@@ -25,14 +25,14 @@ export function insufficientScope(auth: Challenged, scope: readonly string[], de
 }
 
 export interface AuthenticationRequirement {
-  /** Authentication contexts, the preferred one first; one of them suffices. */
+  /** Accepted authentication contexts, in order of preference. */
   readonly acrValues?: readonly string[];
   /** The longest time since the user authenticated. */
   readonly maxAgeSeconds?: number;
 }
 
 /**
- * **The response to a token whose user did not authenticate well or recently enough** for an operation: 401 with what is needed.
+ * **The response to a token whose user did not authenticate well or recently enough** for an operation: 401 with the requirements.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9470#section-3
  */
@@ -52,7 +52,7 @@ export function insufficientUserAuthentication(
   ]);
 }
 
-/** Whether the user of a token with these claims authenticated as required; a token without the claims does not show it. */
+/** Whether the user of a token with these claims authenticated as required; a token without the claims does not prove it. */
 export function meetsAuthentication(
   { acr, auth_time: authTime }: { readonly acr?: unknown; readonly auth_time?: unknown },
   { acrValues, maxAgeSeconds }: AuthenticationRequirement,

@@ -1,30 +1,31 @@
 /**
- * **The contract between a resource server and what validates its tokens.** The members and the call are those of Cloudflare's
- * `@cloudflare/workers-oauth-provider`, so that validators and hosts of either library work with the other; `cnf` and the third argument
- * are added here. A validator returns `null` for a token that is not valid for the resource, and throws if it cannot know.
+ * **The contract between a resource server and its token validator.** The members and the call are those of Cloudflare's
+ * `@cloudflare/workers-oauth-provider`, so that validators and hosts of either library work with the other; `cnf` and the third argument are added
+ * here. A validator returns `null` for a token that is not valid for the resource, and throws if it cannot decide.
  */
+
 export interface TokenValidation<Props = TokenClaims> {
-  /** The token's claims, or what the application's own validator returns. */
+  /** The token's claims, or the result of the application's own validator. */
   readonly props: Props;
   /** The resource for which the token was accepted. */
   readonly audience: string;
   /** Seconds since the epoch. */
   readonly expiresAt?: number | undefined;
   readonly scope?: readonly string[] | undefined;
-  /** The token's subject: the user, or the client itself where it got the token for itself (then equal to `clientId`). */
+  /** The token's subject: the user, or the client if the token was issued to it without a user (then equal to `clientId`). */
   readonly userId?: string | undefined;
   readonly clientId?: string | undefined;
   /** The key that the request must prove. */
   readonly cnf?: Confirmation | undefined;
 }
 
-/** A key by its thumbprint: of DPoP (RFC 9449 §6.1) or of a client certificate (RFC 8705 §3.1). */
+/** A key by its thumbprint: a DPoP key (RFC 9449 §6.1) or a client certificate (RFC 8705 §3.1). */
 export type Confirmation = { readonly jkt: string } | { readonly "x5t#S256": string };
 
 export interface ValidationOptions {
   /**
-   * The caller verifies the proof of the key that `cnf` names. Without it a bound token is `null`: a host that knows bearer tokens
-   * only would accept it from anyone who has copied it.
+   * The caller verifies the proof of the key that `cnf` names. Without it, the result for a bound token is `null`, because a host that only knows
+   * bearer tokens would accept a copied one.
    */
   readonly checksConfirmation?: boolean;
 }
@@ -57,7 +58,7 @@ export interface TokenClaims {
 }
 
 /**
- * The validation of verified claims for one resource, or `null`: another audience, no expiry, or a key that the caller does not check.
+ * Validates verified claims for one resource. The result is `null` for another audience, no expiry, or a key that the caller does not check.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-4
  */
@@ -82,7 +83,7 @@ export function validateClaims(
   };
 }
 
-/** Compared by code point; an origin with and without its slash is one (RFC 3986 §6.2.3), because URL parsers add it. */
+/** Compares by code point; an origin is the same with and without its slash (RFC 3986 §6.2.3), because URL parsers add it. */
 export function isSameResource(one: string, other: string): boolean {
   return one === other || withPath(one) === withPath(other);
 }
@@ -91,7 +92,7 @@ function withPath(resource: string): string {
   return /^https?:\/\/[^/?#]+$/.test(resource) ? `${resource}/` : resource;
 }
 
-/** `undefined` for any other `cnf` than one of the two keys alone: nothing could prove it. */
+/** `undefined` for any `cnf` other than exactly one of the two keys, because it could not be proven. */
 export function readConfirmation(cnf: unknown): Confirmation | undefined {
   if (typeof cnf !== "object" || cnf === null) return undefined;
   const [[name, thumbprint] = [], ...others] = Object.entries(cnf);

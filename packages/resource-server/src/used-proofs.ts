@@ -1,8 +1,8 @@
 import type { UsedProofs } from "./dpop-proof.ts";
 
 /**
- * **Used DPoP proofs in the memory of an isolate**: refuses a repeated proof in this isolate, as long as fewer than `most` are remembered;
- * then the oldest one leaves. A store that all isolates share needs a Durable Object or the like.
+ * **Used DPoP proofs in the memory of an isolate**: refuses a repeated proof in this isolate. It remembers up to `most` proofs and then drops the
+ * oldest. A store that all isolates share needs a Durable Object or similar.
  */
 export function isolateUsedProofs(most = 10_000): UsedProofs {
   const used = new Map<string, number>();

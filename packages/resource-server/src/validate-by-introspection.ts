@@ -1,21 +1,21 @@
 import { fetchJson } from "./fetch-json.ts";
 import { type TokenClaims, type TokenValidator, validateClaims } from "./token-validation.ts";
 
-/**
- * **Validates access tokens at the provider's introspection endpoint** (RFC 7662): a revocation is in force at once, for the price of one
- * HTTP request each time. For runtimes without a Service Binding to the provider. Nothing is cached.
- */
 export interface IntrospectionOptions {
   /** `https://op.example.com/introspect` */
   readonly endpoint: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** If given, a token of another issuer is refused. */
+  /** If given, tokens of another issuer are refused. */
   readonly issuer?: string;
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;
 }
 
+/**
+ * **Validates access tokens at the provider's introspection endpoint** (RFC 7662): a revocation takes effect at once, at the cost of one HTTP request
+ * per validation. It is for runtimes without a Service Binding to the provider, and caches nothing.
+ */
 export function introspectionValidator(options: IntrospectionOptions): TokenValidator {
   const { endpoint, issuer, timeoutMs = 5_000, fetch: fetchResponse } = options;
   const authorization = basicAuthorization(options);
@@ -38,7 +38,7 @@ export function introspectionValidator(options: IntrospectionOptions): TokenVali
   };
 }
 
-/** RFC 6749 §2.3.1: both parts are form-encoded first. */
+/** RFC 6749 §2.3.1: both parts are form-encoded before base64. */
 function basicAuthorization({ clientId, clientSecret }: IntrospectionOptions): string {
   const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;

@@ -2,19 +2,14 @@ import { createRemoteJWKSet, customFetch, errors, type JWTPayload, type JWTVerif
 import { fetchJson } from "./fetch-json.ts";
 import { type TokenClaims, type TokenValidator, validateClaims } from "./token-validation.ts";
 
-/**
- * **Validates access tokens that are JWTs in the resource server itself** (RFC 9068 §4). The issuer's keys are cached and read again when
- * a token names an unknown key, at most every 30 s, and after `keysMaxAgeSeconds`. A revoked token stays valid until it expires: where
- * that is too long, use the provider's entrypoint or introspection. Cost: 1 verification; a cold isolate reads metadata and keys.
- */
 export interface JwtValidatorOptions {
   readonly issuer: string;
-  /** By default read from the issuer's metadata (RFC 8414). */
+  /** Read from the issuer's metadata by default (RFC 8414). */
   readonly jwksUri?: string;
-  /** By default the asymmetric ones. */
+  /** All asymmetric algorithms by default. */
   readonly algorithms?: readonly string[];
   readonly clockToleranceSeconds?: number;
-  /** A revoked key is accepted for as long. */
+  /** A revoked key is accepted for this long. */
   readonly keysMaxAgeSeconds?: number;
   /** For example that of a Service Binding to the provider. */
   readonly fetch?: typeof fetch;
@@ -35,6 +30,11 @@ const asymmetric = [
 ];
 const timeoutMs = 5_000;
 
+/**
+ * **Validates access tokens that are JWTs in the resource server itself** (RFC 9068 §4). The issuer's keys are cached and read again if a token names
+ * an unknown key, at most every 30 s, and after `keysMaxAgeSeconds`. A revoked token stays valid until it expires; if that is too long, use the
+ * provider's entrypoint or introspection. Cost: 1 verification; a cold isolate reads metadata and keys.
+ */
 export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
   const { issuer, algorithms = asymmetric, clockToleranceSeconds = 5 } = options;
   const keys = issuerKeys(options);
@@ -50,7 +50,7 @@ export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
   };
 }
 
-/** The key set, created once its address is known. Only the result is kept: a Worker's request cannot wait for another one's fetch. */
+/** The key set, created once its address is known. Only the result is kept, because a Worker's request cannot wait for another request's fetch. */
 function issuerKeys(options: JwtValidatorOptions): () => Promise<JWTVerifyGetKey> {
   const { issuer, jwksUri, keysMaxAgeSeconds = 600, fetch: fetchKeys } = options;
   let keys: JWTVerifyGetKey | undefined;
@@ -81,7 +81,7 @@ async function discoverJwksUri(issuer: string, fetchMetadata?: typeof fetch): Pr
 
 type VerifyOptions = NonNullable<Parameters<typeof jwtVerify>[2]>;
 
-/** `undefined` for a token that is not valid; keys that cannot be read are an error. */
+/** `undefined` for a token that is not valid; unreadable keys are an error. */
 async function verify(token: string, keys: JWTVerifyGetKey, options: VerifyOptions): Promise<JWTPayload | undefined> {
   try {
     return (await jwtVerify(token, keys, options)).payload;
@@ -100,7 +100,7 @@ const refusals = [
   errors.JOSEAlgNotAllowed,
   errors.JOSENotSupported,
   errors.JWKSNoMatchingKey,
-  // A token without a `kid`, which RFC 9068 does not require, and several keys of its algorithm.
+  // The token has no `kid`, which RFC 9068 does not require, and there are several keys of its algorithm.
   errors.JWKSMultipleMatchingKeys,
 ];
 

@@ -1,7 +1,8 @@
 /**
- * **The kinds of bindings of a Worker**: what its wrangler file says, and, as a type alone, what its code gets. Ids and limits are those of
- * local runs; a deployment replaces them (scripts/deploy).
+ * **The kinds of bindings of a Worker**: the members of its wrangler file and, as a type only, the value that its code receives. Ids and limits are
+ * those of local runs; a deployment replaces them (scripts/deploy).
  */
+
 declare const value: unique symbol;
 
 interface Typed<Value> {
@@ -42,7 +43,7 @@ export interface Service extends Typed<Fetcher> {
   readonly worker: string;
 }
 
-/** Counted by location: a shield, not a quota. `limit` is a number of requests in `period` seconds. */
+/** A rate limit that is counted by location: a shield, not a quota. `limit` is a number of requests in `period` seconds. */
 export interface Limit extends Typed<RateLimit> {
   readonly kind: "rateLimit";
   readonly namespace: number;
@@ -73,7 +74,7 @@ export type Binding =
   | Dataset
   | Bucket;
 
-/** What the code of a Worker gets. */
+/** The value of a binding in a Worker's code. */
 export type ValueOf<B> = B extends Typed<infer Value> ? Value : never;
 
 export const d1 = (database: string, id: string, migrations: string, note = ""): Database => ({

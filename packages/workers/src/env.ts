@@ -16,7 +16,7 @@ type Bindings<B extends BindingName> = {
   readonly [Each in Exclude<B, OptionalOf<B>> as NameOf<Each>]: ValueOf<(typeof bindings)[Each]>;
 } & { readonly [Each in OptionalOf<B> as NameOf<Each>]?: ValueOf<(typeof bindings)[Each]> };
 
-/** **What the code of a Worker gets**: settings, bindings and, where it has them, secrets. */
+/** **The `env` of a Worker's code**: settings, bindings and, if it has them, secrets. */
 export type EnvOf<W extends SeparateWorker> = SettingsVariables &
   Bindings<Bound<W>> &
   FactsBindings &

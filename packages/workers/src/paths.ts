@@ -1,7 +1,3 @@
-/**
- * **Which Worker owns which path.** The front door forwards by it, and a deployment makes the routes of a zone of it. A file of its own: the
- * front door bundles it alone.
- */
 export interface OwnedPaths {
   /** The binding by which the front door calls the Worker. */
   readonly binding: "TOKEN" | "MANAGEMENT" | "USERINFO" | "AUTH";
@@ -10,6 +6,10 @@ export interface OwnedPaths {
   readonly trees: readonly string[];
 }
 
+/**
+ * **The paths that each Worker owns.** The front door forwards by this table, and a deployment creates a zone's routes from it. It has its own file,
+ * so that the front door bundles nothing else.
+ */
 export const ownedPaths = {
   "op-token": { binding: "TOKEN", paths: ["/token"], trees: [] },
   "op-management": {

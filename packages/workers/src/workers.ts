@@ -8,7 +8,7 @@ import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
 import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
 import { d1, dataset, kv, object, queue, r2, rateLimit, service } from "./binding.ts";
 
-/** **Everything that a Worker may bind**, by the name of the binding. */
+/** **Every binding that a Worker may have**, by name. */
 export const bindings = {
   DB: d1("edge-op", "00000000-0000-0000-0000-000000000000", "migrations"),
   AUDIT_DB: d1(
@@ -33,7 +33,7 @@ export const bindings = {
   CHALLENGE_STORE: object<ChallengeStoreRpc>("ChallengeStore"),
   CONTROL_PLANE: object<ControlPlaneRpc>("ControlPlane"),
   CLIENT_RATE_LIMIT: rateLimit(1001, 100_000),
-  /** Counted apart, and bound as `CLIENT_RATE_LIMIT`: introspections of a client must not use up its token requests. */
+  /** Counted separately, and bound as `CLIENT_RATE_LIMIT`, so that a client's introspections do not use up its token requests. */
   MANAGEMENT_RATE_LIMIT: rateLimit(1003, 100_000),
   FAILED_AUTHENTICATION_RATE_LIMIT: rateLimit(1002, 200),
   ADDRESS_RATE_LIMIT: rateLimit(1004, 1_000),
@@ -45,21 +45,21 @@ export const bindings = {
 
 export type BindingName = keyof typeof bindings;
 
-/** Whose code calls it by another name. */
+/** Bindings that the code of their Worker calls by another name. */
 export const boundAs = { MANAGEMENT_RATE_LIMIT: "CLIENT_RATE_LIMIT" } as const satisfies Partial<
   Record<BindingName, string>
 >;
 
 export interface WorkerRow {
-  /** In the order of its wrangler file. */
+  /** The bindings in the order of the wrangler file. */
   readonly binds: readonly BindingName[];
-  /** Classes that the Worker itself defines; it binds them too. */
+  /** Classes that the Worker itself defines; it also binds them. */
   readonly defines?: readonly BindingName[];
-  /** It has the master key. */
+  /** Whether the Worker has the master key. */
   readonly hasSecrets: boolean;
-  /** It consumes the queue of audit events. */
+  /** The Worker consumes the queue of audit events. */
   readonly consumesAudit?: true;
-  /** It serves pages, and reads their settings. */
+  /** The Worker serves pages and reads their settings. */
   readonly hasPages?: true;
 }
 
@@ -73,7 +73,7 @@ const issuing = [
   ...["REFRESH_TOKEN_ROTATOR", "AUTHORIZATION_CODE_STORE", "CHALLENGE_STORE", "CONTROL_PLANE"],
 ] as const;
 
-/** **The Workers of a deployment of separate Workers**, in the order in which they are deployed: each binds only those before it. */
+/** **The Workers of a deployment of separate Workers**, in the order of their deployment: each binds only earlier ones. */
 export const workers = {
   "op-state": {
     binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "AUDIT_QUEUE"],
@@ -105,7 +105,7 @@ export function nameOf(binding: BindingName): string {
   return binding in boundAs ? boundAs[binding as keyof typeof boundAs] : binding;
 }
 
-/** The bindings of the one Worker that has all of them: of each name the first, and no service. */
+/** The bindings of the compact Worker: the first of each name, and no service. */
 export function compactBindings(): BindingName[] {
   const all = Object.values<WorkerRow>(workers).flatMap(({ binds, defines = [] }) => [...binds, ...defines]);
   const own = all.filter((each) => bindings[each].kind !== "service");

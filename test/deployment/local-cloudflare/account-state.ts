@@ -1,4 +1,4 @@
-/** **What the local Cloudflare API knows of an account**; plain data, which tests may change like somebody in the dashboard. */
+/** **The local Cloudflare API's knowledge of an account**: plain data, which tests may change like an operator in the dashboard. */
 export interface AccountState {
   readonly id: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Script {
   subdomainEnabled: boolean;
   /** The port on which the runtime serves it. */
   readonly port: number;
-  /** The newest last. */
+  /** Versions, newest last. */
   readonly versions: Version[];
   readonly deployments: Deployment[];
   settings: Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export interface Version {
   readonly id: string;
   readonly metadata: UploadMetadata;
   readonly modules: readonly UploadedModule[];
-  /** Bindings with everything inherited, secrets included. */
+  /** Bindings including inherited ones and secrets. */
   readonly bindings: readonly Binding[];
 }
 
@@ -93,7 +93,7 @@ export interface Zone {
   readonly name: string;
   readonly account: string;
   routes: { readonly id: string; readonly pattern: string; readonly script: string }[];
-  /** Hosts that ask for client certificates, by the uploaded authority; "" is Cloudflare's own. */
+  /** Hosts that request client certificates, by the uploaded authority; "" is Cloudflare's own. */
   readonly certificateHosts: Map<string, readonly string[]>;
   readonly dnsRecords: { readonly type: string; readonly name: string; readonly content: string }[];
 }

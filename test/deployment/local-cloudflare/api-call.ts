@@ -1,6 +1,7 @@
+/** **One call of the API**, and its handler. */
+
 import type { LocalCloudflare } from "./local-cloudflare.ts";
 
-/** **One call of the API**, and what serves it. */
 export interface ApiRequest {
   readonly method: string;
   /** Below `/client/v4`. */

@@ -15,13 +15,9 @@ import { ApiFault, type ApiRequest } from "./api-call.ts";
 import { apiRoutes } from "./api-routes.ts";
 import { UploadedWorkers } from "./uploaded-workers.ts";
 
-/**
- * **A local Cloudflare**: the API, as much of it as `wrangler` and `npm run deploy` call, and the edge, which serves the uploaded Workers
- * by routes, custom domains and workers.dev. Every call is recorded; a call that is not known is 404 and recorded too.
- */
 export interface RecordedCall {
   readonly method: string;
-  /** Without query; ids are those of this run. */
+  /** The path without its query; ids are those of this run. */
   readonly path: string;
   readonly search: string;
   readonly body: unknown;
@@ -34,6 +30,10 @@ export interface LocalCloudflareOptions {
   readonly zones?: readonly string[];
 }
 
+/**
+ * **A local Cloudflare**: the part of the API that `wrangler` and `npm run deploy` call, and the edge, which serves the uploaded Workers by routes,
+ * custom domains and workers.dev. Every call is recorded; an unknown call is recorded too and returns 404.
+ */
 export class LocalCloudflare {
   readonly token = "local-token";
   readonly calls: RecordedCall[] = [];
@@ -42,9 +42,9 @@ export class LocalCloudflare {
   readonly workers: UploadedWorkers;
   readonly #servers: Server[] = [];
   readonly #stateDir = mkdtempSync(join(tmpdir(), "local-cloudflare-"));
-  /** Calls that fail once, in a way that no client repeats: 403. */
-  /** Is called when a call has been carried out, before its response is sent; with `true` the response is lost. */
+  /** Called after a call was carried out and before its response is sent; if it returns `true`, the response is lost. */
   beforeResponse: (call: RecordedCall) => Promise<boolean> | boolean = () => false;
+  /** Calls that fail once in a way that clients do not retry: 403. */
   readonly #failures: { readonly method: string; readonly path: RegExp }[] = [];
   readonly #edgeFailures: string[] = [];
   #apiOrigin = "";
@@ -236,7 +236,7 @@ async function readBody(incoming: IncomingMessage): Promise<unknown> {
   return type.includes("json") || /^[[{]/.test(text) ? (JSON.parse(text) as unknown) : text;
 }
 
-/** Of an upload: its metadata and the names of its modules. */
+/** A summary of an upload: its metadata and the names of its modules. */
 function summary(body: unknown): unknown {
   if (!(body instanceof FormData)) return body;
   const metadata = body.get("metadata");

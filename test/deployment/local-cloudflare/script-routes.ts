@@ -1,3 +1,5 @@
+/** **Workers**: uploads, versions, deployments, secrets, settings. */
+
 import { randomUUID } from "node:crypto";
 import { findFreePort } from "../../../packages/local-provider/src/free-port.ts";
 import {
@@ -12,14 +14,13 @@ import { ApiFault, type ApiRoute, route } from "./api-call.ts";
 import type { LocalCloudflare } from "./local-cloudflare.ts";
 import { accountOf, objectBody } from "./store-routes.ts";
 
-/** **Workers**: uploads, versions, deployments, secrets, settings. */
 function findScript(local: LocalCloudflare, parts: Readonly<Record<string, string>>): Script {
   const script = accountOf(local, parts.account).scripts.get(parts.script!);
   if (script === undefined) throw new ApiFault(404, 10007, "This Worker does not exist on your account.");
   return script;
 }
 
-/** Everything that the upload keeps of the version before it. */
+/** Everything that the upload inherits from the previous version. */
 function inheritedBindings(before: Version | undefined, metadata: UploadMetadata): Binding[] {
   const own = metadata.bindings ?? [];
   const kept = new Set(metadata.keep_bindings ?? []);
@@ -72,7 +73,7 @@ function deploy(local: LocalCloudflare, script: Script, versionId: string, codeU
   return id;
 }
 
-/** Changes secrets as a version of their own, as the platform does. */
+/** Changes secrets as a separate version, like the platform. */
 function setSecrets(local: LocalCloudflare, script: Script, changes: Readonly<Record<string, string | null>>): void {
   const before = script.versions.at(-1)!;
   const bindings = [

@@ -1,9 +1,10 @@
+/** **Accounts, D1, KV and queues.** */
+
 import { randomBytes, randomUUID } from "node:crypto";
 import type { AccountState } from "./account-state.ts";
 import { ApiFault, type ApiRequest, type ApiRoute, route } from "./api-call.ts";
 import type { LocalCloudflare } from "./local-cloudflare.ts";
 
-/** **Accounts, D1, KV and queues.** */
 export function accountOf(local: LocalCloudflare, id: string | undefined): AccountState {
   const account = local.accounts.find((each) => each.id === id);
   if (account === undefined) throw new ApiFault(404, 7003, "Could not route to the account");

@@ -3,9 +3,8 @@ import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
 import { type AccountState, type Binding, runningVersion, type Script, type Version } from "./account-state.ts";
 
 /**
- * **Runs what was uploaded**: every Worker of every account in one workerd, with the bindings of its upload, its secrets and its
- * version id; and the databases, which exist before the first Worker. Started again before the next use after a change, which ends
- * every object: the platform updates objects later.
+ * **Runs the uploaded Workers** of every account in one workerd, with the bindings of their upload, their secrets and version ids, and the databases,
+ * which exist before the first Worker. After a change it restarts before the next use, which ends every object; the platform updates objects later.
  */
 export class UploadedWorkers {
   readonly #stateDir: string;
@@ -19,7 +18,7 @@ export class UploadedWorkers {
     this.#accounts = accounts;
   }
 
-  /** Something was uploaded, created or deleted. */
+  /** Called when something was uploaded, created or deleted. */
   change(): void {
     this.#isCurrent = false;
   }
@@ -89,7 +88,7 @@ function storesWorker(accounts: readonly AccountState[]): V4WorkerOptions {
   };
 }
 
-/** A Worker whose bindings name one that is not there is left out: the platform would refuse to run it too. */
+/** Omits a Worker with a binding to a missing resource, which the platform would refuse to run too. */
 function accountWorkers(account: AccountState): V4WorkerOptions[] {
   return [...account.scripts.values()].flatMap((script) => {
     const version = runningVersion(script);
@@ -105,8 +104,8 @@ function scriptOf(binding: Binding): string | undefined {
 }
 
 /**
- * workerd has no jurisdictions. This main module adds them to the namespaces of a Worker with the variable `JURISDICTION`: an object is
- * reached within it alone, and a call without it is an error, because on the platform it would reach another, empty object.
+ * workerd has no jurisdictions. This main module adds them to the namespaces of a Worker with the variable `JURISDICTION`: an object is reached only
+ * within its jurisdiction, and a call without it is an error, because on the platform it would reach another, empty object.
  */
 function jurisdictionModule(main: string) {
   const contents = `import { env } from "cloudflare:workers";

@@ -1,9 +1,10 @@
+/** **Zones, routes, DNS records and custom domains.** */
+
 import { randomBytes, randomUUID } from "node:crypto";
 import { ApiFault, type ApiRoute, route } from "./api-call.ts";
 import type { LocalCloudflare } from "./local-cloudflare.ts";
 import { accountOf } from "./store-routes.ts";
 
-/** **Zones, routes, DNS records and custom domains.** */
 function zoneById(local: LocalCloudflare, id: string | undefined) {
   const zone = local.zones.find((each) => each.id === id);
   if (zone === undefined) throw new ApiFault(404, 7003, "zone not found");

@@ -50,7 +50,7 @@ function nameOf({ request }: AccountRequest, passkeys: readonly Passkey[]): stri
   return name;
 }
 
-/** **Removes a passkey**, only soon after a sign-in, by any method: who has lost a passkey must be able to remove it. */
+/** **Removes a passkey**, only soon after a sign-in, by any method, so that a person who has lost a passkey can remove it. */
 export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (!isFresh(at, person)) return signInFirst(at);
@@ -76,9 +76,9 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 }
 
 /**
- * **Removes an application's access**, consented or first-party: empties the consent, then revokes the offline grants and removes the client
- * from each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again. Nothing is recorded
- * where there was no access. Cost: 5 D1 calls, 1 object call for each session, and those of end-session.ts and of revoke-grants.ts.
+ * **Removes an application's access**, consented or first-party: empties the consent, then revokes the offline grants and removes the client from
+ * each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again. If there was no access,
+ * nothing is recorded. Cost: 5 D1 calls, 1 object call for each session, and those of end-session.ts and of revoke-grants.ts.
  */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;

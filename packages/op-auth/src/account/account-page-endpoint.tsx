@@ -24,7 +24,7 @@ export function showAccount(at: AccountRequest): Promise<Response> {
 
 /**
  * The URL at which a person starts a login at a client (OIDC Core §4): its own, with this provider as `iss`. A `target_link_uri` is one that the
- * client has registered in the URL's query. Without `login_hint`: it would tell the client who is signed in here before they agree.
+ * client has registered in the URL's query. `login_hint` is omitted, because it would tell the client who is signed in here before they agree.
  */
 function loginStart({ issuer }: Settings, { status, metadata }: Client): string | undefined {
   const { initiate_login_uri: uri } = metadata;

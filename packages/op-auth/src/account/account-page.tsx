@@ -23,7 +23,7 @@ export interface AccountView {
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   /** `start`: where a login at the application begins, if it can begin here. */
   readonly consents: readonly (Consent & { readonly name: string; readonly start: string | undefined })[];
-  /** Those that consents name. */
+  /** The resources that consents name. */
   readonly resources: readonly Resource[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
   readonly notice: AccountNotice | undefined;

@@ -97,7 +97,7 @@ async function checkCurrent(
   return { kind: "wrongCurrent" };
 }
 
-/** Returns the control version of the change, on which the session of this browser rests from now on. */
+/** Returns the control version of the change. The session of this browser is bound to it from now on. */
 async function replacePassword(at: AccountRequest, { user, session }: SignedInPerson, chosen: string): Promise<number> {
   const { context } = at;
   const { sub } = user;

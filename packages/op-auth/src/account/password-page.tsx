@@ -10,7 +10,7 @@ export interface PasswordView {
   readonly hasPassword: boolean;
   /** False after a recent sign-in by passkey. */
   readonly needsCurrent: boolean;
-  /** Characters of a new password. */
+  /** The minimum and maximum length of a new password, in characters. */
   readonly min: number;
   readonly problem:
     | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }

@@ -31,12 +31,12 @@ export function isFresh({ context }: AccountRequest, { session }: SignedInPerson
   return context.arrivedAtMs - session.signedInAtMs <= freshMs;
 }
 
-/** Where a password alone must not do: it would let whoever has it take over what passkeys protect. */
+/** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
 export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): boolean {
   return isFresh(at, person) && person.session.acr === passkeyAcr;
 }
 
-/** NIST SP 800-63B-4 §4.1.2.1: who has passkeys adds another one with one of them. */
+/** NIST SP 800-63B-4 §4.1.2.1: a person who has passkeys adds another one by using one of them. */
 export function mayAddPasskey(at: AccountRequest, person: SignedInPerson, passkeys: readonly Passkey[]): boolean {
   return passkeys.length === 0 ? isFresh(at, person) : isFreshByPasskey(at, person);
 }
@@ -52,7 +52,7 @@ export async function asPerson(
   return person === undefined ? otherwise() : serve(person);
 }
 
-/** The same for a posted form, whose form token is checked. */
+/** Like {@link asPerson} for a posted form; also checks its form token. */
 export async function asPersonPosting(
   at: AccountRequest,
   serve: (person: SignedInPerson, form: Form) => Promise<Response>,

@@ -78,7 +78,7 @@ export async function requireClient(
   if (client?.status !== "active" || !isRegisteredRedirectUri(client.metadata, redirectUri)) {
     throw new OAuthError("invalid_client", "client-changed", {
       status: 400,
-      description: "The application is not known here.",
+      description: "The application is unknown.",
     });
   }
   return client;

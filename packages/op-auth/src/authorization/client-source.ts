@@ -1,15 +1,15 @@
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 
 /**
- * **What people should know about a client that no administrator has registered**: the host that its metadata come from, where they are sent afterwards, and whether
- * any program on their device can pretend to be it.
+ * **The origin of a client that no administrator has registered**, as shown to people: the host that its metadata come from, the host that they are
+ * redirected to, and whether any program on their device can impersonate it.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-6.4
  */
 export interface ClientSource {
-  /** Of the metadata document; `undefined` for a client that registered itself. */
+  /** The host of the metadata document; `undefined` for a client that registered itself. */
   readonly host: string | undefined;
-  /** `undefined`: a program on the device. */
+  /** `undefined` if the redirect URI belongs to a program on the device. */
   readonly redirectHost: string | undefined;
   /** All of its redirect URIs are on the device, and it has no key. */
   readonly isLocalOnly: boolean;

@@ -13,7 +13,7 @@ export interface ConsentView {
   readonly action: string;
   readonly formToken: string;
   readonly client: ClientPages & { readonly name: string; readonly logoUri: string | undefined };
-  /** Of a client that no administrator has registered. */
+  /** Present for a client that no administrator has registered. */
   readonly source: ClientSource | undefined;
   readonly user: User;
   /** Scope values, `claim:<name>`, and resources with their scope values. */
@@ -63,7 +63,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
   );
 }
 
-/** People know hosts better than names: anyone may call an application anything. */
+/** People recognise hosts better than names: anyone may give an application any name. */
 function Source({ t, source }: { readonly t: AuthPageFrame["t"]; readonly source: ClientSource }) {
   return (
     <>

@@ -24,13 +24,13 @@ import { isAllowed, needsConsent, requestedAllowances } from "./needs-consent.ts
 import { needsSignIn } from "./needs-sign-in.ts";
 import { spendPushedRequest } from "./pushed-request.ts";
 
-/** In this order. The first that requires an interaction determines the next page. */
+/** The checks in order. The first that requires an interaction determines the next page. */
 const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccountSelection, needsConsent];
 
 export interface Attempt {
   readonly client: Client;
   readonly request: CodeRequest;
-  /** The pushed request that it came from. */
+  /** The id of the pushed request, if there was one. */
   readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
   readonly steps: CompletedSteps;
@@ -94,13 +94,13 @@ function sessionGrant(
     : { grantId, address, untilMs: rowUntilMs(family.tokensEndAtMs) };
 }
 
-/** A new grant, and its refresh family if it has one: known before, so that whatever ends the grant can end the family first (ADR 38). */
+/** A new grant, and its refresh family if it has one: both are known in advance, so that ending the grant can end the family first (ADR 38). */
 export interface PlannedGrant extends GrantIdentity {
   readonly family: GrantFamily;
   readonly tokenLifetimeSeconds: number;
 }
 
-/** `redeemableUntilMs`: of a device code; an authorization code is redeemable for a minute. */
+/** `redeemableUntilMs` is for a device code; an authorization code is redeemable for a minute. */
 export async function planGrant(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -108,7 +108,7 @@ export async function planGrant(
   resources: readonly Resource[],
   redeemableUntilMs?: number,
 ): Promise<PlannedGrant> {
-  // It rests on the sign-in of the session, however much later it is given.
+  // The grant is based on the sign-in of the session, even if it is given much later.
   const authentication = sessionId === undefined ? undefined : { version: sessionVersion(sessionId) };
   const grant = await newGrant(context, isolate, authentication);
   const { accessTokenLifetimeSeconds, idTokenLifetimeSeconds } = context.settings;
@@ -193,7 +193,7 @@ async function issueCode(
   });
 }
 
-/** Everything that tokens of this login will contain of the session, the user and the request. */
+/** Everything from the session, the user and the request that tokens of this login will contain. */
 export function loginOf(
   { sub, sid, acr, amr, signedInAtMs }: Session,
   subject: string,

@@ -23,7 +23,7 @@ export type InteractionPurpose =
   | {
       readonly kind: "authorize";
       readonly request: CodeRequest;
-      /** The pushed request that it came from, spent by its response. */
+      /** The id of the pushed request, if there was one; the response spends it. */
       readonly pushedId?: string | undefined;
     }
   /** A sign-in to a page of this provider, by a method that reaches one of the `acr` values if the page requires it. */

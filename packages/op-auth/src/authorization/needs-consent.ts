@@ -11,9 +11,10 @@ import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 import { isClientAssured } from "./is-client-assured.ts";
 
 /**
- * **Whether the person must consent**: the client requests more than they have allowed, or `prompt=consent`. An administrator has
- * consented for first-party clients. Authorization details are asked for each time, unless their type says otherwise. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is
- * first-party, a sign-in made for this request. Cost: 0 while the session contains the consent, else 1 D1 call.
+ * **Whether the person must consent**: the client requests more than they have allowed, or `prompt=consent`. An administrator has consented for
+ * first-party clients. Authorization details need consent each time, unless their type is defined otherwise. A client that is not assured
+ * (is-client-assured.ts) needs consent each time or, if it is first-party, a sign-in made for this request. Cost: 0 while the session contains the
+ * consent, else 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
@@ -24,7 +25,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   if (steps.consentedBy === signedIn.user.sub) return undefined;
   if (request.prompt.includes("consent")) return consent;
   const isAssured = isClientAssured(context.settings, client, redirectUri);
-  // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
+  // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot know which program listens on a port.
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
   if (!isAssured || isAskedEachTime(client) || hasSingleDetails(context.settings, request)) return consent;
@@ -34,12 +35,12 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
 }
 
-/** Hosts of metadata documents that the deployment has no opinion of: people decide each time, with the host before their eyes. */
+/** Hosts of metadata documents for which the deployment has no policy. People decide each time and see the host. */
 function isAskedEachTime({ origin, documentPolicy }: Client): boolean {
   return origin === "document" && documentPolicy !== "allow";
 }
 
-/** RFC 9396 §12: an object such as a payment is authorized once, unless the definition of its type says that a consent for it is remembered. */
+/** RFC 9396 §12: an object such as a payment is authorized once, unless its type is defined with remembered consent. */
 function hasSingleDetails(
   { authorizationTypes }: Settings,
   { authorizationDetails = [] }: Pick<AuthorizationRequest, "authorizationDetails">,
@@ -52,8 +53,9 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
 }
 
 /**
- * The access that a request needs consent for: the single claims that no scope covers, every requested resource, and its scope values. Except
- * those of this provider, a value is allowed for each requested resource, with or without a rule: it means something else at another one.
+ * The access that a request needs consent for: single claims that no scope covers, every requested resource, and scope values. A scope value is
+ * consented to for each requested resource, with or without a rule, because its meaning differs between resources; the provider's own scopes are
+ * consented to once.
  */
 export function requestedAllowances({
   scope,
@@ -72,8 +74,8 @@ export function requestedAllowances({
 }
 
 /**
- * The authorization details that a request needs consent for: the hash and the type of each, so that a stored consent covers this object and no
- * other (RFC 9396 §12). The session does not contain them: they are many, and each is used once.
+ * The authorization details that a request needs consent for: the hash and the type of each, so that a stored consent covers this object and no other
+ * (RFC 9396 §12). The session does not contain them, because there can be many and each is used once.
  */
 export async function detailAllowances({
   authorizationDetails,

@@ -19,8 +19,8 @@ import { completionMs, pushedRequestSeconds } from "./pushed-request.ts";
 import { formatRequestUri } from "./request-uri.ts";
 
 /**
- * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize.
- * Limited by address for clients that anyone can be. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof).
+ * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize. For clients that anyone can
+ * register or impersonate, requests are limited by address. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-10.1
@@ -43,7 +43,7 @@ export async function parEndpoint(
       refuse: (code, reason, options) => new OAuthError(code, reason, options),
     });
     const given = await readRequestObject(context, isolate, client, form);
-    // RFC 9126 §2.1 requires it, and clients whose credentials name them leave it out.
+    // RFC 9126 §2.1 requires `client_id`, but clients whose credentials identify them omit it.
     const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);

@@ -9,8 +9,8 @@ export const pushedRequestSeconds = 90;
 export const completionMs = 60 * 60_000;
 
 /**
- * **Spends a pushed request directly before its response is sent.** Opening it does not spend it, so that a reload of `/authorize` works. Of
- * all authorizations started from one pushed request, one is completed. Cost: 1 object call, 0 if the request was not pushed.
+ * **Spends a pushed request directly before its response is sent.** Opening it does not spend it, so that a reload of `/authorize` works. At most one
+ * of the authorizations started from a pushed request is completed. Cost: 1 object call, 0 if the request was not pushed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-4
  */
@@ -22,6 +22,6 @@ export async function spendPushedRequest(
   if (id === undefined) return;
   if ((await isolate.challenges.take(context, "authorization-request", id)) !== undefined) return;
   throw new ExpiredInteractionError("invalid_request_uri", "pushed-request-spent", {
-    description: "The request was already answered, or was open for too long.",
+    description: "The request was already completed or has expired.",
   });
 }

@@ -3,6 +3,7 @@
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2.2
  */
+
 const prefix = "urn:ietf:params:oauth:request_uri:";
 
 export function formatRequestUri(id: string): string {

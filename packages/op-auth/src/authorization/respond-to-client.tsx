@@ -10,9 +10,9 @@ import { FormPostPage } from "./form-post-page.tsx";
 import { signResponse } from "./sign-response.ts";
 
 /**
- * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`, as a signed JWT if the
- * mode says so. By `iss`, a client of several providers knows which one sent the response (mix-up attacks). The request's id is a header of
- * an error, and no parameter: clients may compare the parameters with those that they know (ADR 57).
+ * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`, as a signed JWT if the mode requires
+ * it. `iss` tells a client of several providers which one sent the response (mix-up attacks). The request id of an error is sent in a header, not as
+ * a parameter, because clients may reject parameters that they do not know (ADR 57).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9207#section-2
  */

@@ -6,12 +6,12 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
-/** The code in it lives for 60 seconds; JARM §2.1 recommends 600 at most. */
+/** The code inside is valid for 60 seconds; JARM §2.1 recommends 600 at most. */
 const lifetimeSeconds = 120;
 
 /**
- * **The `response` of an authorization response in JWT form** (JARM): its parameters, for this client alone and for a short time, signed
- * and, if the client registered that, encrypted. Without `typ`, so that it passes for no other token of this provider. Cost: 1 signature.
+ * **The `response` of an authorization response in JWT form** (JARM): its parameters, for this client alone and for a short time, signed and, if the
+ * client registered that, encrypted. It has no `typ`, so that it cannot be mistaken for another token of this provider. Cost: 1 signature.
  *
  * @see https://openid.net/specs/oauth-v2-jarm-final.html#section-2.1
  */

@@ -1,14 +1,15 @@
+/**
+ * **The cookies of this origin**: `op-session` contains the session's id, `op-browser` a random secret to which interactions are bound, `op-known`
+ * the ways in that have succeeded in this browser (sign-in/known-browser.ts). `__Host-` under https, so that no other host can set one; HttpOnly;
+ * Lax, so that a link from a client to `/authorize` sends them and a foreign form does not.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
+ */
+
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 
-/**
- * **The cookies of this origin**: `op-session` contains the session's id, `op-browser` a random secret to which interactions are bound,
- * `op-known` the ways in that have succeeded in this browser (sign-in/known-browser.ts). `__Host-` under https, so that no other host can
- * set one; HttpOnly; Lax, so that a link from a client to `/authorize` sends them and a foreign form does not.
- *
- * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
- */
 export type CookieName = "op-session" | "op-browser" | "op-known";
 
 function isSecure(context: RequestContext<unknown>): boolean {

@@ -8,8 +8,8 @@ import { formatCookie } from "./cookies.ts";
 const mark = "ending.";
 
 /**
- * **Signs a browser out although the end of its session could not be confirmed**: the 503 replaces the session's id in the cookie by a sealed
- * reference, which opens nothing. By it the next logout or sign-in of this browser ends the session again, and waits for what is still due.
+ * **Signs a browser out although the end of its session could not be confirmed**: the 503 replaces the session id in the cookie with a sealed
+ * reference, which opens no session. With it, the next logout or sign-in of this browser ends the session again and waits for the remaining work.
  */
 export async function whileEnding<T>(
   context: RequestContext<AuthEnv>,
@@ -27,7 +27,7 @@ export async function whileEnding<T>(
   }
 }
 
-/** The session of a reference; `undefined` for any other value of the cookie. */
+/** The session of a reference; `undefined` for any other cookie value. */
 export async function readEnding(
   context: RequestContext<AuthEnv>,
   cookie: string | undefined,

@@ -1,15 +1,16 @@
+/**
+ * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read while a session
+ * contains the consent. Cost: 1 D1 call each.
+ */
+
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { OfflineGrant } from "@edge-op/shared/users/offline-grants";
 
-/**
- * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read
- * while a session contains the consent. Cost: 1 D1 call each.
- */
 export interface Consent {
   readonly clientId: string;
   /** Scope values, `claim:<name>` for individually requested claims, `detail:<hash> <type>` for authorization details. */
   readonly allowed: readonly string[];
-  /** Absent for a client with its administrator's consent alone. */
+  /** Absent for a client that has only its administrator's consent. */
   readonly givenAtMs: number | undefined;
   readonly updatedAtMs: number | undefined;
 }
@@ -59,8 +60,9 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
 }
 
 /**
- * Adds to the existing consent, of whose authorization details 50 are kept: each may be used once, and without a bound the row would
- * grow. A person is asked again for one that was not kept. Allowing less later withdraws nothing. `event` is its audit event, in the same transaction.
+ * Adds to the existing consent. At most 50 of its authorization details are kept, because each may be used only once and the row would grow without a
+ * bound; consent is requested again for one that was not kept. Allowing less later withdraws nothing. `event` is its audit event, in the same
+ * transaction.
  */
 export async function saveConsent(
   database: D1Database,

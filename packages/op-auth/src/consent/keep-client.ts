@@ -6,10 +6,11 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
- * **Keeps a client that a person agrees to for the first time**: a client of a metadata document gets its row, without which no consent and no token can
- * exist; one that registered itself is now in use. Before that, nothing is stored for a document. No control change, since whoever can consent could cause
- * any number: no isolate remembers that a document has no row, and copies of unused registrations outlive the time for it (client-directory.ts). Refuses a
- * registration that has ended meanwhile. Cost: nothing, and once for a client, or while an older copy is held, 1 D1.
+ * **Stores a client at its first consent**: a client with a metadata document gets its row, which every consent and token requires; a client that
+ * registered itself is marked as used. Nothing is stored for a document before that. This is not a control change, because anyone who can consent
+ * could cause any number of them; none is needed, because no isolate caches the absence of a row and copies of unused registrations are kept long
+ * enough (client-directory.ts). A registration that has expired meanwhile is refused. Cost: 0; 1 D1 call once per client or while an older copy is
+ * held.
  */
 export async function keepClient(
   context: RequestContext<ControlPlaneBindings>,
@@ -38,11 +39,11 @@ export async function keepClient(
 function ended(): OAuthError {
   return new OAuthError("invalid_client", "client-changed", {
     status: 400,
-    description: "The application is not known here.",
+    description: "The application is unknown.",
   });
 }
 
-/** Another request may have inserted it meanwhile. Fails when a user has the id: metadata may not be NULL. */
+/** Another request may have inserted it meanwhile. Fails if a user has the id, because metadata may not be NULL. */
 function insertDocument(
   database: D1Database,
   { clientId, metadata, freshUntilMs }: Client,

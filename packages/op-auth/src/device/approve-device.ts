@@ -14,8 +14,8 @@ import { saveConsent } from "../consent/consents.ts";
 import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 
 /**
- * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, with the person's password or by
- * a cut-off; it does not end with this browser's session, because the device is another one (ADR 42). False if the code was decided meanwhile.
+ * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a
+ * cut-off; it does not end with this browser's session, because the device is separate (ADR 42). Returns false if the code was decided meanwhile.
  * Cost: 1 object call, 2 D1 calls.
  */
 export async function approveDevice(
@@ -36,7 +36,7 @@ export async function approveDevice(
     const refreshable = isRefreshable(client, { scope });
     const payload: AuthorizedGrant = {
       ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, authorization),
-      // The device is in no session of a browser.
+      // The device belongs to no browser session.
       sid: undefined,
       cnf: dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: dpopThumbprint },
       ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
@@ -46,7 +46,7 @@ export async function approveDevice(
     const { grantId, address } = grant;
     const { tokensEndAtMs } = family;
     const grantEndsAtMs = grantEndsAt(context.settings, grant.grantCreatedAtMs);
-    // Before the device can redeem it, so that the person can end whatever it is given.
+    // Stored before the device can redeem the code, so that the person can end every grant that the device receives.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
     await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
     const asked = requestedAllowances({ scope, claims, resources });

@@ -24,7 +24,7 @@ import type { Place } from "../browser/user-sessions.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { placeOf } from "../sign-in/place-of.ts";
 
-/** What a device requests, and what the person is shown of it; stored as JSON with the device code. */
+/** The request of a device and what the person is shown of it; stored as JSON with the device code. */
 export interface DeviceAuthorization
   extends Pick<
     AuthorizationRequest,
@@ -32,16 +32,18 @@ export interface DeviceAuthorization
   > {
   readonly dpopThumbprint: CodeRequest["dpopThumbprint"];
   readonly requestedAtMs: number;
-  /** Of the device, as its network address suggests: a person notices a request from elsewhere. */
+  /** The device's location, estimated from its network address, so that a person notices a request from elsewhere. */
   readonly place: Place;
 }
 
-/** The claims and what they require of the sign-in. Which person it is cannot be required: it is whoever has the device before them. */
+/**
+ * The requested claims and their requirements for the sign-in. A `sub` cannot be required, because anyone in front of the device may use the code.
+ */
 function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr" | "preferredAcr"> {
   const { claimedSubject, ...claims } = checkClaims(input);
   if (claimedSubject !== undefined) {
     throw new OAuthError("invalid_request", "device-names-subject", {
-      description: "The claims parameter of a device authorization must not request a value of sub.",
+      description: "The claims parameter of a device authorization must not request a specific sub.",
     });
   }
   if (claims.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {
@@ -51,9 +53,10 @@ function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claim
 }
 
 /**
- * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Other parameters than `scope`,
- * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): who uses the code is not known yet, so
- * hints about the person have no effect, and a `sub` in `claims` is refused. Limited by address for clients that anyone can be. Cost warm: 1 object call (a client assertion and a proof add 1 each).
+ * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Parameters other than `scope`,
+ * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): the user of the code is not known yet, so
+ * hints about the person have no effect, and a `sub` in `claims` is refused. For clients that anyone can register or impersonate, requests are
+ * limited by address. Cost warm: 1 object call (a client assertion and a proof add 1 each).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */

@@ -16,7 +16,10 @@ import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
 import { findWaitingDevice } from "./find-waiting-device.ts";
 
-/** **`GET /device`**: the field for the code, or with a code the page that confirms it. Nothing is decided by a GET. Cost: 1 object call; with a code 4. */
+/**
+ * **`GET /device`**: shows the field for the code or, with a code, the page that confirms it. A GET decides nothing. Cost: 1 object call; with a code
+ * 4.
+ */
 export async function showDevice(at: AccountRequest): Promise<Response> {
   const parameters = new URL(at.request.url).searchParams;
   const result = parameters.get("result");
@@ -27,7 +30,7 @@ export async function showDevice(at: AccountRequest): Promise<Response> {
 
 /**
  * **`POST /device`**: a typed code, or the person's decision about one. A decision needs the form token of the page that showed this code to this
- * person, so that no link and no other site can decide; such a code is no guess and is not counted as one. A decision that is sent twice (a double
+ * person, so that no link or other site can decide; a code with this token is not counted as a guess. Sending the same decision twice (a double
  * click) has one result. Cost of a decision: 3 object calls, 2 D1 calls.
  */
 export async function decideDevice(at: AccountRequest): Promise<Response> {
@@ -45,7 +48,7 @@ export async function decideDevice(at: AccountRequest): Promise<Response> {
     const device = await deviceCodes.findFor(context, code, user.sub);
     const kind = decision === "allow" ? "approve" : "deny";
     if (device === undefined) return enterCode(at, typed, { kind: "unknown" });
-    // The first decision stands: the same one has its result, and for another one no device waits.
+    // The first decision stands: repeating it returns its result; a different decision finds no waiting device.
     if ("decided" in device) {
       return device.decided === kind ? redirect(resultPaths[kind]) : enterCode(at, typed, { kind: "unknown" });
     }
@@ -66,7 +69,7 @@ function formPurpose(code: string, sub: string): string {
   return `device ${code} ${sub}`;
 }
 
-/** Of anything else than a code, a part is kept, so that the person can correct it. */
+/** Keeps up to 24 characters of an invalid code, so that the person can correct it. */
 function pathOf(codeOrText: string | undefined): string {
   if (codeOrText === undefined) return "/device";
   const code = readUserCode(codeOrText);
@@ -129,8 +132,8 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
 }
 
 /**
- * A redirect to the sign-in page if the session does not satisfy `max_age` or the preferred `acr`, which one sign-in since the request settles, or
- * the essential `acr`, which only a method that reaches it does.
+ * A redirect to the sign-in page if the session does not satisfy the request: `max_age` and the preferred `acr` are satisfied by one sign-in since
+ * the request, the essential `acr` only by a method that reaches it.
  */
 function signInAgain(
   at: AccountRequest,

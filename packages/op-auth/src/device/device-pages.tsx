@@ -77,8 +77,8 @@ export interface ConfirmDeviceView {
 }
 
 /**
- * **The page that confirms a device**: its code, the client, the requested access, and from where it was requested. It is shown for each
- * device, whatever was allowed before, because only the person knows whether it is their device (RFC 8628 §5.4).
+ * **The page that confirms a device**: its code, the client, the requested access, and from where it was requested. It is shown for every device,
+ * regardless of earlier consent, because only the person knows whether the device is theirs (RFC 8628 §5.4).
  */
 export function ConfirmDevicePage({
   frame,

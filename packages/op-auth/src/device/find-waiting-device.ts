@@ -4,7 +4,7 @@ import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import type { AccountRequest } from "../account/require-person.ts";
 import { addressBuckets } from "../sign-in/sign-in-limits.ts";
 
-/** About 3,000 guesses a day by one account, at one of 25 thousand million codes. */
+/** About 3,000 guesses a day per account, among 25 × 10⁹ codes. */
 const guessLanes = laneOf({ capacity: 10, drainMs: 30_000 });
 
 export type FoundDevice =
@@ -14,8 +14,8 @@ export type FoundDevice =
 
 /**
  * **The device that waits with a user code**, for a signed-in person. Each attempt is counted before the code is looked up, in the bucket of the
- * account and that of the address, and refunded if the code is right, so that nobody can try codes (RFC 8628 §5.1).
- * Cost: 3 object calls, 2 more for a right code; without a known address 2, and 1 more.
+ * account and that of the address, and refunded if the code is correct, so that codes cannot be guessed (RFC 8628 §5.1). Cost: 3 object calls, 2 more
+ * for a correct code; without a known address 2, and 1 more.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-5.1
  */

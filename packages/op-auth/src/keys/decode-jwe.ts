@@ -1,3 +1,11 @@
+/**
+ * **Reads the header of a compact JWE** before any cryptography. The result is `undefined` for unsupported algorithms (`dir`, RSA1_5, PBES2 with its
+ * iteration counts), for compression, whose output is unbounded, and for critical extensions.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7516#section-4.1
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.6
+ */
+
 import { decodeJsonPart, longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import {
   type ContentEncryptionAlgorithm,
@@ -6,13 +14,6 @@ import {
   keyManagementAlgorithms,
 } from "@edge-op/protocol/jwt/encryption-algorithms";
 
-/**
- * **Reads the header of a compact JWE** before any cryptography. `undefined` for algorithms that this provider does not have (`dir`,
- * RSA1_5, passwords with their iteration counts), for compression, whose output has no bound, and for critical extensions.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7516#section-4.1
- * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.6
- */
 export interface JweHeader {
   readonly alg: KeyManagementAlgorithm;
   readonly enc: ContentEncryptionAlgorithm;

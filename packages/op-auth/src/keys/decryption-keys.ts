@@ -6,17 +6,17 @@ import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { compactDecrypt } from "jose";
 import { decodeJweHeader, type JweHeader } from "./decode-jwe.ts";
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Keys tried for a JWE that names none: the published one, its predecessor, its successor, and one more during a rotation. */
+const keysTried = 4;
+
 /**
- * **Decrypts what clients encrypted with this provider's published keys**, by the schedule and the clock: a key decrypts until it retires,
- * a day after it was last published. The algorithm is that of the schedule's key (K4), and no key is published before every isolate knows it
- * (K6). Cost warm: 0 calls, 1 private key operation.
+ * **Decrypts what clients encrypted with this provider's published keys**, by the schedule and the clock: a key decrypts until it retires, a day
+ * after it was last published. The algorithm is that of the schedule's key (K4), and no key is published before every isolate knows it (K6). Cost
+ * warm: 0 calls, 1 private key operation.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7516#section-5.2
  */
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** Of a JWE that names no key: the published one, its predecessor, its successor, and one more during a rotation. */
-const keysTried = 4;
-
 export class DecryptionKeys {
   readonly #keyRing: Pick<KeyRing, "schedule">;
   /** Imported keys of the schedule by kid. */
@@ -26,11 +26,11 @@ export class DecryptionKeys {
     this.#keyRing = keyRing;
   }
 
-  /** The text of a compact JWE; `undefined`, whatever the reason, for one that is not for a key of this provider or not intact. */
+  /** The plaintext of a compact JWE; `undefined`, without the reason, if it is not intact or not encrypted to a key of this provider. */
   async decrypt(context: RequestContext<KeyBindings>, jwe: string): Promise<string | undefined> {
     const header = decodeJweHeader(jwe);
     if (header === undefined) return undefined;
-    // The keys of an algorithm that no schedule names are none.
+    // An algorithm without a schedule has no keys.
     for (const key of select(await this.#keyRing.schedule(context), header, context.arrivedAtMs)) {
       const text = await decryptWith(jwe, header, await this.#privateKey(context, key));
       if (text !== undefined) return text;
@@ -50,7 +50,7 @@ export class DecryptionKeys {
   }
 }
 
-/** Without a `kid`, those of the algorithm, newest first. */
+/** Without a `kid`, all keys of the algorithm, newest first. */
 function select({ keys }: KeySchedule, { alg, kid }: JweHeader, atMs: number): readonly ScheduledKey[] {
   return keys
     .filter((key) => isEncryptionAlgorithm(key.alg) && key.alg === alg && (kid === undefined || key.kid === kid))
@@ -59,7 +59,7 @@ function select({ keys }: KeySchedule, { alg, kid }: JweHeader, atMs: number): r
     .slice(0, keysTried);
 }
 
-/** Whatever the library refuses (another key, a changed octet, a point that is not on the curve) is one result. */
+/** Returns one result for every failure of the library (wrong key, changed octet, point that is not on the curve). */
 async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey): Promise<string | undefined> {
   try {
     const options = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };

@@ -10,12 +10,12 @@ import type { AuthIsolate } from "../isolate.ts";
 type EndingSession = { readonly id: string } | { readonly sid: string };
 
 /**
- * **Ends a session as a confirmed write**: resolves when no isolate can decide without the end of its grants. If this Worker is lost, the
- * session's object revokes them; a repetition finds what is still due, and waits for it too. The session is listed at `/account` until then.
- * `undefined` for a session whose end was confirmed before.
+ * **Ends a session as a confirmed write**: resolves when no isolate can decide without the end of its grants. If this Worker is lost, the session's
+ * object revokes them; a repetition finds the remaining work and waits for it too. The session is listed at `/account` until then. Returns
+ * `undefined` if the end was already confirmed.
  *
- * Cost: 1 object call and 1 D1 call; with grants 1 object call for each that has refresh tokens, 1 for each of their revocation shards, and 1
- * for every 200 grants. Depth: the session, refresh families, revocation shards, the session, D1.
+ * Cost: 1 object call and 1 D1 call; with grants 1 object call for each that has refresh tokens, 1 for each of their revocation shards, and 1 for
+ * every 200 grants. Depth: the session, refresh families, revocation shards, the session, D1.
  */
 export async function endSession(
   context: RequestContext<AuthEnv>,
@@ -34,7 +34,7 @@ export async function endSession(
   return ended;
 }
 
-/** **Ends a client's part of a session**, whose consent was withdrawn, likewise. Cost: as above, without D1. */
+/** **Ends a client's part of a session** after its consent was withdrawn, also as a confirmed write. Cost: as above, without D1. */
 export async function dismissClient(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

@@ -4,11 +4,11 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface FrontChannelView {
   readonly urls: readonly string[];
-  /** Where the person goes on. */
+  /** Where the person continues after the logout. */
   readonly returnTo: string | undefined;
 }
 
-/** A page has loaded when its frames have; a client that does not answer keeps nobody. */
+/** The page has loaded when its frames have; a client that does not respond does not delay the person. */
 const body = `
 "use strict";
 const next = document.getElementById("continue");

@@ -4,7 +4,7 @@ import type { SessionContents } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
-/** Frames of one page: further clients of a session are not told through the browser. */
+/** Maximum number of frames on a page. Further clients of a session are not notified through the browser. */
 const framesAtMost = 50;
 
 /**

@@ -24,10 +24,10 @@ import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logo
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/logout`.** With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first,
- * so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
- * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out all the same; a repetition finishes it.
- * Cost: 1 object call, and those of end-session.ts.
+ * **`/logout`.** With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first, so that
+ * no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
+ * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
+ * call, and those of end-session.ts.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */
@@ -45,13 +45,13 @@ export async function logoutEndpoint(
   const ending = await readEnding(context, cookie);
   if (ending !== undefined) return signOut({ ...at, sessionId: ending }, logout);
   const contents = await isolate.sessions.read(context, cookie);
-  // Of a session that has expired or ended, something may still be due.
+  // A session that has expired or ended may still have remaining work.
   const isDecided = contents === undefined || (await isAbout(context, logout, contents.session));
   if (isDecided) return signOut({ ...at, sessionId: cookie }, logout);
   return requestConfirmation(context, request, logout, cookie, parameters);
 }
 
-/** Every platform accepts a query of this length. Only `state` can make it longer. */
+/** A length of query that every platform accepts. Only `state` can make it longer. */
 const longestQuery = 4096;
 
 /**

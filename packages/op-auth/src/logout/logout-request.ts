@@ -25,7 +25,7 @@ export const logoutParameters = [
 export interface LogoutRequest {
   readonly hint: IdToken | undefined;
   readonly client: Client | undefined;
-  /** With `state`. */
+  /** Includes `state`. */
   readonly returnTo: string | undefined;
   readonly uiLocales: readonly string[];
 }
@@ -49,7 +49,7 @@ export async function checkLogoutRequest(
   const clientId = hint?.clientId ?? named;
   const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
   if (named !== undefined && client?.status !== "active") {
-    throw refusal("logout-client-unknown", "The client is not known.");
+    throw refusal("logout-client-unknown", "The client is unknown.");
   }
   return {
     hint,
@@ -65,11 +65,11 @@ function checkReturn(client: Client | undefined, parameters: Form): string | und
   if (client === undefined) {
     throw refusal(
       "logout-uri-without-client",
-      "A post_logout_redirect_uri needs an id_token_hint or client_id that names a known client.",
+      "A post_logout_redirect_uri requires an id_token_hint or client_id of a known client.",
       `post_logout_redirect_uri ${loggedUri(uri)}`,
     );
   }
-  if (client.status !== "active") throw refusal("logout-client-unknown", "The client is not known.");
+  if (client.status !== "active") throw refusal("logout-client-unknown", "The client is unknown.");
   if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
     const description = "The post_logout_redirect_uri is not registered for this client.";
     throw refusal("logout-uri-not-registered", description, `post_logout_redirect_uri ${loggedUri(uri)}`);

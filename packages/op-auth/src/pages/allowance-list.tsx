@@ -6,12 +6,12 @@ import type { AuthPageFrame } from "./frame.ts";
 interface AllowanceListProps {
   readonly t: AuthPageFrame["t"];
   readonly asked: readonly string[];
-  /** Those that the requested access may name. */
+  /** The resources that the requested access may name. */
   readonly resources: readonly Resource[];
   readonly details: readonly DescribedDetail[];
 }
 
-/** **The list of requested access** on the pages on which a person decides about it, that to resources grouped by resource. */
+/** **The list of requested access** on the pages where a person decides; access to resources is grouped by resource. */
 export function AllowanceList({ t, asked, resources, details }: AllowanceListProps) {
   const { others, groups } = groupAllowances(asked, resources);
   return (

@@ -25,7 +25,7 @@ export function sortAllowances(items: readonly string[]): string[] {
 
 const resourcePrefix = "resource:";
 
-/** What a person allows of one resource: to use it, and the requested scope values there. */
+/** The access to one resource that a person allows: its use, and the requested scope values there. */
 export function resourceAllowances(resource: string, scope: readonly string[]): string[] {
   return [resource, ...scope.map((value) => `${resource} ${value}`)].map((name) => resourcePrefix + name);
 }
@@ -42,13 +42,13 @@ function parseResource(item: string): readonly [identifier: string, scope: strin
 
 export interface ResourceGroup {
   readonly identifier: string;
-  /** Of the resource; its identifier if it exists no longer. */
+  /** The resource's name, or its identifier if it no longer exists. */
   readonly name: string;
-  /** What is requested there, in the words of the resource. */
+  /** Descriptions of the requested access there, in the resource's own words. */
   readonly descriptions: readonly string[];
 }
 
-/** Requested access by resource, and the rest: the same scope value at two resources are two things to allow. */
+/** Groups requested access by resource, with the rest apart: the same scope value at two resources is two permissions. */
 export function groupAllowances(
   items: readonly string[],
   resources: readonly Resource[],
@@ -67,7 +67,7 @@ export function groupAllowances(
   return { others: sorted.filter((item) => !item.startsWith(resourcePrefix)), groups };
 }
 
-/** `resources`: those that the item may name; one that exists no longer is shown by its identifier. */
+/** `resources` are those that the item may name. A resource that no longer exists is shown by its identifier. */
 export function describeAllowance(
   t: Translator<MessageKey>,
   item: string,

@@ -5,8 +5,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthIsolate } from "../isolate.ts";
 
 /**
- * **A client as the pages of an authorization show it**: its mark, with a copy of its logo if no administrator has registered it. Cost: 0; 1 fetch of
- * the client's server if it has such a logo and no copy is held.
+ * **A client as the pages of an authorization show it**: its mark, including a copy of its logo if no administrator has registered it. Cost: 0; 1
+ * fetch of the client's server if it has such a logo and no copy is held.
  */
 export async function describeClient(context: RequestContext<unknown>, isolate: AuthIsolate, client: Client) {
   const mark = clientMark(client);

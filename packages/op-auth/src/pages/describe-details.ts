@@ -3,7 +3,7 @@ import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/protoco
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { AuthPageFrame } from "./frame.ts";
 
-/** An object of `authorization_details`, as a person reads it. */
+/** An object of `authorization_details` as shown to a person. */
 export interface DescribedDetail {
   readonly title: string;
   readonly members: readonly { readonly label: string; readonly value: string }[];
@@ -17,9 +17,8 @@ const labelled = ["locations", "actions", "datatypes", "identifier", "privileges
 const deepest = 3;
 
 /**
- * **Describes authorization details**: the description of the type, and every member with its label: nothing that is requested is left out
- * (RFC 9396 §12). The text is the client's, and is escaped like any other. Characters that would show it in another order, or not at all,
- * are shown as their code.
+ * **Describes authorization details**: the description of the type, and every member with its label: nothing that is requested is left out (RFC 9396
+ * §12). The text comes from the client and is escaped. Characters that would reorder or hide it are shown as their code points.
  */
 export function describeDetails(
   { authorizationTypes }: Settings,
@@ -78,7 +77,7 @@ function textOf(value: unknown, depth: number): string {
   return value.map((each) => textOf(each, depth + 1)).join(", ");
 }
 
-/** The `title` of the schema, a text of this provider, or the words of the name, which begin a line like the others. */
+/** The `title` of the schema, a text of this provider, or the words of the name, capitalized like other labels. */
 function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolean): string {
   const title = isJsonObject(schema) ? schema["title"] : undefined;
   if (typeof title === "string") return title;

@@ -1,6 +1,6 @@
 import type { Place } from "../browser/user-sessions.ts";
 
-/** **A place as people read it**: city and country, in the language of the page; `undefined` if it is not known. */
+/** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
 export function describePlace(language: string, { city, country }: Place): string | undefined {
   if (country === undefined) return undefined;
   const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);

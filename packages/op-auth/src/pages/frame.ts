@@ -6,11 +6,11 @@ import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
 import { type MessageKey, messages } from "./messages.ts";
 
-/** **The frame of op-auth's pages**: the layout's, with the texts of op-auth. */
 export interface AuthPageFrame extends PageFrame {
   readonly t: Translator<MessageKey>;
 }
 
+/** **The frame of op-auth's pages**: the layout's, with the texts of op-auth. */
 export function frameOf(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,

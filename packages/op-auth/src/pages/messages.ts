@@ -1,7 +1,8 @@
+/** **Texts of op-auth's pages**, by language, together with those of the layout. */
+
 import { type LayoutMessageKey, layoutMessages } from "@edge-op/pages/messages";
 import type { Catalog } from "@edge-op/pages/translator";
 
-/** **Texts of op-auth's pages**, by language, together with those of the layout. */
 const en = {
   "signIn.title": "Sign in",
   "signIn.to": "to continue to {client}",
@@ -16,12 +17,13 @@ const en = {
   "consent.title": "Allow access?",
   "consent.asks": "{client} would like to:",
   "consent.as": "Signed in as {user}",
-  "consent.fromHost": "This application comes from {host}. It is not registered here, and nobody here has reviewed it.",
-  "consent.selfRegistered": "This application registered itself. Nobody here has reviewed it.",
+  "consent.fromHost":
+    "This application comes from {host}. It is not registered with this provider and has not been reviewed.",
+  "consent.selfRegistered": "This application registered itself and has not been reviewed.",
   "consent.localOnly":
-    "It runs on your device, and any program there can pretend to be it. Allow it only if you have just started it yourself.",
-  "consent.toHost": "Afterwards you go to {host}.",
-  "consent.toDevice": "Afterwards you go to a program on this device.",
+    "It runs on your device, and any program there can impersonate it. Allow it only if you just started it yourself.",
+  "consent.toHost": "You will then be redirected to {host}.",
+  "consent.toDevice": "You will then return to a program on this device.",
   "consent.allow": "Allow",
   "consent.deny": "Cancel",
   "consent.notYou": "Not you? Use another account",
@@ -42,14 +44,14 @@ const en = {
   "device.throttled": "Too many attempts. Wait {seconds} seconds, then try again.",
   "device.confirm": "Is this the code on your device?",
   "device.warning":
-    "Continue only if you started this yourself and your device shows exactly this code. If somebody sent you the code or a link, deny it.",
+    "Continue only if you started this yourself and your device shows exactly this code. If somebody sent you the code or a link, deny the request.",
   "device.from": "Requested from {place}, {ago}",
   "device.ago": "Requested {ago}",
   "device.asks": "On this device, {client} would like to:",
   "device.allow": "The code matches, allow",
   "device.deny": "Deny",
   "device.allowedTitle": "Your device is connected",
-  "device.allowedText": "It continues by itself in a few seconds. You can close this page.",
+  "device.allowedText": "It will continue automatically in a few seconds. You can close this page.",
   "device.deniedTitle": "Access denied",
   "device.deniedText": "The device has no access to your account. You can close this page.",
   "scope.openid": "Know who you are",
@@ -73,12 +75,12 @@ const en = {
   "detail.privileges": "Privileges",
   "logout.title": "Sign out?",
   "logout.text": "You will be signed out of {provider} and of the applications you used with it.",
-  "logout.asked": "{client} asks to sign you out.",
+  "logout.asked": "{client} has requested to sign you out.",
   "logout.submit": "Sign out",
   "logout.stay": "Stay signed in",
   "loggedOut.title": "You are signed out",
   "loggedOut.text": "You can close this window.",
-  "loggedOut.returning": "You are being signed out of your applications, and taken back.",
+  "loggedOut.returning": "You are being signed out of your applications and redirected back.",
   "loggedOut.applications":
     "You are also being signed out of your applications. You can close this window in a moment.",
   "loggedOut.again": "Sign in again",
@@ -132,7 +134,7 @@ const en = {
     "{client} loses access to your account, including access while you are away. It can request access again.",
   "confirm.passkey": "Remove this passkey?",
   "confirm.passkeyText":
-    "You can no longer sign in with “{passkey}”. It may still be offered by your device until you delete it there.",
+    "You will no longer be able to sign in with “{passkey}”. Your device may still offer it until you delete it there.",
   "confirm.session": "Sign out this device?",
   "confirm.sessionText": "{device} is signed out of {provider} and of the applications used with it.",
   "confirm.others": "Sign out everywhere else?",
@@ -153,11 +155,11 @@ const en = {
   "password.tooShort": "The new password must have at least {min} characters.",
   "password.tooLong": "The new password must have at most {max} characters.",
   "password.malformed": "The new password contains characters that cannot be stored.",
-  "password.common": "The new password is one of those that are guessed first. Choose another one.",
+  "password.common": "The new password is too common. Choose another one.",
   "password.personal":
-    "The new password is made of little more than your name, your e-mail address or the name of this service. Add words that others would not guess.",
+    "The new password consists mostly of your name, your email address or the name of this service. Add words that others would not guess.",
   "password.simple":
-    "The new password is made of little more than repeated or consecutive characters. Add words that others would not guess.",
+    "The new password consists mostly of repeated or consecutive characters. Add words that others would not guess.",
   "password.differ": "The two new passwords are not the same.",
 } as const;
 

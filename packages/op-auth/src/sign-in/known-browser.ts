@@ -1,3 +1,9 @@
+/**
+ * **Known browsers**: browsers in which a way in (the password of one account, or one passkey) has succeeded before, recorded in a cookie with a MAC
+ * per way in. Attempts by strangers elsewhere do not throttle them (sign-in-limits.ts). A method defines its ways in as its name and an id. Cost: no
+ * I/O.
+ */
+
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
@@ -8,11 +14,6 @@ import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
 const waysInKept = 10;
 const knownSeconds = 180 * 86_400;
 
-/**
- * **Known browsers**: browsers in which a way in (the password of one account, or one passkey) has succeeded before, recorded in a cookie
- * with a MAC per way in. Attempts by strangers elsewhere do not throttle them (sign-in-limits.ts). A method defines its ways in as
- * its name and an id. Cost: no I/O.
- */
 export type WayIn = `${string}\n${string}`;
 
 /** The `Set-Cookie` value that adds a way in to those of this browser. */
@@ -27,7 +28,7 @@ export async function rememberBrowser(
   return formatCookie(context, "op-known", [tag, ...others].slice(0, waysInKept).join("."), knownSeconds);
 }
 
-/** Whether the browser says that it is known to someone: anyone can, so it decides nothing but what is looked up first. */
+/** Whether the browser claims to be known. Anyone can claim this, so it only decides what is looked up first. */
 export function mayBeKnown(context: RequestContext<AuthEnv>, request: ReceivedRequest): boolean {
   return knownTags(context, request).length > 0;
 }

@@ -29,7 +29,7 @@ export async function openSession(
   let opened = (await renewOrEnd(context, isolate, request, signIn, clientId)) ?? (await openNew());
   let saved = await save(context, request, signIn, opened);
   if (saved === "ending") {
-    // What was renewed is ending, but this sign-in rests on what is in force: it gets a session of its own.
+    // The renewed session is being ended, but this sign-in is still valid, so it gets a session of its own.
     await endAsChanged(context, isolate, opened);
     opened = await openNew();
     saved = await save(context, request, signIn, opened);
@@ -79,7 +79,7 @@ async function renewOrEnd(
     );
     if (renewed !== undefined) return renewed;
   }
-  // Also one that has ended: something may still be due.
+  // Also for an ended session, which may have remaining work.
   const id = ending ?? cookie;
   await whileEnding(context, id, () => endSession(context, isolate, { id }, "someone signed in anew"));
   return undefined;

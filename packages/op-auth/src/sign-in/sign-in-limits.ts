@@ -29,7 +29,7 @@ export interface RefusedAttempt {
   readonly retryAfterSeconds: number;
 }
 
-/** The bucket of the caller's address; none if the deployment does not know addresses. */
+/** The bucket of the caller's address; empty if the deployment does not know addresses. */
 export function addressBuckets(context: RequestContext<AuthEnv>, request: ReceivedRequest, prefix: string): Bucket[] {
   const address = clientAddress(context, request);
   return address === undefined ? [] : [{ name: "address", subject: `${prefix} ${address}`, lanes: addressLanes }];

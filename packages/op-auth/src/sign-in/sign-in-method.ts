@@ -14,7 +14,7 @@ import type { AuthIsolate } from "../isolate.ts";
  * of the sign-in page, its scripts, which method verifies a posted form, and which methods satisfy the `acr` of a request.
  */
 export interface SignInMethod {
-  /** In log lines and audit events. */
+  /** The method's name in log lines and audit events. */
   readonly name: RefusedSignIn["method"];
   /** The `acr` values that a sign-in by this method can have. */
   readonly acrValues: readonly string[];
@@ -24,12 +24,12 @@ export interface SignInMethod {
   /** Parts with input fields come first on the page, parts that are one button follow. */
   readonly placement: "fields" | "button";
   readonly texts: Catalog<SignInText>;
-  /** Its part of the sign-in page; `undefined` if the account cannot use the method. */
+  /** The method's part of the sign-in page; `undefined` if the account cannot use the method. */
   render(at: SignInRequest, view: SignInMethodView): Promise<Child | undefined>;
   verify(at: SignInRequest, form: Form): Promise<SignInResult>;
 }
 
-/** `refusedAgain` is for a person whose account is known. `required` and `preferred` say what `{client}` requests. */
+/** `refusedAgain` is for a person whose account is known. `required` and `preferred` describe what `{client}` requests. */
 export type SignInText = "refused" | "refusedAgain" | "required" | "preferred";
 
 export interface SignInRequest {
@@ -44,9 +44,9 @@ export interface SignInMethodView {
   readonly language: Language;
   readonly action: string;
   readonly formToken: string;
-  /** The person who is signed in already and confirms it. */
+  /** The signed-in person who confirms the sign-in. */
   readonly account: User | undefined;
-  /** Typed before, or the client's `login_hint`. */
+  /** The name typed before, or the client's `login_hint`. */
   readonly username: string | undefined;
   /** Whether an attempt by this method was just refused. */
   readonly isRefused: boolean;

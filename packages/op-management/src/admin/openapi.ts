@@ -22,13 +22,13 @@ const errorSchema = z
 
 const refusals: Readonly<Record<number, string>> = {
   400: "The input is invalid; the error names the field.",
-  401: "A live access token for this API is needed (RFC 6750).",
+  401: "A valid access token for this API is required (RFC 6750).",
   403: "The access token lacks the scope.",
   404: "There is no such resource.",
-  409: "The resource exists already, or changed meanwhile.",
-  412: "The resource is not the version that If-Match names.",
+  409: "The resource already exists or was changed concurrently.",
+  412: "The resource version does not match If-Match.",
   413: "The body is larger than 256 KiB.",
-  503: "A store did not answer. Try again.",
+  503: "A backend did not respond. Try again.",
 };
 
 class Components {

@@ -9,9 +9,9 @@ import { hashEvent } from "./verify-chain.ts";
 import { type StoredLink, writeEvents } from "./write-events.ts";
 
 /**
- * **Writes the audit queue's batches to the audit log** (audit/write-events.ts). An event that is not what its outbox hashed is
- * left out, and so sent again; a link that does not fit its neighbours is written and reported (A3). A failure throws: the Queue
- * retries, and so does the outbox. The first batch of an isolate wakes `ControlPlane`, which keeps the log by its own alarm from then on.
+ * **Writes the audit queue's batches to the audit log** (audit/write-events.ts). An event that differs from the one its outbox hashed is omitted, so
+ * that it is sent again; a link that does not fit its neighbours is written and reported (A3). A failure throws, so that the Queue and the outbox
+ * retry. The first batch of an isolate wakes `ControlPlane`, which keeps the log by its own alarm from then on.
  */
 export function createAuditConsumer() {
   let isWoken = false;
@@ -54,7 +54,7 @@ async function untampered(events: readonly AuditMessage[]): Promise<AuditMessage
   });
 }
 
-/** A received event that is not stored was deleted by retention. */
+/** Reports broken links. A received event that is not stored was deleted by retention. */
 function reportBreaks(received: readonly AuditMessage[], stored: readonly StoredLink[]): void {
   const hashes = new Map(stored.map(({ seq, hash }) => [seq, hash]));
   for (const { shard, seq, hash } of received) {

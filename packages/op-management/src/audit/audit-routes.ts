@@ -1,3 +1,5 @@
+/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database. Cost: 1 or 2 D1 calls. */
+
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
@@ -6,7 +8,6 @@ import { eventSchema, moment, readPlace, toEventResource, writePlace } from "./e
 import { listEvents } from "./list-events.ts";
 import { reviewLog } from "./verify-log.ts";
 
-/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads the audit database alone. Cost: 1 or 2 D1 calls. */
 const scope = "admin:audit";
 
 const id = z.string().min(1).max(256);
@@ -18,12 +19,12 @@ const list = defineRoute({
   summary: "Lists audit events, newest first.",
   scope,
   query: pageQuery.extend({
-    sub: id.optional().describe("Events that concern this person."),
-    client_id: id.optional().describe("Events that concern this client."),
+    sub: id.optional().describe("Events about this person."),
+    client_id: id.optional().describe("Events about this client."),
     actor: id.optional().describe("Events that this subject caused."),
-    type: id.optional().describe("A type, or the beginning of types followed by `*`: `sign-in.*`."),
-    from: moment.optional().describe("At this moment or later: RFC 3339, or seconds since the epoch."),
-    to: moment.optional().describe("Before this moment."),
+    type: id.optional().describe("A type, or a prefix of types followed by `*`: `sign-in.*`."),
+    from: moment.optional().describe("At this time or later: RFC 3339, or seconds since the epoch."),
+    to: moment.optional().describe("Before this time."),
   }),
   response: {
     status: 200,
@@ -46,7 +47,7 @@ const list = defineRoute({
 });
 
 const breakSchema = z.strictObject({
-  position: z.int().describe("The first position at which the log is not what was written."),
+  position: z.int().describe("The first position at which the log differs from what was written."),
   shard: z.string().optional(),
   seq: z.int().optional(),
   reason: z.string(),
@@ -79,7 +80,7 @@ const verify = defineRoute({
         to: z.int().describe("The last one."),
         chain: z.string().describe("The chain value at `to`, hex: it identifies the history up to there."),
         broken: breakSchema.optional().describe("The first break."),
-        gaps: z.array(gapSchema).describe("Recorded losses that the range continues over."),
+        gaps: z.array(gapSchema).describe("Recorded losses within the range."),
         next_from: z.int().optional().describe("`from` of the request that continues; absent at the end."),
       })
       .meta({ id: "AuditVerification" }),
@@ -111,7 +112,7 @@ const listGaps = defineRoute({
   method: "GET",
   path: "/audit/gaps",
   operationId: "listAuditGaps",
-  summary: "Lists events that were lost because the audit database was restored to an earlier moment, newest first.",
+  summary: "Lists events that were lost when the audit database was restored to an earlier time, newest first.",
   scope,
   query: pageQuery,
   response: {
@@ -119,7 +120,7 @@ const listGaps = defineRoute({
     description: "A page of gaps.",
     schema: z
       .strictObject({
-        gaps: z.array(gapSchema.extend({ recorded: z.string().describe("When the loss was noticed (RFC 3339).") })),
+        gaps: z.array(gapSchema.extend({ recorded: z.string().describe("When the loss was detected (RFC 3339).") })),
         next_cursor: nextCursor,
       })
       .meta({ id: "AuditGapList" }),

@@ -5,7 +5,7 @@ import type { ChainHead } from "@edge-op/shared/audit/log-rows";
 /** The one chain before its first event. */
 export const emptyChain: ChainHead = { position: 0, chain: chainStart };
 
-/** **The chain value behind an event**: it depends on every event before, so one value identifies a whole history. */
+/** **The chain value behind an event**: it depends on every earlier event, so one value identifies the whole history. */
 export async function nextChainValue(chain: string, hash: string): Promise<string> {
   return hexOf(await sha256(JSON.stringify([chain, hash])));
 }

@@ -3,26 +3,26 @@ import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
 import type { EventPlace, EventRow } from "./list-events.ts";
 
-/** **An audit event as the admin API shows it**: who, what, which client, when and from where; everything else is in `detail`. */
+/** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
 export const eventSchema = z
   .strictObject({
-    position: z.int().describe("Place in the audit chain."),
+    position: z.int().describe("Position in the audit chain."),
     time: z.string().describe("When it happened (RFC 3339)."),
     type: z.string(),
-    sub: z.string().optional().describe("The person whom it concerns."),
-    client_id: z.string().optional().describe("The client that it concerns."),
+    sub: z.string().optional().describe("The person that the event is about."),
+    client_id: z.string().optional().describe("The client that the event is about."),
     actor: z.string().optional().describe("The subject that acted: an administrator, a person, or a client."),
     actor_client_id: z.string().optional().describe("The client of the token by which an administrator acted."),
     address: z.string().optional().describe("The network of the request's sender: /24 or /48."),
     request_id: z.string().optional().describe("The request; its line in the log has the same id."),
     detail: z.record(z.string(), z.unknown()).describe("Depends on the type."),
     shard: z.string().describe("The object that recorded it."),
-    seq: z.int().describe("Its number there."),
-    hash: z.string().describe("SHA-256 of the event and of the one before it in its shard, hex."),
+    seq: z.int().describe("Its number within the shard."),
+    hash: z.string().describe("SHA-256 of the event and the previous one in its shard, hex."),
   })
   .meta({ id: "AuditEvent" });
 
-/** Payload members with a place of their own; a client is spelled in two ways. */
+/** Payload members that have members of their own in the resource; a client has two spellings. */
 const named = {
   sub: "sub",
   clientId: "client_id",
@@ -56,7 +56,7 @@ export function readPlace(cursor: string | undefined): EventPlace | undefined {
   return { atMs: Number(atMs), position: Number(position) };
 }
 
-/** A moment as RFC 3339 or seconds since the epoch. */
+/** A time as RFC 3339 or seconds since the epoch. */
 export const moment = z
   .string()
   .max(64)

@@ -1,8 +1,8 @@
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 
 /**
- * **Selects audit events, newest first.** Each filter has an index that ends with the time, so a page reads about as many rows as it
- * has. The cursor is the time and position of the last event of a page, so that events which arrive late appear on their page.
+ * **Selects audit events, newest first.** Each filter has an index that ends with the time, so a page reads about as many rows as it has. The cursor
+ * is the time and position of the last event of a page, so that late events appear on the page of their time.
  */
 export interface EventFilter {
   readonly sub?: string | undefined;

@@ -1,15 +1,15 @@
 import { hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { type AuditGap, type AuditMessage, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
 
-/** **The SHA-256 of an event**, hex, as the outbox computed it. */
+/** **The SHA-256 of an event**, hex, as computed by its outbox. */
 export async function hashEvent(event: Omit<AuditMessage, "hash" | "floor">): Promise<string> {
   return hexOf(await sha256(chainText(event)));
 }
 
 export interface ChainReview {
-  /** Seq of the first event that was edited, removed, inserted or moved (A3); `undefined` for an unbroken chain. */
+  /** The `seq` of the first event that was edited, removed, inserted or moved (A3); `undefined` for an unbroken chain. */
   readonly brokenAt: number | undefined;
-  /** Recorded gaps in the verified part of the history: events that were lost when D1 was restored to an earlier moment. */
+  /** Recorded gaps in the verified part of the history: events that were lost when D1 was restored to an earlier time. */
   readonly gaps: readonly AuditGap[];
 }
 
@@ -19,9 +19,9 @@ interface Anchor {
 }
 
 /**
- * **Verifies the history of one shard.** `events` are in order of `seq` and begin after `after`, the trusted anchor. Missing events
- * break the chain unless a recorded gap covers all of them. The chain then continues from the next event's own `previous`, which
- * cannot be verified, and the gap is reported.
+ * **Verifies the history of one shard.** `events` are in order of `seq` and start after the trusted anchor `after`. Missing events break the chain
+ * unless a recorded gap covers all of them. The chain then continues from the next event's own `previous`, which cannot be verified, and the gap is
+ * reported.
  */
 export async function reviewChain(
   events: readonly AuditMessage[],
@@ -44,7 +44,7 @@ export async function reviewChain(
   return { brokenAt: undefined, gaps };
 }
 
-/** The `seq` at which {@link reviewChain} finds a history without gaps broken. */
+/** The `seq` at which {@link reviewChain} finds that a history without gaps is broken. */
 export async function findBreak(events: readonly AuditMessage[], after?: Anchor): Promise<number | undefined> {
   return (await reviewChain(events, [], after)).brokenAt;
 }

@@ -10,11 +10,6 @@ import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { emptyChain, nextChainValue } from "./chain-value.ts";
 import { hashEvent } from "./verify-chain.ts";
 
-/**
- * **Verifies a range of the audit log**: positions without a gap, each event's own hash, the one chain, and each shard's chain. The
- * first event that was edited, removed, inserted or moved is named (A3). Events that retention has deleted are replaced by anchors;
- * those that a restored database lost, by recorded gaps, which are reported. Cost: one D1 call and two hashes per event.
- */
 export interface LogReview {
   /** The positions that were verified; `from` > `to` if there are none. */
   readonly from: number;
@@ -36,7 +31,7 @@ export interface ChainBreak {
 }
 
 interface ReviewedEvent extends StoredEvent {
-  /** Hash of the event before it in its shard, if that is stored. */
+  /** Hash of the previous event in its shard, if that is stored. */
   readonly before: string | null;
 }
 
@@ -52,12 +47,17 @@ interface ShardFacts {
 }
 
 export interface ReviewRange {
-  /** The first position to verify; by default the first one that is stored. */
+  /** The first position to verify; by default the first stored one. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly limit: number;
 }
 
+/**
+ * **Verifies a range of the audit log**: positions without a gap, each event's own hash, the one chain, and each shard's chain. The first event that
+ * was edited, removed, inserted or moved is named (A3). Anchors replace events that retention has deleted; recorded gaps, which are reported, replace
+ * events that a restored database lost. Cost: one D1 call and two hashes per event.
+ */
 export async function reviewLog(database: D1Database, { from, to, limit }: ReviewRange): Promise<LogReview> {
   const facts = await readFacts(database);
   const anchor = facts.anchors.get(chainAnchor);
@@ -106,7 +106,7 @@ async function breakOf(
 type Link =
   | { readonly kind: "expected"; readonly hash: string }
   | { readonly kind: "gap"; readonly gap: RecordedGap }
-  /** The event before is not stored, and need not be. */
+  /** The previous event is not stored and need not be. */
   | { readonly kind: "open" }
   | { readonly kind: "missing" };
 
@@ -118,7 +118,7 @@ function linkOf({ shard, seq, before }: ReviewedEvent, { anchors, watermarks, ga
   if (anchor !== undefined && seq - 1 <= anchor.seq) return { kind: "open" };
   const gap = gaps.find((each) => each.shard === shard && each.fromSeq <= seq - 1 && seq - 1 <= each.toSeq);
   if (gap !== undefined) return { kind: "gap", gap };
-  // It has not arrived yet: the outbox sends it again.
+  // The previous event has not arrived yet; the outbox sends it again.
   return (watermarks.get(shard) ?? 0) < seq ? { kind: "open" } : { kind: "missing" };
 }
 

@@ -4,13 +4,6 @@ import { isOvertaken, queryAuditDatabase } from "@edge-op/shared/audit/query-aud
 import { limits } from "@edge-op/shared/config/limits";
 import { emptyChain, nextChainValue } from "./chain-value.ts";
 
-/**
- * **Appends events to the audit log** (docs/reference/protocols.md §5). Each new `(shard, seq)` gets the next position of the one
- * chain; one that is stored already, or was deleted by retention, is nothing new. The watermark of a shard moves over contiguous
- * seq alone, so the outbox sends again what is missing (A2). Below the outbox's floor what is missing is lost: it is recorded as a
- * gap, and the watermark goes on behind it (ADR 14). Concurrent writers conflict at the position, and the later one reads again.
- * Cost: two D1 calls, the second one a transaction.
- */
 export interface WriteResult {
   /** Gaps that this write has recorded. */
   readonly gaps: readonly RecordedGap[];
@@ -25,17 +18,23 @@ export interface StoredLink {
   readonly hash: string;
 }
 
-/** Another writer was first each time: the queue delivers the batch again. */
+/** The maximum number of attempts when another writer is first each time; the queue then delivers the batch again. */
 const attempts = 5;
 
 interface LogState {
   readonly head: ChainHead;
-  /** `shard seq` of those received events that are stored. */
+  /** `shard seq` of the received events that are stored. */
   readonly stored: ReadonlySet<string>;
-  /** By shard, up to where retention has deleted its events. */
+  /** The `seq` up to which retention has deleted a shard's events, by shard. */
   readonly anchors: ReadonlyMap<string, number>;
 }
 
+/**
+ * **Appends events to the audit log** (docs/reference/protocols.md §5). Each new `(shard, seq)` gets the next position of the one chain; an event
+ * that is already stored, or was deleted by retention, is skipped. The watermark of a shard only moves over contiguous `seq`, so the outbox sends
+ * missing events again (A2). Events missing below the outbox's floor are lost: they are recorded as a gap, and the watermark continues after it (ADR
+ * 14). Concurrent writers conflict at the position, and the later one reads again. Cost: two D1 calls, the second one a transaction.
+ */
 export async function writeEvents(
   database: D1Database,
   received: readonly AuditMessage[],
@@ -138,12 +137,12 @@ function insertRows(database: D1Database, rows: readonly ChainedRow[]): D1Prepar
     .bind(JSON.stringify(rows));
 }
 
-/** The highest floor that the events name. A floor at or above its own event is ignored: it cannot be true. */
+/** The highest floor that the events name. A floor at or above its own event cannot be true and is ignored. */
 function floorOf(received: readonly AuditMessage[]): number {
   return Math.max(0, ...received.map(({ floor, seq }) => (floor < seq ? floor : 0)));
 }
 
-/** Records the events between the watermark and the floor that the log does not have: none, unless it was restored. */
+/** Records the events between the watermark and the floor that the log lacks: none, unless it was restored. */
 function recordGaps(database: D1Database, shard: string, floor: number, atMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -161,7 +160,7 @@ function recordGaps(database: D1Database, shard: string, floor: number, atMs: nu
     .bind(shard, floor, atMs);
 }
 
-/** To the end of the run of events that starts after the old watermark, or after the floor. */
+/** Moves the watermark to the end of the run of events that starts after the old watermark or the floor. */
 function advanceWatermark(database: D1Database, shard: string, floor: number): D1PreparedStatement {
   return database
     .prepare(

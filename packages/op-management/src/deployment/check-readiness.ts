@@ -12,11 +12,6 @@ import { objectName } from "@edge-op/shared/storage/shard-address";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 
-/**
- * **Checks what requests depend on**: D1, a signing key and the revocation shards. The audit is reported and does not make the
- * provider unready, because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one
- * check, so an isolate checks at most that often, however many requests there are. Each part is limited to `statisticsCallMs`.
- */
 export interface Readiness {
   readonly ready: boolean;
   readonly checks: readonly Check[];
@@ -31,13 +26,18 @@ export interface Check {
 }
 
 const reuseMs = 5_000;
-/** The newest shards that are called. */
+/** The maximum number of shards that are called; the newest ones. */
 const calledShards = 64;
 /** Events are usually confirmed within 20 seconds, and sent again after a minute. */
 const lateOutboxMs = 600_000;
 
 type Context = RequestContext<ManagementEnv>;
 
+/**
+ * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. The audit is reported and does not make the provider unready,
+ * because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
+ * often, whatever the number of requests. Each part is limited to `statisticsCallMs`.
+ */
 export class ReadinessChecks {
   #latest: { readonly atMs: number; readonly result: Promise<Readiness> } | undefined;
 

@@ -13,8 +13,8 @@ import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /**
- * **`/admin/deployment`**: which version and which secrets every object runs, read from the objects themselves. While an update is
- * deferred, objects of two versions run side by side (ADR 31); procedures wait for this report. Cost: one call for each object.
+ * **`/admin/deployment`**: the version and the secrets of every object, read from the objects themselves. While an update is deferred, objects of two
+ * versions run side by side (ADR 31); procedures wait for this report. Cost: one call for each object.
  */
 
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
@@ -22,14 +22,14 @@ const mostCalled = 800;
 
 const factsSchema = z
   .strictObject({
-    name: z.string().describe("The name of the object, or of the Worker."),
+    name: z.string().describe("The name of the object or Worker."),
     version: z.string().describe("The id of the Worker's version that it runs."),
     keys: z.record(z.string(), z.string()).describe("The fingerprint of each secret that it has."),
   })
   .meta({ id: "DeploymentFacts" });
 
 const objectFactsSchema = factsSchema
-  .extend({ bytes: z.int().min(0).describe("The size of its storage, of 10,000,000,000 that the platform allows.") })
+  .extend({ bytes: z.int().min(0).describe("The size of its storage; the platform allows 10,000,000,000.") })
   .meta({ id: "ObjectFacts" });
 
 const reportSchema = z

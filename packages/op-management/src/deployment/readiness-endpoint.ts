@@ -7,9 +7,9 @@ import type { ManagementIsolate } from "../isolate.ts";
 import type { ReadinessChecks } from "./check-readiness.ts";
 
 /**
- * **`GET /ready`**: 200 if this deployment can decide requests, else 503 with `Retry-After`. An access token with the scope
- * `admin:shards` gets the result of each check; without one the response says nothing more than its status. Cost: at most one check
- * per isolate and five seconds (check-readiness.ts). `GET /health` only says that the front door runs, and touches no store.
+ * **`GET /ready`**: 200 if this deployment can decide requests, else 503 with `Retry-After`. With an access token that has the scope `admin:shards`,
+ * the response contains the result of each check; without one, only its status is informative. Cost: at most one check per isolate and five seconds
+ * (check-readiness.ts). `GET /health` only shows that the front door runs, and accesses no store.
  */
 export async function readinessEndpoint(
   context: RequestContext<ManagementEnv>,

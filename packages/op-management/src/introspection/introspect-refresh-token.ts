@@ -28,7 +28,7 @@ export async function introspectRefreshToken(
   const state = await isolate.refreshFamilies.inspect(context, refreshToken);
   if (state === undefined || !state.live || !state.current) return inactive;
   const { family } = state;
-  // The only audience of a refresh token is this provider: no audience makes it visible.
+  // The only audience of a refresh token is this provider, so no audience makes it visible.
   const seen = { clientId: family.clientId, audiences: [] };
   if (!maySee(caller, seen)) {
     noteInvisible(context, caller, seen);
@@ -40,7 +40,7 @@ export async function introspectRefreshToken(
     isolate.clients.find(context, family.clientId),
     isolate.revocation.isRevoked(context, [subject]),
   ]);
-  // A refresh with it would be refused by the same records.
+  // A refresh with this token would be refused because of the same records.
   if (isRevoked || user?.status !== "active" || client?.status !== "active") return inactive;
   if (isCutOffByRecords(subject, [user, client])) return inactive;
   return {

@@ -3,14 +3,14 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 
+type SeenToken = Pick<AccessToken, "clientId" | "audiences">;
+
 /**
- * **The tokens that a client may introspect**: its own, those addressed to its `client_id`, and those that its `introspection`
- * policy names by client or by audience (ADR 5). Any other token is inactive.
+ * **The tokens that a client may introspect**: its own, those addressed to its `client_id`, and those that its `introspection` policy names by client
+ * or by audience (ADR 5). Any other token is inactive.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-4
  */
-type SeenToken = Pick<AccessToken, "clientId" | "audiences">;
-
 export function maySee(caller: Client, token: SeenToken): boolean {
   if (token.clientId === caller.clientId || token.audiences.includes(caller.clientId)) return true;
   const { clients, audiences } = caller.metadata.introspection ?? {};

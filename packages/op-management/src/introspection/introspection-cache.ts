@@ -4,13 +4,12 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/storage/kv-cache";
 import type { IntrospectionResponse } from "./introspection-response.ts";
 
-/**
- * **The optional response cache** (`INTROSPECTION_CACHE=true`): active responses for 60 s in KV, keyed by the hash of caller and
- * token. Read only after the token is verified and not revoked, so a hit is never outdated about those. Cost: 1 KV read, and 1
- * write after a miss.
- */
 const lifetimeSeconds = 60;
 
+/**
+ * **The optional response cache** (`INTROSPECTION_CACHE=true`): active responses for 60 s in KV, keyed by the hash of caller and token. It is read
+ * only after the token was verified and found not revoked, so a hit is never outdated in these respects. Cost: 1 KV read, and 1 write after a miss.
+ */
 export async function cachedResponse(
   context: RequestContext<CacheBindings>,
   caller: Client,

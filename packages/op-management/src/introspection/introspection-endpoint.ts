@@ -20,10 +20,10 @@ import { describeAccessToken, inactive } from "./introspection-response.ts";
 const path = "/introspect";
 
 /**
- * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not
- * revoked; every failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response
- * cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before. A request that equals one of
- * the last seconds is only counted, and the token looked up among the revoked (control/remembered-decisions.ts).
+ * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not revoked; every
+ * failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response cache on: 1 KV read); a refresh token
+ * 1 object call. 1 verification, 0 for a token seen before. For a request that equals one of the last seconds, only the rate limit and the revocation
+ * of the token are checked (control/remembered-decisions.ts).
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
  */
@@ -47,7 +47,7 @@ export async function introspectionEndpoint(
   return signs ? respondSigned(context, isolate, caller, response.body) : response;
 }
 
-/** What is remembered of a token that was active: nothing of it changes, except that it may be revoked. */
+/** The remembered content of an active token, which cannot change except by revocation. */
 interface ActiveToken {
   readonly caller: Client;
   readonly subjects: readonly RevocationSubject[];

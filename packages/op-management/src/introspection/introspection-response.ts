@@ -54,7 +54,7 @@ export function describeAccessToken(issuer: string, token: AccessToken): Introsp
     exp: token.expiresAtSeconds,
     iat: token.issuedAtSeconds,
     nbf: token.issuedAtSeconds,
-    // The `sub` of the token itself: with the user's own, a resource server could link pairwise subjects (OIDC Core §8).
+    // The `sub` of the token itself. With the user's own `sub`, a resource server could link pairwise subjects (OIDC Core §8).
     sub: token.pairwiseSub ?? token.sub,
     aud: token.audiences.length === 1 ? token.audiences[0] : token.audiences,
     iss: issuer,

@@ -7,7 +7,7 @@ import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 import { describeAccessToken, type IntrospectionResponse } from "./introspection-response.ts";
 
-/** What a resource server wants to know about a token, from the Worker that it has bound. */
+/** A resource server's question about a token, sent to the Worker that it has bound. */
 export interface ValidationRequest {
   readonly resource: string;
   readonly token: string;
@@ -16,23 +16,23 @@ export interface ValidationRequest {
 }
 
 /**
- * The result for a valid token. Members and types are those of `@cloudflare/workers-oauth-provider` 1.2, whose resource server
- * accepts it; `cnf` is added.
+ * The result for a valid token. Its members and types are those of `@cloudflare/workers-oauth-provider` 1.2, whose resource server accepts it, and
+ * `cnf`.
  */
 export interface TokenValidation {
   readonly props: Omit<IntrospectionResponse, "active">;
   readonly audience: string;
   readonly expiresAt: number;
   readonly scope: string[];
-  /** The `sub` of the token: pairwise where the client's subjects are. */
+  /** The `sub` of the token: pairwise if the client's subjects are. */
   readonly userId: string;
   readonly clientId: string;
   readonly cnf?: { readonly jkt: string } | { readonly "x5t#S256": string };
 }
 
 /**
- * **Validates an access token for a resource** (ADR 49): `null` unless it verifies, its `aud` contains the resource, and it is not revoked. A
- * bound token is `null` for a caller that does not check the key. Cost warm: 0 calls (`direct`: 1 object call); 1 verification, 0 for a
+ * **Validates an access token for a resource** (ADR 49): `null` unless it verifies, its `aud` contains the resource, and it is not revoked. For a
+ * caller that does not check the key, the result for a bound token is `null`. Cost warm: 0 calls (`direct`: 1 object call); 1 verification, 0 for a
  * token seen before.
  */
 export async function validateToken(
@@ -60,12 +60,12 @@ function findFault(
 ): string | undefined {
   if (!audiences.some((audience) => isSameResource(audience, resource))) return "the token has other audiences";
   if (cnf === undefined) return undefined;
-  // Nobody can prove what is not known.
+  // A caller cannot prove possession of a key whose confirmation method is unknown.
   if (cnf.method === "other") return "the token is bound by an unknown method";
   return checksConfirmation ? undefined : "the token is bound to a key that the caller does not check";
 }
 
-/** An origin with and without its slash is one (RFC 3986 §6.2.3), because URL parsers add it. */
+/** An origin is the same with and without its slash (RFC 3986 §6.2.3), because URL parsers add it. */
 function isSameResource(audience: string, resource: string): boolean {
   return audience === resource || withPath(audience) === withPath(resource);
 }
@@ -74,7 +74,7 @@ function withPath(resource: string): string {
   return /^https?:\/\/[^/?#]+$/.test(resource) ? `${resource}/` : resource;
 }
 
-/** The caller gets `null` as for any other token; an operator finds the reason in the log. */
+/** The caller receives `null` as for any other refused token; an operator finds the reason in the log. */
 function noteRefused(
   { requestId }: RequestContext<ManagementEnv>,
   { clientId, audiences }: AccessToken,

@@ -1,3 +1,8 @@
+/**
+ * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 to 3 D1 calls and the calls of
+ * KeyManager, which announces it to every isolate.
+ */
+
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
@@ -16,10 +21,6 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
-/**
- * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 to 3 D1 calls and those of
- * KeyManager, which announces it to every isolate.
- */
 const path = "/keys/{kid}";
 const scope = "admin:keys";
 
@@ -53,7 +54,7 @@ function keyManager({ env, settings }: RequestContext<ManagementEnv>) {
   return objectStub(settings, env.KEY_MANAGER, keyManagerName);
 }
 
-/** Isolates are told of the change before KeyManager responds. */
+/** The time limit of a change: KeyManager responds after every isolate was notified. */
 function changeMs(settings: Settings): number {
   return limits.objectCallMs + limits.databaseCommitMs + controlCallMs(settings);
 }
@@ -99,7 +100,7 @@ const rotate = defineRoute({
   path: "/keys",
   operationId: "rotateKey",
   summary:
-    "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
+    "Makes the announced successor sign as soon as every relying party can know it, and announces another key. Existing tokens stay valid.",
   scope,
   body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
   response: { status: 201, description: "The successor.", schema: keySchema },
@@ -128,7 +129,7 @@ const rotate = defineRoute({
   },
 });
 
-/** A revocation that failed half-way may be repeated: its first step is recorded although the key is already deleted. */
+/** A revocation that failed half-way may be repeated: its first step is recorded, although the key is already deleted. */
 async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
   const row = await queryDatabase(() =>
     database

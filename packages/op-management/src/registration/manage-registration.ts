@@ -1,3 +1,13 @@
+/**
+ * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A
+ * replacement follows the rules of a registration; an omitted member gets its default. A change is in force everywhere when the call returns. The
+ * policy for new registrations does not apply here. Requests are limited by address, changes by {@link spendChange}; a replacement that changes
+ * nothing commits nothing. A forged token costs 0 calls. Cost: a read 1 D1; a change 2 object calls, 3 D1 and a round of the control plane; a
+ * replacement without a change 2 D1.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
+ */
+
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
 import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
@@ -23,14 +33,6 @@ import type { ManagementIsolate } from "../isolate.ts";
 import { requireRegistered, requireRegistrationToken, spendChange } from "./registration-authority.ts";
 import { describeRegistration, withIgnored } from "./registration-endpoint.ts";
 
-/**
- * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A replacement has the rules of a
- * registration; a member that is left out gets its default. In force everywhere when the call returns. Works whatever the policy for new registrations. Limited by
- * address, and changes by {@link spendChange}; a replacement that changes nothing commits nothing. A forged token costs 0 calls.
- * Cost: a read 1 D1; a change 2 object calls, 3 D1 and a round of the control plane; a replacement without a change 2 D1.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
- */
 type Context = RequestContext<ManagementEnv>;
 
 export async function readRegistration(
@@ -44,7 +46,7 @@ export async function readRegistration(
   return new JsonResponse(await describeRegistration(context, client, undefined));
 }
 
-/** Counted by address before anything else, whoever it is. */
+/** Requires the client's own token. The request is first counted by address, whoever sends it. */
 async function requireOwner(
   context: Context,
   isolate: ManagementIsolate,
@@ -63,12 +65,12 @@ export async function replaceRegistration(
 ): Promise<JsonResponse> {
   await requireOwner(context, isolate, request, clientId);
   let spent: Promise<void> | undefined;
-  // Once for the request, however often its change meets another one.
+  // Spent once per request, however often its change conflicts with another one.
   const spend = () => (spent ??= spendChange(context, isolate, clientId));
   return retryOnConflict(() => replaceOnce(context, isolate, request, clientId, spend));
 }
 
-/** `undefined` when another change came in between. */
+/** Returns `undefined` if a concurrent change was committed first. */
 async function replaceOnce(
   context: Context,
   isolate: ManagementIsolate,
@@ -135,7 +137,7 @@ async function requireOwnSecret(
   throw invalidFields([{ path: "client_secret", message: "must be the secret of the client" }], clientErrorCode);
 }
 
-/** Deleted and cut off in one change: should it not be in force everywhere in time, `ControlPlane` completes it. */
+/** Deletes and cuts off the client in one change. If it is not in force everywhere in time, `ControlPlane` completes it. */
 export async function deleteRegistration(
   context: Context,
   isolate: ManagementIsolate,

@@ -20,8 +20,8 @@ export const registrationScope = "client:register";
 const registrationPath = "/register";
 
 /**
- * **An initial access token** (RFC 7591 §1.2): an access token of this provider for `{issuer}/register` with the scope `client:register`. So it ends, is revoked, is bound and is
- * issued like others. Cost: 0 calls warm.
+ * **An initial access token** (RFC 7591 §1.2): an access token of this provider for `{issuer}/register` with the scope `client:register`. It is
+ * issued, bound, revoked and expires like any other access token. Cost: 0 calls warm.
  */
 export async function requireInitialToken(
   context: RequestContext<ManagementEnv>,
@@ -45,7 +45,9 @@ export async function requireInitialToken(
   });
 }
 
-/** **The registration access token** of a client (RFC 7592 §3): a MAC of its id, so that a forged one costs no store. Nothing of it is stored. */
+/**
+ * **The registration access token** of a client (RFC 7592 §3): a MAC of its id, so that a forged one is refused without storage. It is not stored.
+ */
 export function registrationToken(env: ManagementEnv, clientId: string): Promise<string> {
   return macText(env, "registration-mac", clientId);
 }
@@ -60,7 +62,7 @@ export async function requireRegistrationToken(
   if (!(await verifyMac(env, "registration-mac", clientId, token))) throw invalidToken(scheme);
 }
 
-/** The client of a token that was verified. A deleted client and a wrong token read the same (RFC 7592 §2.1). Cost: 1 D1. */
+/** The client of a verified token. A deleted client and a wrong token have the same response (RFC 7592 §2.1). Cost: 1 D1. */
 export async function requireRegistered(
   { env }: RequestContext<ManagementEnv>,
   request: ReceivedRequest,
@@ -75,13 +77,13 @@ function invalidToken(scheme: PresentationScheme): OAuthError {
   return resourceError(scheme, "invalid_token", "registration-token-invalid");
 }
 
-/** About 1,400 changes a day by one client, and 43,000 by all of them together: each is a change that every isolate learns of. */
+/** About 1,400 changes a day by one client, and 43,000 by all of them together; every isolate receives each of these changes. */
 const clientLimit: AttemptLimit = { capacity: 10, drainMs: 60_000 };
 const commonLimit: AttemptLimit = { capacity: 30, drainMs: 2_000 };
 
 /**
- * **The budget of control changes that clients which registered themselves may cause**, directly before one is committed: of the client, then of all
- * such clients. Beyond it 429, and nothing is changed. Cost: 2 object calls.
+ * **The budget of control changes that clients which registered themselves may cause**, spent directly before a change is committed: first the
+ * client's, then that of all such clients. Beyond it, the response is 429 and nothing is changed. Cost: 2 object calls.
  */
 export async function spendChange(
   context: RequestContext<ManagementEnv>,
@@ -102,11 +104,11 @@ export async function spendChange(
   }
 }
 
-/** Registration is off: 403, so that nobody takes it for a mistake in the request. */
+/** Responds 403 if registration is off, so that it is not mistaken for an invalid request. */
 export function requireRegistrationOpen(policy: "off" | "token" | "open"): void {
   if (policy !== "off") return;
   throw new OAuthError("access_denied", "registration-off", {
     status: 403,
-    description: "Clients cannot register themselves here.",
+    description: "Client registration is disabled.",
   });
 }

@@ -13,8 +13,9 @@ import { registrationToken, requireInitialToken, requireRegistrationOpen } from 
 import { readStatement } from "./software-statement.ts";
 
 /**
- * **`POST /register`**: a client registers itself, if the deployment lets it: everyone (`open`), or with an initial access token or a software statement of a trusted
- * issuer (`token`). Limited by address. A client that nobody agrees to within `CLIENT_UNUSED_LIFETIME` is gone. Cost: 2 D1; a fetch of `sector_identifier_uri` if there is one.
+ * **`POST /register`**: a client registers itself if the deployment allows it: every client (`open`), or one with an initial access token or a
+ * software statement of a trusted issuer (`token`). Requests are limited by address. A client without a consent within `CLIENT_UNUSED_LIFETIME` is
+ * deleted. Cost: 2 D1; a fetch of `sector_identifier_uri` if there is one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3
  */
@@ -27,7 +28,7 @@ export async function registrationEndpoint(
   requireRegistrationOpen(settings.clientRegistration);
   isolate.rateShield.countRegistration(context, request);
   const hasToken = request.headers.has("authorization");
-  // The token first: a body of an unauthorized caller is not read.
+  // The token is checked first, so that the body of an unauthorized caller is not read.
   const holder = hasToken ? await requireInitialToken(context, isolate, request) : undefined;
   const body = await readStatement(context, isolate, readJson(request));
   if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
@@ -52,7 +53,7 @@ export async function registrationEndpoint(
   return new JsonResponse(withIgnored(described, body.metadata), { status: 201 });
 }
 
-/** A response that also names the members of the request that are not registered, or not as requested. */
+/** The response, with the names of requested members that are not registered, or not as requested. */
 export function withIgnored(described: JsonObject, requested: unknown): JsonObject {
   const ignored = ignoredMembers(requested, described);
   return ignored.length === 0 ? described : { ...described, ignored_members: ignored };
@@ -74,7 +75,7 @@ export async function describeRegistration(
   };
 }
 
-/** Without the members that only an administrator writes. */
+/** The metadata without the members that only an administrator may set. */
 function shown({ metadata }: StoredClient) {
   const { audiences: _, ...own } = metadata;
   return own;

@@ -8,22 +8,23 @@ import { matchRules } from "@edge-op/shared/issuers/match-rule";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 
-/** The claims of the JWT itself, which are no metadata. */
+/** The claims of the JWT itself, which are not metadata. */
 const ownClaims = ["iss", "aud", "exp", "nbf", "iat", "jti", "sub"];
 const use = "software_statement";
 
-/**
- * **A software statement**: metadata that a trusted issuer has signed, by a rule of its record with the use `software_statement` (ADR 60); for an issuer without a record, by the setting
- * `SOFTWARE_STATEMENT_ISSUERS`. Its claims replace the members beside it. Issuers' keys are fetched by the guarded fetcher. Cost warm: 1 verification.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.3
- */
 export interface StatedMetadata {
   readonly metadata: unknown;
-  /** A trusted issuer has signed a statement. */
+  /** Whether a trusted issuer has signed a statement. */
   readonly isVouchedFor: boolean;
 }
 
+/**
+ * **A software statement**: metadata signed by a trusted issuer, which is trusted by a rule of its record with the use `software_statement` (ADR 60)
+ * or, without a record, by the setting `SOFTWARE_STATEMENT_ISSUERS`. Its claims replace the members of the request. Issuers' keys are fetched by the
+ * guarded fetcher. Cost warm: 1 verification.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.3
+ */
 export async function readStatement(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
@@ -49,7 +50,7 @@ async function verify(
   const issuer = typeof iss === "string" ? await isolate.issuers.find(context, iss) : undefined;
   if (issuer === undefined) return verifyBySetting(context, isolate, statement, decoded);
   const ownIssuer = context.settings.issuer;
-  // Rules first: an issuer that is trusted for something else has not approved this.
+  // Rules are checked first: an issuer that is trusted for other uses has not approved this client.
   const match = matchRules(
     issuer.document.rules,
     claims,

@@ -1,3 +1,9 @@
+/**
+ * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. The revocation is in force everywhere when it
+ * responds. Cost: 1 D1 call and 1 object call, for a grant also one per region and live generation of refresh shards; for a user or client, the
+ * control plane's calls of the live shards.
+ */
+
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
@@ -15,11 +21,6 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
 
-/**
- * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it
- * responds. Cost: 1 D1 call and 1 object call, for a grant also one for each region and live generation of refresh shards; or the control
- * plane's calls of the live shards.
- */
 /** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
 const clockMarginSeconds = 60;
 /** A live grant may have been created under other settings. */
@@ -34,14 +35,20 @@ const requestSchema = z
       .min(1)
       .max(longestToken)
       .optional()
-      .describe("A live access token: it, and what was exchanged from it. A refresh token: its whole grant."),
-    jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),
+      .describe(
+        "A live access token: revokes it and the tokens exchanged from it. A refresh token: revokes its entire grant.",
+      ),
+    jti: z
+      .string()
+      .max(512)
+      .optional()
+      .describe("The `jti` of an access token: revokes it and the tokens exchanged from it."),
     grant_id: z
       .string()
       .max(512)
       .optional()
       .describe(
-        "The `jti` of any token of the grant, or its part before the last dot: the grant and all that descends from it.",
+        "The `jti` of any token of the grant, or its part before the last dot: revokes the grant and all tokens derived from it.",
       ),
     sub: z.string().regex(subPattern, "is not a sub").optional().describe("Every grant given by a user up to now."),
     client_id: z
@@ -58,7 +65,7 @@ const requestSchema = z
 const revocationSchema = z
   .strictObject({
     kind: z.enum(["token", "grant", "sub", "client"]),
-    id: z.string().describe("What is revoked: a jti, a grant id with its shard, a sub, a client id."),
+    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, or a client id."),
     revoked_at: z.int().describe("Seconds since the epoch."),
   })
   .meta({ id: "Revocation" });
@@ -81,7 +88,7 @@ function unknownId(path: string, message: string): Error {
 /** The `random` part of an id that names a whole grant. */
 const noToken = "any";
 
-/** An access token alone, or the grant of a refresh token. */
+/** Revokes only the access token, or the whole grant of a refresh token. */
 async function findByToken({ context, isolate }: Call, token: string): Promise<ShardRevocation | undefined> {
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
@@ -98,7 +105,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   };
 }
 
-/** `undefined` for a revocation by subject or client, which concerns every shard. */
+/** `undefined` for a revocation by subject or client, which affects every shard. */
 async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   const { context, body } = call;
   if (body.token !== undefined) {
@@ -121,8 +128,8 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
 }
 
 /**
- * The family first: it issues no token after that, so the row needs to outlive only those that were issued (ADR 38). Returns when the row
- * ends: if the family's shard does not respond, when no refresh token can be alive.
+ * Ends the family first: it issues no token after that, so the row only needs to outlive the tokens that were issued (ADR 38). Returns the expiry of
+ * the row; if the family's shard does not respond, the time when every refresh token has expired.
  */
 async function endFamily(
   { context, isolate }: Call,
@@ -142,7 +149,7 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
   const { context, isolate, actor } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
-  // An id from the request is not verified: no object may be created for a shard outside the table (G1).
+  // The request's id is not verified, so it must not create an object for a shard outside the table (G1).
   const { shardMap } = isolate;
   const region = await (call.body.token === undefined
     ? shardMap.locateUnverified(context, "revocation", tokenId.address)
@@ -172,7 +179,7 @@ const revoke = defineRoute({
   summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when the call returns.",
   scope: "admin:tokens",
   body: requestSchema,
-  response: { status: 200, description: "What is revoked.", schema: revocationSchema },
+  response: { status: 200, description: "The revocation.", schema: revocationSchema },
   async handle(call) {
     const { sub, client_id: clientId } = call.body;
     const revokedAt = toSeconds(call.context.arrivedAtMs);

@@ -14,9 +14,9 @@ import { foreignToken } from "./foreign-token.ts";
 import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 
 /**
- * **`POST /revoke`.** Revokes an access token with every token exchanged from it, or a refresh token with its whole grant. Responds
- * 200 when the revocation is in force everywhere, 503 if a shard does not respond, and 200 for a token that is not this provider's
- * (RFC 7009 §2.2). Cost: 1 object call, 3 for a refresh token.
+ * **`POST /revoke`.** Revokes an access token with every token exchanged from it, or a refresh token with its whole grant. Responds 200 when the
+ * revocation is in force everywhere, 503 if a shard does not respond, and 200 for a token of another issuer (RFC 7009 §2.2). Cost: 1 object call, 3
+ * for a refresh token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7009#section-2
  */

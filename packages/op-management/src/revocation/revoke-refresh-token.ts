@@ -8,8 +8,8 @@ import type { ManagementIsolate } from "../isolate.ts";
 import { foreignToken } from "./foreign-token.ts";
 
 /**
- * **Revokes a refresh token**: its family, and the grant with all of its access tokens (RFC 7009 §2.1). Also with a used token, and
- * with one of an ended family, because the request that ended it may not have reached the grant's shard. Cost: 3 object calls.
+ * **Revokes a refresh token**: its family, and the grant with all of its access tokens (RFC 7009 §2.1). A used token and a token of an ended family
+ * are accepted too, because the request that ended the family may not have reached the grant's shard. Cost: 3 object calls.
  */
 export async function revokeRefreshToken(
   context: RequestContext<ManagementEnv>,
@@ -25,7 +25,7 @@ export async function revokeRefreshToken(
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
   await confirm();
-  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
+  // The family ends first: it issues no token after that, so the row only needs to outlive the tokens that it has issued (ADR 38).
   const untilMs = await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
   const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [

@@ -1,3 +1,8 @@
+/**
+ * **`/admin/shards/generations`**: the number of shards of each store. Opening a generation moves nothing, because ids contain their shard. Cost: a
+ * read 1 D1 call; opening 1 D1 call and the control plane's calls of the live shards.
+ */
+
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
@@ -14,19 +19,15 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
-/**
- * **`/admin/shards/generations`**: the number of shards of each store. Opening a generation moves nothing, because ids contain
- * their shard. Cost: a read 1 D1 call; opening 1 D1 call and the control plane's calls of the live shards.
- */
 const path = "/shards/generations";
 const scope = "admin:shards";
 
 /** Every change of the control version calls each of them; the platform allows about 1,000 calls a request. */
 const mostShards = 512;
 
-/** A refresh family may move once in each generation that is live, and is followed through at most so many. */
+/** A refresh family may move once in each generation that is live, and is followed through at most this many. */
 const mostLiveGenerations = 16;
-/** Of the revocation store, in all live generations: below the platform's 1,000 calls of a request. */
+/** Limits the shards of the revocation store in all live generations, to stay below the platform's 1,000 calls per request. */
 const mostLiveShards = 900;
 
 const shardsSchema = z.int().min(1).max(mostShards);
@@ -38,7 +39,7 @@ const regionSchema = z.strictObject({
 
 const regionNameSchema = z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters");
 
-/** A region that is named like a location hint needs no other hint; without its own number of shards it has the opening's. */
+/** A region named like a location hint needs no other hint; without a number of shards, it gets that of the opening. */
 const openedRegionSchema = regionSchema.partial();
 
 const openSchema = z
@@ -48,9 +49,9 @@ const openSchema = z
       .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints))])
       .optional()
       .describe(
-        "Its regions by name, or a list of location hints; the newest generation's if left out. None (`{}`) closes the relays.",
+        "Its regions by name, or a list of location hints; by default those of the newest generation. None (`{}`) closes the relays.",
       ),
-    shards: shardsSchema.optional().describe("Shards of each region that does not say."),
+    shards: shardsSchema.optional().describe("Shards of each region without its own number."),
   })
   .meta({ id: "GenerationOpening" });
 
@@ -94,7 +95,7 @@ const generationSchema = z
     regions: z.record(z.string(), regionSchema),
     minted_from: z.int().describe("Seconds since the epoch."),
     minted_until: z.int().optional().describe("Seconds since the epoch; absent while it is the newest."),
-    retired: z.boolean().describe("Nothing that names it can be alive any more."),
+    retired: z.boolean().describe("No live token or session refers to it."),
   })
   .meta({ id: "Generation" });
 
@@ -103,7 +104,7 @@ async function listGenerations(database: D1Database): Promise<z.input<typeof gen
   return generations.map(({ store, generation, regions, mintedFromMs, mintedUntilMs, retired }) => ({
     store,
     generation,
-    // The table has the regions that this API has opened.
+    // The table contains the regions that this API has opened.
     regions: regions as Record<string, z.input<typeof regionSchema>>,
     minted_from: toSeconds(mintedFromMs),
     ...(mintedUntilMs === undefined ? {} : { minted_until: toSeconds(mintedUntilMs) }),
@@ -115,7 +116,7 @@ function countShards(regions: Regions): number {
   return Object.values(regions).reduce((sum, { shards }) => sum + shards, 0);
 }
 
-/** Generations are live until nothing that names them is: about a year for most stores (G2). */
+/** A generation is live until nothing refers to it: about a year for most stores (G2). */
 function refuseTooMany(table: readonly Generation[], store: ShardedStore, regions: Regions): void {
   const live = table.filter((row) => row.store === store && !row.retired);
   if (live.length >= mostLiveGenerations) {
@@ -149,7 +150,7 @@ const open = defineRoute({
   method: "POST",
   path,
   operationId: "openGeneration",
-  summary: "Opens a generation: new ids use it at once, old ones keep working where they are.",
+  summary: "Opens a generation: new ids use it at once; existing ids keep working in theirs.",
   scope,
   body: openSchema,
   response: { status: 201, description: "The new generation.", schema: generationSchema },

@@ -13,8 +13,8 @@ import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /**
- * **`/admin/shards/revocation/leases`**: what confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object call
- * for each live revocation shard and each relay, all at once.
+ * **`/admin/shards/revocation/leases`**: the leases that confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object
+ * call per live revocation shard and relay, all in parallel.
  */
 
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
@@ -25,15 +25,15 @@ const count = z.int().min(0);
 const statisticsSchema = z
   .strictObject({
     shard: z.string().describe("The name of the object."),
-    since: z.int().describe("Seconds since the epoch: when its present instance started. Counters begin there."),
+    since: z.int().describe("Start of its current instance, in seconds since the epoch. Counters start there."),
     holders: count.describe("Isolates and relays that hold a lease now."),
-    waiting: count.describe("Acknowledgements that wait now."),
+    waiting: count.describe("Acknowledgements that are waiting now."),
     leases_granted: count,
     renewals_held: count,
     confirmations: count,
     releases: count,
     waits: z.strictObject({
-      count: count.describe("Acknowledgements that had to wait, and are over."),
+      count: count.describe("Acknowledgements that had to wait and have completed."),
       longest_ms: count,
       ended_by_confirmation: count.describe("All holders confirmed."),
       ended_by_lease_end: count.describe("A holder did not confirm; its lease ended."),
@@ -45,7 +45,7 @@ const statisticsSchema = z
 const relaySchema = statisticsSchema
   .extend({
     covered_shards: count.describe("Live revocation shards on which it has a lease."),
-    live_shards: count.describe("Live revocation shards that it knows; 0 while it is not used."),
+    live_shards: count.describe("Live revocation shards that it knows; 0 while the relay is not used."),
   })
   .meta({ id: "RelayLeases" });
 
@@ -85,7 +85,7 @@ function toRelayResource(relay: string, statistics: RelayStatistics): z.input<ty
   return { ...toResource(relay, statistics), covered_shards: coveredShards, live_shards: liveShards };
 }
 
-/** `undefined` when the object does not respond. */
+/** `undefined` if the object does not respond. */
 async function readStatistics<Result, Resource>(
   { requestId }: RequestContext<ManagementEnv>,
   name: string,

@@ -6,7 +6,7 @@ import { type AdminEventRow, fingerprintOf, toAuditEvent } from "./admin-event-r
 const batchRows = 100;
 const batchesPerRun = 10;
 const sweptRows = 500;
-/** D1 can be restored to a moment of the last 30 days. */
+/** D1 can be restored to any time in the last 30 days. */
 const rememberMs = 31 * 86_400_000;
 
 interface Cursor {
@@ -15,10 +15,10 @@ interface Cursor {
 }
 
 /**
- * **Copies the rows of `admin_events` into the audit chain, each exactly once.** A row is written in the D1 transaction of its change.
- * The cursor and the event are one transaction here, so a crash at any step repeats and loses nothing. A D1 that was restored to an
- * earlier moment gives old numbers to new rows: the row at the cursor is then another one, and the cursor returns to the newest row
- * that is still the same (ADR 35). What was lost there is in the chain already.
+ * **Copies the rows of `admin_events` into the audit chain, each exactly once.** A row is written in the D1 transaction of its change. The cursor and
+ * the event are one transaction here, so a crash at any step neither repeats nor loses a row. After D1 was restored to an earlier time, new rows get
+ * old numbers: the row at the cursor then differs, and the cursor returns to the newest row that is unchanged (ADR 35). The rows that D1 lost are
+ * already in the chain.
  *
  *   admin_relay(id, seq, fingerprint)                  one row: the newest row that was copied
  *   admin_relayed(seq, fingerprint, until_ms)          the rows that D1 may still return to; deleted at until_ms
@@ -62,7 +62,7 @@ export class AdminEventRelay {
     return nowMs;
   }
 
-  /** Deletes rows that D1 can no longer return to, oldest first; the row at the cursor stays. */
+  /** Deletes rows that D1 can no longer return to, oldest first; the row at the cursor is kept. */
   async sweep(passedMs: number): Promise<void> {
     const statement = this.#database
       .prepare(
@@ -95,7 +95,7 @@ export class AdminEventRelay {
     });
   }
 
-  /** Finds the newest row that D1 and this object have in common, page by page, and continues behind it. */
+  /** Finds the newest row that D1 and this object have in common, page by page, and continues after it. */
   async #rewind(nowMs: number): Promise<void> {
     const from = this.cursor.seq;
     const common = await this.#findCommon(from);
@@ -122,7 +122,7 @@ export class AdminEventRelay {
         .prepare("SELECT * FROM admin_events WHERE seq <= ?1 AND seq >= ?2 ORDER BY seq DESC")
         .bind(below, lowest ?? Math.max(0, below - batchRows));
       const { results } = await queryDatabase(() => select.all<AdminEventRow>());
-      // Older rows than are remembered cannot have been lost.
+      // Rows older than those remembered cannot have been lost.
       if (lowest === undefined) return toCursor(results[0] ?? (await this.#newestUpTo(below)));
       const prints = new Map(known.map(({ seq, fingerprint }) => [seq, fingerprint]));
       const common = results.find((row) => prints.get(row.seq) === fingerprintOf(row));

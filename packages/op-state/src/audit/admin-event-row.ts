@@ -16,12 +16,12 @@ export interface AdminEventRow {
   readonly request_id: string | null;
 }
 
-/** Actions that a person takes on their own account: `client_id` is then the client that they concern. */
+/** Actions of a person on their own account; `client_id` is then the client that they affect. */
 const personal = new Set(["consent", "passkey", "password", "account"]);
 const aboutUsers = new Set(["user", "sub"]);
 const aboutClients = new Set(["client", "secret"]);
 
-/** Identifies a row: a restored D1 may give its number to another one. Columns that later releases add do not change it. */
+/** Identifies a row: a restored D1 may assign its number to another row. Columns that later releases add do not change it. */
 export function fingerprintOf({ seq, at_ms, action, target, client_id, sub, detail }: AdminEventRow): string {
   const text = JSON.stringify([seq, at_ms, action, target, client_id, sub, detail]);
   return bytesToHex(sha256(utf8ToBytes(text))).slice(0, 32);

@@ -4,9 +4,9 @@ import { log } from "@edge-op/shared/runtime/log";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 
 /**
- * **Detects that the audit database was restored to an earlier moment**, or that the end of the chain was deleted: the newest
- * position that was seen is missing, or has another chain value. This is recorded in the chain itself, and the epoch, which separates
- * the exports of both histories, is raised. Each shard's lost events become a gap when its next event is written (ADR 14).
+ * **Detects that the audit database was restored to an earlier time**, or that the end of the chain was deleted: the newest position seen is missing
+ * or has another chain value. This is recorded in the chain itself, and the epoch, which separates the exports of both histories, is raised. Each
+ * shard's lost events become a gap when its next event is written (ADR 14).
  *
  *   audit_head(id, position, chain, epoch)     one row: the newest position that was seen
  */
@@ -33,7 +33,7 @@ export class AuditChainWatch {
       .one();
   }
 
-  /** Reads the end of the chain. Returns whether the database has lost a part that was seen before. */
+  /** Reads the end of the chain. Returns whether the database has lost a part that was seen earlier. */
   async look(nowMs: number): Promise<boolean> {
     const known = this.known;
     const [atKnown, head] = await queryAuditDatabase(() =>

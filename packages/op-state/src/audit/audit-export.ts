@@ -8,13 +8,13 @@ const objectEvents = 1_000;
 /** A part that is not full is exported when its first event is as old as this. */
 const partAgeMs = 3_600_000;
 const objectsPerRun = 3;
-/** Longer than any retention: exports are remembered to find the last one that a restored database still agrees with. */
+/** Longer than any retention: exports are remembered to find the newest one that matches a restored database. */
 const rememberedExports = 100_000;
 
 /**
- * **Exports the audit log to R2**: objects of NDJSON, a line per event with its hashes, in the order of the chain, so each file can be
- * verified by itself and continues the one before. The key is `audit/{epoch}/{day}/{first position}.ndjson`: writing a part again
- * after a crash replaces it. Retention deletes only what is exported. Without the binding nothing is exported.
+ * **Exports the audit log to R2**: objects of NDJSON, a line per event with its hashes, in the order of the chain, so each file can be verified by
+ * itself and continues the one before. The key is `audit/{epoch}/{day}/{first position}.ndjson`: writing a part again after a crash replaces it.
+ * Retention deletes only exported events. Without the binding, nothing is exported.
  *
  *   audit_exports(from_position, to_position, chain)      the newest 100,000
  */
@@ -40,7 +40,7 @@ export class AuditExport {
       .one().position;
   }
 
-  /** After the database was restored: forgets the exports that it does not agree with, so that its new history is exported too. */
+  /** After the database was restored: forgets exports that do not match it, so that its new history is exported too. */
   async rewind(): Promise<void> {
     for (;;) {
       const [last] = this.#sql
@@ -98,7 +98,7 @@ function keyOf({ position, atMs }: StoredEvent, epoch: number): string {
   return `audit/${epoch}/${new Date(atMs).toISOString().slice(0, 10)}/${String(position).padStart(12, "0")}.ndjson`;
 }
 
-/** A bucket that fails delays the export and the retention, and nothing else. */
+/** A failing bucket only delays the export and the retention. */
 async function put(bucket: R2Bucket, key: string, events: readonly StoredEvent[]): Promise<boolean> {
   const lines = events.map(({ payload, ...event }) => JSON.stringify({ ...event, payload: JSON.parse(payload) }));
   const last = events.at(-1)!;

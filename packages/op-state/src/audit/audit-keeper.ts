@@ -14,7 +14,7 @@ import { IssuedTokens } from "./issued-tokens.ts";
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };
 
-/** Between two rounds of keeping; also the longest time that a row of `admin_events` waits whose Worker died. */
+/** The time between two rounds; also the longest time that a row of `admin_events` waits if its Worker failed. */
 const keepEveryMs = 300_000;
 const nextBatchMs = 1_000;
 const dayMs = 86_400_000;
@@ -49,7 +49,7 @@ export class AuditKeeper {
     this.#issued = new IssuedTokens(storage, outbox, () => readSettings(env).auditTokensPerMinute);
   }
 
-  /** For the alarm of the object. */
+  /** The tasks for the object's alarm. */
   readonly tasks: readonly AlarmTask[] = [
     (atMs) => this.#relay.run(atMs),
     (atMs, passedMs) => this.#keep(atMs, passedMs),

@@ -5,9 +5,9 @@ const sweptRows = 500;
 const sweepsPerRun = 10;
 
 /**
- * **Deletes audit events that are older than the retention**, from the beginning of the chain on, with bounded statements. The last
- * deleted event of each shard and of the chain stays as an anchor in the same transaction, so what remains can be verified. An event
- * is deleted when all before it are; the newest one always stays. Returns whether more is to be deleted now.
+ * **Deletes audit events that are older than the retention**, from the start of the chain, with bounded statements. In the same transaction, the last
+ * deleted event of each shard and of the chain becomes an anchor, so that the rest can be verified. An event is deleted only after all earlier ones;
+ * the newest one is always kept. Returns whether more is to be deleted now.
  */
 export async function sweepAuditLog(
   database: D1Database,

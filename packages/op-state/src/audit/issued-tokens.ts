@@ -1,12 +1,12 @@
 import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 
-/** An isolate of a busy deployment sends this often; tokens in between are counted. */
+/** An isolate of a busy deployment sends at this interval and counts the tokens in between. */
 const pauseMs = 5_000;
 
 /**
- * **Records issued tokens as events, at most so many a minute in the whole deployment.** Those beyond it are counted, and the next
- * event has their number. Best effort: what an isolate holds when it ends, and what a failed call contained, is not recorded.
+ * **Records issued tokens as events, up to a number per minute in the whole deployment.** Tokens beyond it are counted, and the next event contains
+ * their number. Best effort: tokens that an isolate holds when it ends, and those of a failed call, are not recorded.
  */
 export class IssuedTokens {
   readonly #storage: DurableObjectStorage;
@@ -32,7 +32,7 @@ export class IssuedTokens {
     this.#storage.transactionSync(() => {
       for (const token of accepted) this.#append(token, nowMs);
     });
-    // Half of the minute's places are for isolates that have not sent any.
+    // Half of the places in a minute are reserved for isolates that have not sent any.
     return { pauseMs: this.#level * 2 > perMinute ? pauseMs : 0 };
   }
 

@@ -31,7 +31,7 @@ export class ChallengeStore
       CREATE INDEX IF NOT EXISTS challenge_by_death ON challenge (until_ms);`);
   }
 
-  /** Without a transaction: if one fails, the others may stay spent, and their operation finds that out when it is sent again. */
+  /** Does not use a transaction: if one key fails, the others may stay spent, which their operation discovers when it is sent again. */
   async spendEach(spends: readonly Spend[]): Promise<readonly boolean[]> {
     return spends.map(
       ({ key, untilMs, operationId }) =>
@@ -47,7 +47,7 @@ export class ChallengeStore
     return this.#read(key);
   }
 
-  /** The mark stays until it expires: no other value can be stored under a key that was taken. */
+  /** The mark remains until it expires, so that no other value can be stored under a taken key. */
   async take(key: string): Promise<string | undefined> {
     const value = this.#read(key);
     if (value !== undefined) this.#sql.exec("UPDATE challenge SET value = NULL WHERE key = ?", key);
@@ -58,7 +58,7 @@ export class ChallengeStore
     await this.#alarms.run([(_, passedMs) => this.#sweep(passedMs)], info);
   }
 
-  /** False for an existing key, and for one that would expire at once: a value that is not stored could be spent again. */
+  /** Returns false for an existing key, and for one that would expire at once, because a value that is not stored could be spent again. */
   #insert(key: string, value: string, untilMs: number): boolean {
     const atMs = nowMs();
     if (untilMs <= atMs) return false;

@@ -36,9 +36,9 @@ const sweepDelayMs = 60_000;
 const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /**
- * **A shard of authorization codes and device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
- * number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is deleted
- * after `until_ms`: unspent when it expires, spent a day later.
+ * **A shard of authorization codes and device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write are in
+ * one turn, so one of any number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is
+ * deleted after `until_ms`: unspent when it expires, spent a day later.
  *
  *   code(id, payload, expires_at_ms, grant_ends_at_ms, spent_by, until_ms)
  */
@@ -126,14 +126,14 @@ export class AuthorizationCodeStore
     });
   }
 
-  /** One of its two users stole the code. */
+  /** One of the code's two users stole it. */
   #recordReplay(revocation: GrantRevocation, type: string, atMs: number): void {
     const { grant, clientId } = revocation;
     this.#revocations.add(revocation, atMs);
     this.#outbox.append({ type, payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
   }
 
-  /** In the transaction that spends the code: exactly one event for each redemption. */
+  /** Call in the transaction that spends the code, so that there is exactly one event per redemption. */
   #recordRedemption({ grant, clientId, sub, scope }: AuthorizedGrant, origin: EventOrigin, atMs: number) {
     const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
     this.#outbox.append({ type: "code.redeemed", payload }, atMs);

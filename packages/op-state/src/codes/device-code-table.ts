@@ -24,7 +24,7 @@ const sweepRows = 1_000;
 const sweepDelayMs = 60_000;
 /** A replay is detected until the longest access token that the code can have issued has expired. */
 const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
-/** Devices whose pace is known, about 150 bytes each; beyond it, the one that polled longest ago may poll once too early. */
+/** Devices whose pace is known, about 150 bytes each; if there are more, the device that polled longest ago may poll too early once. */
 const pacesAtMost = 5_000;
 
 type StoredRow = {
@@ -37,8 +37,8 @@ type StoredRow = {
 };
 
 /**
- * **The stored device codes of a shard**; device-machine.ts decides. A poll writes nothing: when a device polled last is in memory, and
- * a new instance starts without it. A row is deleted after `until_ms`: when it expires, or a day after its redemption.
+ * **The stored device codes of a shard**; device-machine.ts decides. A poll writes nothing: the time of a device's last poll is in memory, and a new
+ * instance starts without it. A row is deleted after `until_ms`: when it expires, or a day after its redemption.
  *
  *   device_code(id, user_code, client_id, request, interval_ms, expires_at_ms, decision, spent_by, until_ms)
  */
@@ -89,7 +89,7 @@ export class DeviceCodeTable {
 
   poll(poll: DevicePoll, atMs: number): DevicePollResult {
     const { result, pace } = decidePoll(this.#read("id", poll.id), this.#paces.get(poll.id), poll, atMs);
-    // Removed and added again: the map is in the order of the last polls.
+    // Removed and added again, so that the map is in the order of the last polls.
     this.#paces.delete(poll.id);
     if (pace !== undefined) this.#paces.set(poll.id, pace);
     if (this.#paces.size > pacesAtMost) this.#paces.delete(this.#paces.keys().next().value!);

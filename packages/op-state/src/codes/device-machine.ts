@@ -1,3 +1,10 @@
+/**
+ * **Decides about a device code**: the person's decision, a poll, the redemption. Pure. The first decision stands. Another client's device code, and
+ * a refused poll, change nothing. A second redemption is a replay and revokes the grant, as for an authorization code.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.5
+ */
+
 import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
@@ -12,12 +19,6 @@ import type {
 } from "@edge-op/shared/grants/device-code-rpc";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 
-/**
- * **Decides about a device code**: the person's decision, a poll, the redemption. Pure. The first decision stands. Another client's
- * device code, and a refused poll, change nothing. A second redemption is a replay and revokes the grant, as for an authorization code.
- *
- * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.5
- */
 export interface DeviceRow {
   readonly clientId: string;
   readonly intervalMs: number;
@@ -27,7 +28,7 @@ export interface DeviceRow {
   readonly spentBy: string | undefined;
 }
 
-/** When a device polled last, and how long it must wait; in memory only. */
+/** The time of a device's last poll and how long the device must wait; in memory only. */
 export interface PollPace {
   readonly atMs: number;
   readonly intervalMs: number;
@@ -38,20 +39,20 @@ type Approval = Extract<DeviceDecision, { readonly kind: "approve" }>;
 
 /** RFC 8628 §3.5: `slow_down` adds five seconds for this and all subsequent requests. */
 const slowerMs = 5_000;
-/** A device waits for the interval after a response and its request travels, so that the time between arrivals varies. */
+/** A device waits for the interval after a response, and the travel time of its request varies, so the time between arrivals varies too. */
 const toleratedShare = 0.2;
 
 export function isUndecided(row: DeviceRow | undefined, nowMs: number): boolean {
   return row !== undefined && row.decision === undefined && row.expiresAtMs > nowMs;
 }
 
-/** The decision of a row that this person has made, for one that is sent twice. */
+/** The decision that this person has made, for one that is sent twice. */
 export function decisionOf(row: DeviceRow | undefined, sub: string): DeviceDecision["kind"] | undefined {
   const decision = row?.decision;
   return decision?.kind === "approve" && decision.payload.sub !== sub ? undefined : decision?.kind;
 }
 
-/** The outcome of a person's decision: to store it, or whether the stored one is the same. */
+/** The result of a person's decision: either it is stored, or the stored one is the same or not. */
 export function decideDecision(
   row: DeviceRow | undefined,
   decision: DeviceDecision,
@@ -98,10 +99,10 @@ export function decideDeviceRedemption(
   const { decision, spentBy } = row!;
   if (decision?.kind !== "approve") return refused("authorization_pending", "device-pending");
   const { payload } = decision;
-  // Before anything that the holder of a stolen code could cause: a replay ends the grant.
+  // Checked before anything that the holder of a stolen code could cause, because a replay ends the grant.
   if (!isConfirmedBy(payload.cnf, request.cnf)) return refused("invalid_grant", "device-code-of-other-key");
   if (spentBy !== undefined) {
-    // The response to this request was lost between object and Worker: no client has received it.
+    // The response to this request was lost between object and Worker, so no client has received it.
     if (spentBy === request.operationId) return { result: { kind: "redeemed", payload }, spend: false };
     return { result: { kind: "replayed", revocation: replayRevocation(decision) }, spend: false };
   }
@@ -114,13 +115,13 @@ export function decideDeviceRedemption(
   return { result: { kind: "redeemed", payload }, spend: true };
 }
 
-/** The refusals that polls and redemptions share. A spent code is no longer waiting: it does not expire. */
+/** The refusals that polls and redemptions share. A spent code is no longer waiting, so it does not expire. */
 function findRefusal(
   row: DeviceRow | undefined,
   { clientId }: Pick<DevicePoll, "clientId">,
   nowMs: number,
 ): DeviceRefusal | undefined {
-  // Its MAC was verified: it existed, and its row has been deleted since.
+  // The code's MAC was verified, so it existed and its row has since been deleted.
   if (row === undefined) return { kind: "expired_token", reason: "device-code-forgotten" };
   if (row.clientId !== clientId) return { kind: "invalid_grant", reason: "device-code-of-other-client" };
   if (row.spentBy !== undefined) return undefined;

@@ -10,12 +10,6 @@ import {
 } from "@edge-op/shared/grants/authorization-code-rpc";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 
-/**
- * **Decides one redemption of an authorization code.** Pure. A caller that does not present the values the code is bound to is
- * refused and the code is not consumed. A caller that presents them after a first redemption is a replay and revokes the grant.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
- */
 export interface CodeRow {
   readonly payload: AuthorizationCodePayload;
   readonly expiresAtMs: number;
@@ -29,12 +23,18 @@ export interface RedemptionDecision {
   readonly spend: boolean;
 }
 
+/**
+ * **Decides one redemption of an authorization code.** Pure. A caller that does not present the values to which the code is bound is refused, and the
+ * code is not spent. Presenting them after the first redemption is a replay and revokes the grant.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
+ */
 export function decideRedemption(row: CodeRow | undefined, request: RedeemRequest, nowMs: number): RedemptionDecision {
   if (row === undefined) return refused("code-unknown");
   const mismatch = findMismatch(row.payload, request);
   if (mismatch !== undefined) return refused(mismatch);
   if (row.spentBy !== undefined) {
-    // The response to this request was lost between object and Worker: no client has received it.
+    // The response to this request was lost between object and Worker, so no client has received it.
     if (row.spentBy === request.operationId) return redeemed(row, false);
     return { result: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
   }
@@ -53,12 +53,12 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   return redeemed(row, true);
 }
 
-/** The values that prove that the caller is the client the code was issued to. A redirect_uri proves nothing: it is not secret. */
+/** The values that prove that the caller is the client the code was issued to. A redirect_uri proves nothing, because it is not secret. */
 function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): RefusalReason | undefined {
   if (payload.clientId !== request.clientId) return "code-of-other-client";
   if (!isConfirmedBy(payload.cnf, request.cnf)) return "code-of-other-key";
   if (payload.codeChallenge === request.codeChallenge) return undefined;
-  // A verifier without a challenge is a downgrade: an attacker removed the challenge from the request (RFC 9700 §4.8.2).
+  // A verifier without a challenge indicates a downgrade, in which an attacker removed the challenge from the request (RFC 9700 §4.8.2).
   if (payload.codeChallenge === undefined) return "verifier-unexpected";
   return request.codeChallenge === undefined ? "verifier-missing" : "verifier-wrong";
 }

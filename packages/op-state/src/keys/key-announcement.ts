@@ -13,7 +13,7 @@ import { everyId } from "@edge-op/shared/storage/record-kinds";
 
 export type KeyAnnouncementBindings = SettingsVariables & ControlPlaneBindings;
 
-/** What KeyManager stores; `announced` is the last revision of which every isolate knows. */
+/** The stored state of KeyManager; `announced` is the newest revision known to every isolate. */
 export interface AnnouncedState {
   schedule(): KeySchedule;
   announced(): number;
@@ -21,13 +21,12 @@ export interface AnnouncedState {
   markAnnounced(schedule: KeySchedule, knownFromMs: number): void;
 }
 
-/** A request whose algorithm has no other key waits this long for the announcement of the first one; the alarm completes it. */
+/** A request for an algorithm without another key waits this long for the announcement of the first one; the alarm completes it. */
 const requestWaitMs = 3_000;
 
 /**
- * **Tells every isolate of a change of keys before a new key is used** (K6): a control change of kind `keys`, with which isolates discard
- * the schedule they hold. D1's copy of the schedule changes in the same transaction, so an isolate that KeyManager does not respond to
- * finds in D1 what it was told of.
+ * **Announces a change of keys to every isolate before a new key is used** (K6): a control change of kind `keys`, after which isolates discard their
+ * schedule. D1's copy of the schedule changes in the same transaction, so an isolate that cannot reach KeyManager finds the announced change in D1.
  */
 export class KeyAnnouncement {
   readonly #ctx: DurableObjectState;
@@ -41,7 +40,7 @@ export class KeyAnnouncement {
     this.#state = state;
   }
 
-  /** Resolves when the schedule of this moment is in force everywhere. */
+  /** Resolves when the current schedule is in force everywhere. */
   announce(): Promise<void> {
     this.#pending ??= this.#announceAll().finally(() => {
       this.#pending = undefined;
@@ -49,7 +48,7 @@ export class KeyAnnouncement {
     return this.#pending;
   }
 
-  /** The same for a request, which continues without the new keys if it takes too long or fails. */
+  /** Like {@link announce}, for a request, which continues without the new keys if the announcement takes too long or fails. */
   async tryAnnounce(): Promise<void> {
     try {
       await within(requestWaitMs, this.announce(), () => {
@@ -77,8 +76,8 @@ export class KeyAnnouncement {
   }
 
   /**
-   * Writes D1's copy again if it is not the schedule: its keys are no longer new, they were wrapped under another master key, or D1 was
-   * restored to an earlier moment.
+   * Writes D1's copy again if it differs from the schedule: its keys are no longer new, they were wrapped under another master key, or D1 was
+   * restored to an earlier time.
    */
   async store(): Promise<void> {
     const { DB } = this.#env;

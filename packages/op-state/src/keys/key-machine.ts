@@ -1,13 +1,14 @@
+/**
+ * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each algorithm in use has a
+ * signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an emergency finds a successor that relying
+ * parties know. A rotation announces one more key; unneeded announced keys are removed after a day. Encryption keys have the same times: the one that
+ * "signs" is in /jwks, and a retiring one decrypts (ADR 56).
+ */
+
 import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 
-/**
- * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each
- * algorithm in use has a signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an
- * emergency finds a successor that relying parties know. A rotation announces one more key; announced keys that are not needed are
- * removed after a day. Encryption keys have the same times: the one that "signs" is in /jwks, and a retiring one decrypts (ADR 56).
- */
 /** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
 const announcedAtMost = 4;
 
@@ -39,12 +40,12 @@ export function planExtension(
   return complete(keys, atMs, [...algorithmsOf(keys), ...wanted]);
 }
 
-/** The algorithms in use: those that every deployment has keys of, and those that it has made keys of. */
+/** The algorithms in use: those for which every deployment has keys, and those for which it has created keys. */
 function algorithmsOf(keys: readonly ScheduledKey[]): readonly KeyAlgorithm[] {
   return [...usualKeyAlgorithms, ...keys.map(({ alg }) => alg)];
 }
 
-/** Until when there are too many keys for a rotation: enough of them have retired then. A revocation is always possible. */
+/** The time until which there are too many keys for a rotation; enough of them will have retired by then. A revocation is always possible. */
 export function rotationPossibleFromMs(keys: readonly ScheduledKey[], atMs: number): number | undefined {
   const retirements = keys
     .filter((key) => keyState(key, atMs) !== "gone")
@@ -65,7 +66,7 @@ export function planRotation(
   const [announced] = inState(keys, alg, "announced", atMs);
   if (announced === undefined) throw new Error(`no ${alg} key is announced: extend the schedule first`);
   const fromMs = Math.max(atMs, announced.publishAtMs + announceMs);
-  // It signs that soon in any case, or a rotation to it is in progress.
+  // It signs by then anyway, or a rotation to it is in progress.
   if (announced.signFromMs <= fromMs)
     return { ...announceOneMore(planExtension(keys, atMs), alg, atMs), successor: announced };
   const successor = { ...announced, ...signingFrom(fromMs, announced) };
@@ -79,7 +80,7 @@ export function planRotation(
   return { ...announceOneMore(planExtension(moved, atMs), alg, atMs), successor };
 }
 
-/** Unless the plan already generates a key of the algorithm, or the maximum is announced. */
+/** Announces one more key, unless the plan already generates a key of the algorithm or the maximum is announced. */
 function announceOneMore(plan: SchedulePlan, alg: KeyAlgorithm, atMs: number): SchedulePlan {
   const announced = inState([...plan.keep, ...plan.make], alg, "announced", atMs);
   const last = announced.at(-1);
@@ -89,7 +90,7 @@ function announceOneMore(plan: SchedulePlan, alg: KeyAlgorithm, atMs: number): S
   return { ...plan, make: [...plan.make, { alg, ...times }] };
 }
 
-/** Removes a key at once; if it was the signing one, the announced one signs from now on. */
+/** Removes a key at once; if it was the signing key, the announced one signs from now on. */
 export function planRevocation(keys: readonly ScheduledKey[], kid: string, atMs: number): SchedulePlan {
   return complete(
     keys.filter((key) => key.kid !== kid),
@@ -105,7 +106,7 @@ export function findViolations(keys: readonly (NewKey & { readonly kid: string }
     const { kid, publishAtMs, signFromMs, signUntilMs, retireAtMs } = key;
     if (!(publishAtMs <= signFromMs && signFromMs < signUntilMs)) violations.push(`${kid}: times out of order`);
     if (retireAtMs < signUntilMs + verifyMs) violations.push(`K2 ${kid}: retires while its tokens live`);
-    // A key without predecessor cannot wait: the first of a deployment, or the successor of a revoked one.
+    // A key without a predecessor cannot wait: the first of a deployment, or the successor of a revoked one.
     const replaces = keys.some((other) => other !== key && other.alg === key.alg && signsAt(other, signFromMs));
     if (replaces && signFromMs - publishAtMs < announceMs) violations.push(`K1 ${kid}: signs before it is known`);
   }
@@ -117,7 +118,7 @@ function signsAt(key: KeyTimes, atMs: number): boolean {
   return key.signFromMs < atMs && atMs < key.signUntilMs;
 }
 
-/** Of one algorithm and state, earliest signer first. */
+/** The keys of one algorithm and state, earliest signer first. */
 function inState<Key extends PlannedKey>(
   keys: readonly Key[],
   alg: KeyAlgorithm,
@@ -129,7 +130,7 @@ function inState<Key extends PlannedKey>(
     .sort((a, b) => a.signFromMs - b.signFromMs);
 }
 
-/** What decides the times of a key: a new one has no retirement yet. */
+/** The members that determine the times of a key; a new key has no retirement yet. */
 type KnownKey = Pick<NewKey, "alg" | "publishAtMs"> & { readonly retireAtMs?: number };
 
 function newKey(alg: KeyAlgorithm, atMs: number): KnownKey {
@@ -148,8 +149,8 @@ function signingFrom(fromMs: number, known: KnownKey): KeyTimes {
 }
 
 /**
- * The retirement of a key that signs until then. A published one is not moved forward, because relying parties may depend on it. An
- * encryption key is replaced early so that it soon decrypts nothing: its retirement follows the end of its publication.
+ * The retirement of a key that signs until `signUntilMs`. A published retirement is not moved forward, because relying parties may depend on it. An
+ * encryption key that is replaced early should soon stop decrypting, so its retirement follows the end of its publication.
  */
 function retirement({ alg, retireAtMs = 0 }: KnownKey, signUntilMs: number): number {
   return Math.max(isEncryptionAlgorithm(alg) ? 0 : retireAtMs, signUntilMs + verifyMs);
@@ -175,7 +176,7 @@ function dropSurplus(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: numbe
   return old.length === 0 ? keys : keys.filter((key) => !old.includes(key));
 }
 
-/** If no key signs, one signs from now on by every clock, but not from before the end of its predecessor, if it replaces one. */
+/** If no key signs, one signs from now on by every clock, but not before the end of its predecessor, if it replaces one. */
 function addSigner(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: number): readonly PlannedKey[] {
   if (inState(keys, alg, "active", atMs).length > 0) return keys;
   const [announced] = inState(keys, alg, "announced", atMs);
@@ -207,6 +208,6 @@ function addSuccessor(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: numb
   if (announced === undefined) return [...bridged, { alg, ...signingFrom(fromMs, known) }];
   if (announced.signFromMs === fromMs) return bridged;
   const moved = bridged.map((key) => (key === announced ? { ...key, ...signingFrom(fromMs, key) } : key));
-  // Moved forward to now it signs, and needs a successor itself.
+  // A key that was moved forward to now signs and needs a successor itself.
   return fromMs > atMs ? moved : addSuccessor(moved, alg, atMs);
 }

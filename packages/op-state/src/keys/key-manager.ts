@@ -27,16 +27,10 @@ import {
 } from "./key-machine.ts";
 import { KeyRows } from "./key-rows.ts";
 
-/**
- * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules, key-rows.ts the keys. A kid
- * is its key's thumbprint (RFC 7638), so it never names another key (K3).
- *
- *   key_operations(id, answer, until_ms)     results of rotate and revokeKey, for retries; deleted after a day
- */
 type KeyManagerEnv = MasterKeyBindings & AuditBindings & KeyAnnouncementBindings;
 
 const operationMs = 86_400_000;
-/** The alarm runs at least this often, which repairs a lost alarm, and D1's copy of the schedule. */
+/** The alarm runs at least this often, which repairs a lost alarm and D1's copy of the schedule. */
 const lookIntervalMs = 3_600_000;
 
 type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
@@ -50,6 +44,12 @@ interface Decision<Result> {
 type Decide<Result> = (keys: readonly ScheduledKey[], atMs: number) => Decision<Result>;
 type RevokeResult = { readonly kind: "revoked" } | { readonly kind: "unknown" };
 
+/**
+ * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules, key-rows.ts the keys. A
+ * kid is its key's thumbprint (RFC 7638), so it never names another key (K3).
+ *
+ *   key_operations(id, answer, until_ms)     results of rotate and revokeKey, for retries; deleted after a day
+ */
 export class KeyManager
   extends FactsObject<KeyManagerEnv>
   implements Omit<KeyManagerRpc, keyof Rpc.DurableObjectBranded>
@@ -162,7 +162,7 @@ export class KeyManager
     }
   }
 
-  /** `undefined` if the schedule has changed meanwhile and needs other keys than were generated. */
+  /** Returns `undefined` if the schedule has changed meanwhile and needs other keys than those generated. */
   #commit<Result>(
     operationId: string | undefined,
     decide: Decide<Result>,
@@ -210,8 +210,8 @@ export class KeyManager
   }
 
   /**
-   * Wraps every key under the current master key, once per instance: a change of secrets starts another one. A key that changes
-   * meanwhile is skipped.
+   * Wraps every key under the current master key, once per instance, because a change of secrets starts a new one. A key that changes meanwhile is
+   * skipped.
    */
   async #rewrap(): Promise<void> {
     if (this.#isRewrapped) return;

@@ -67,7 +67,7 @@ export class KeyRows {
       }));
   }
 
-  /** The first keys of a deployment are known from the beginning: no isolate has a schedule without them. */
+  /** The first keys of a deployment are known from the start: no isolate has a schedule without them. */
   write(keys: readonly ScheduledKey[], before: readonly ScheduledKey[]): void {
     const isFirst = this.#revision().revision === 0;
     const kept = new Set(keys.map(({ kid }) => kid));

@@ -11,14 +11,14 @@ export interface AuditBindings {
 
 /** Events are collected this long before they are sent, so that a busy object sends batches. */
 const gatherMs = 1_000;
-/** The consumer's batch waits up to 5 s; then the watermark in the audit database should have moved. */
+/** The consumer's batch waits up to 5 s; after this time, the watermark in the audit database should have moved. */
 const checkMs = 15_000;
-/** Events above the watermark after this were lost and are sent again (A2). */
+/** Events still above the watermark after this time were lost and are sent again (A2). */
 const resendMs = 60_000;
 /** A Queue's batch holds 100 messages and 256 KB, one message 128 KB at most. */
 const batchMessages = 100;
 const batchCharacters = 80_000;
-/** Owners write ids and reasons, never long input of callers; a larger payload could not be sent. */
+/** Owners write ids and reasons, never long input of callers, because a larger payload could not be sent. */
 const payloadCharacters = 30_000;
 const batchesPerFlush = 10;
 const sweepRows = 1_000;
@@ -34,7 +34,7 @@ const sweepRows = 1_000;
 export class AuditOutbox {
   readonly #sql: SqlStorage;
   readonly #env: AuditBindings;
-  /** An alarm may start an instance without its name, and a chain under another name would be a second one. */
+  /** An alarm may start an instance without its name, and a chain under another name would be a second chain. */
   readonly #name: string | undefined;
   readonly #alarms: AlarmSchedule;
   #checkAtMs = 0;
@@ -85,7 +85,7 @@ export class AuditOutbox {
 
   /** Sends new events, deletes acknowledged ones, and sends lost ones again. Returns when it is next due. */
   async flush(nowMs: number): Promise<number | undefined> {
-    // The object was created by a release without `audit_name` and has received no request since; the next one contains the name.
+    // The object was created without `audit_name` and has received no request since; the next one contains the name.
     if (this.#name === undefined) return this.#head().seq === 0 ? undefined : nowMs + resendMs;
     if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
     if (this.#sweepTo !== undefined) {
@@ -107,7 +107,7 @@ export class AuditOutbox {
     return nowMs + gatherMs;
   }
 
-  /** When the oldest event that the database may not have was recorded. */
+  /** When the oldest event that the database may lack was recorded. */
   oldestUnconfirmedAtMs(): number | undefined {
     return (
       this.#sql
@@ -123,20 +123,20 @@ export class AuditOutbox {
     const row = await queryAuditDatabase(() => select.first<{ seq: number }>());
     this.#checkAtMs = nowMs + checkMs;
     const { acknowledgedSeq, resendAtMs } = this.#cursor();
-    // Only events that exist here can be acknowledged, whatever D1 contains.
+    // Only existing events can be acknowledged, whatever D1 contains.
     const watermark = Math.min(row?.seq ?? 0, this.#head().seq);
     if (watermark > acknowledgedSeq) {
       this.#sql.exec("UPDATE audit_cursor SET acknowledged_seq = ?, resend_at_ms = ?", watermark, nowMs + resendMs);
       this.#sweepTo = watermark;
     } else if (watermark < acknowledgedSeq && this.#floor() < acknowledgedSeq) {
-      // D1 was restored to a moment before the events that are still here: send all of them again now.
+      // D1 was restored to a time before the events that are still here, so all of them are sent again now.
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
     } else if (nowMs >= resendAtMs) {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
     }
   }
 
-  /** Deletes events that D1 has; the newest stays, because the chain continues from it. */
+  /** Deletes events that D1 has. The newest one is kept, because the chain continues from it. */
   #sweep(watermark: number): number {
     const deleted = this.#sql.exec(
       `DELETE FROM audit_outbox WHERE seq IN

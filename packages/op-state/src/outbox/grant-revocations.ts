@@ -16,18 +16,18 @@ export interface GrantRevocationBindings extends SettingsVariables {
 }
 
 const flushRows = 50;
-/** Grants of a session that its Worker revokes at once. */
+/** The maximum number of a session's grants that its Worker revokes at once. */
 const dueAtMost = 200;
 const sweepRows = 1_000;
-/** The Worker that detected it revokes at once; the alarm covers a Worker that died. */
+/** The Worker that detected it revokes at once; the alarm is for a Worker that failed. */
 const firstTryMs = 500;
 const retryMs = 2_000;
 
 /**
- * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the
- * grant. It stays until the revocation is in force everywhere, so that a repeated request finds it and waits too (R3). The Worker revokes and
- * waits before it responds; the owner's alarm does the same for a Worker that died, until the shard acknowledges. The refresh family is ended
- * first. A shard that does not respond is called after the others, however many of its grants are due.
+ * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the grant. It stays until
+ * the revocation is in force everywhere, so that a repeated request finds it and waits too (R3). The Worker revokes and waits before it responds; if
+ * it fails, the owner's alarm does the same until the shard acknowledges. The refresh family ends first. A shard that does not respond is called
+ * after the others, however many of its grants are due.
  *
  *   due_revocation(grant_id, revocation, until_ms, sid)    sid: of a session's grants; deleted when acknowledged, or when every token of the grant has expired
  *   unanswered_shard(name, tried_at_ms)                    deleted when the shard responds, or none of its rows is due
@@ -70,7 +70,7 @@ export class GrantRevocations {
     return row && (JSON.parse(row.revocation) as GrantRevocation);
   }
 
-  /** The first that are due of a session, or of one client in it. */
+  /** The first due grants of a session, or of one client in it. */
   ofSession(sid: string, clientId?: string): readonly GrantRevocation[] {
     return this.#sql
       .exec<{ revocation: string }>(
@@ -84,7 +84,7 @@ export class GrantRevocations {
       .map(({ revocation }) => JSON.parse(revocation) as GrantRevocation);
   }
 
-  /** They are in force everywhere. */
+  /** The revocation of these grants is in force everywhere. */
   acknowledge(grantIds: readonly string[]): void {
     this.#sql.exec(
       "DELETE FROM due_revocation WHERE grant_id IN (SELECT value FROM json_each(?))",
@@ -92,7 +92,7 @@ export class GrantRevocations {
     );
   }
 
-  /** The owner's alarm task: one call per shard of the next rows. `passedMs` is a moment that has passed by both clocks. */
+  /** The owner's alarm task: one call per shard of the next rows. `passedMs` is a time that has passed by both clocks. */
   async flush(atMs: number, passedMs: number): Promise<number | undefined> {
     const ended = this.#sql.exec(
       `DELETE FROM due_revocation WHERE grant_id IN
@@ -110,7 +110,7 @@ export class GrantRevocations {
     return undefined;
   }
 
-  /** The rows to send now: none of shards that have just failed, and last those of shards that failed before. */
+  /** The rows to send now: none of shards that have just failed, and those of shards that failed earlier come last. */
   #next(atMs: number): GrantRevocation[] {
     return this.#sql
       .exec<{ revocation: string }>(

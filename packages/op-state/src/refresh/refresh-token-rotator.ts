@@ -24,9 +24,9 @@ const sweepRows = 1_000;
 const sweepEveryMs = 3_600_000;
 
 /**
- * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses
- * is one transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A row is
- * deleted at `expires_at_ms`, also if its family has ended or moved: until then it refuses the family's tokens.
+ * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses is one
+ * transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A row is deleted at `expires_at_ms`,
+ * even if its family has ended or moved, because it refuses the family's tokens until then.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
  *   ended_grant(grant_id, until_ms)    ended before its family came here; deleted at until_ms
@@ -40,7 +40,7 @@ export class RefreshTokenRotator
   readonly #outbox: AuditOutbox;
   readonly #revocations: GrantRevocations;
   readonly #fence: Fence;
-  /** Writes of family rows by this instance. */
+  /** The number of family rows written by this instance. */
   #writes = 0;
 
   constructor(ctx: DurableObjectState, env: RotatorEnv) {
@@ -74,7 +74,7 @@ export class RefreshTokenRotator
     return this.ctx.storage.transactionSync(() => {
       const writesBefore = this.#writes;
       const results = requests.map((request) => this.#rotate(request, atMs));
-      // A rotation is a write. Only a batch of refusals and repetitions needs one of its own.
+      // A rotation writes anyway; only a batch of refusals and repetitions needs a write for the fence.
       if (this.#writes === writesBefore) this.#fence.pass();
       return results;
     });
@@ -134,7 +134,7 @@ export class RefreshTokenRotator
     return row && toFamilyRow(row);
   }
 
-  /** A family that arrives from its former shard is stored once; the state of this shard is newer afterwards. */
+  /** Stores a family that arrives from its former shard, once; afterwards the state of this shard is newer. */
   #readOrAdopt(grantId: string, handover: FamilySnapshot | undefined, atMs: number): FamilyRow | undefined {
     const row = this.#read(grantId);
     if (row !== undefined || handover === undefined || handover.family.expiresAtMs <= atMs) return row;
@@ -161,7 +161,7 @@ export class RefreshTokenRotator
     return { kind: "refused" };
   }
 
-  /** False if the family exists already. */
+  /** Returns false if the family already exists. */
   #insert({ snapshot, movedTo }: FamilyRow): boolean {
     this.#writes += 1;
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;

@@ -13,13 +13,9 @@ import {
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 
-/**
- * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a
- * result and, if something changed, the family's next state. A refusal because of a mistake of the caller changes nothing.
- */
 export interface FamilyRow {
   readonly snapshot: FamilySnapshot;
-  /** The shard that the family moved to; this shard never decides about it again. */
+  /** The shard to which the family moved; this shard never decides about it again. */
   readonly movedTo: ShardAddress | undefined;
 }
 
@@ -34,11 +30,15 @@ export interface RotationDecision {
   readonly event?: RotationEvent;
 }
 
-/** The token format has six digits; a family that has used them all ends. */
+/** The token format has six digits; a family that has used all versions ends. */
 const lastVersion = 999_999;
 
 const endedReasons = { reused: "refresh-family-reused", killed: "refresh-family-ended" } as const;
 
+/**
+ * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a result and, if
+ * something changed, the family's next state. A refusal caused by a caller's mistake changes nothing.
+ */
 export function decideRotation(row: FamilyRow | undefined, request: RotateRequest, nowMs: number): RotationDecision {
   if (row === undefined) return invalidGrant("refresh-family-unknown");
   const { snapshot, movedTo } = row;
@@ -47,7 +47,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (snapshot.status !== "live") return invalidGrant(endedReasons[snapshot.status]);
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("refresh-token-of-other-client");
-  // A token that was issued before its family was bound needs no key; it has been used, so that it gives no other tokens.
+  // A token that was issued before its family was bound needs no key; it was already used, so it yields no other tokens.
   const isBound = request.version >= (snapshot.successor.bound?.fromVersion ?? 0);
   if (isBound && !isConfirmedBy(boundKey(snapshot), request.cnf)) return misused("refresh-token-of-other-key");
   // Otherwise a holder of the refresh token and the client's secret could turn bound tokens into bearer tokens.
@@ -66,7 +66,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (request.version === version) return rotate(snapshot, request, nowMs);
   if (request.version > version) return invalidGrant("refresh-version-never-issued");
   if (request.version === version - 1) {
-    // The response to this request was lost between object and Worker: no client has received it.
+    // The response to this request was lost between object and Worker, so no client has received it.
     if (snapshot.successor.operationId === request.operationId) return success("rotated", snapshot);
     if (nowMs - snapshot.rotatedAtMs <= request.graceMs) return replay(row, request);
   }
@@ -98,8 +98,8 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
 }
 
 /**
- * Another access token for the same refresh token, which stays valid (FAPI 2.0 §5.3.2.1 item 9): the client proves itself and its key, so
- * that a copy of the token is of no use. The address is a part of the token's text.
+ * Another access token for the same refresh token, which stays valid (FAPI 2.0 §5.3.2.1 item 9): the client authenticates and proves its key, so a
+ * copied token is useless. The address is part of the token's text.
  */
 function reuse(snapshot: FamilySnapshot, request: RotateRequest): RotationDecision {
   const tokensEndAtMs = tokensEndAfter(snapshot, request);
@@ -111,7 +111,7 @@ function reuse(snapshot: FamilySnapshot, request: RotateRequest): RotationDecisi
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
 
-/** The previous token within its grace: a lost response, a duplicate tab, a retry. All of them get the same successor (R1, R2). */
+/** Handles the previous token within its grace: a lost response, a duplicate tab or a retry gets the same successor (R1, R2). */
 function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecision {
   const asked = askedFor(snapshot, request);
   const { successor } = snapshot;
@@ -122,7 +122,7 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
   if (!isSameRequest) {
     return misused("refresh-replay-differs");
   }
-  // The successor may be bound though this token is not.
+  // The successor may be bound even if this token is not.
   if (!isConfirmedBy(boundKey(snapshot), request.cnf)) return misused("refresh-token-of-other-key");
   if (snapshot.replays >= request.maxReplays) return misused("refresh-replays-too-many");
   const next: FamilySnapshot = { ...snapshot, replays: snapshot.replays + 1 };
@@ -139,7 +139,7 @@ function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   };
 }
 
-/** The family itself refuses its refresh tokens: the row is needed for the tokens that it has issued. */
+/** The family itself refuses its refresh tokens, so the row is only needed for the tokens that it has issued. */
 export function theftRevocation(snapshot: FamilySnapshot): GrantRevocation {
   const { grant, clientId } = snapshot.family;
   return { grant, clientId, reason: "refresh_token_reused", untilMs: rowUntilMs(snapshot.successor.tokensEndAtMs) };
@@ -149,7 +149,7 @@ function tokensEndAfter({ successor }: FamilySnapshot, request: RotateRequest): 
   return Math.max(successor.tokensEndAtMs, request.tokensEndAtMs);
 }
 
-/** A family that began without a key is bound from the first refresh token on that is issued for a proof. */
+/** A family that started without a key is bound from the first refresh token that is issued for a proof. */
 function bindingAfter(snapshot: FamilySnapshot, { bindsToken, cnf }: RotateRequest): LaterBinding | undefined {
   const { family, successor, version } = snapshot;
   if (successor.bound !== undefined || family.cnf !== undefined) return successor.bound;

@@ -1,22 +1,22 @@
 import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/users/session-rpc";
 
 /**
- * **A leaky bucket.** Pure. Each attempt adds one, and one drains every `drainMs`. A full bucket refuses until the next place is
- * free, which takes at most `drainMs`: guessing is slow.
+ * **A leaky bucket.** Pure. Each attempt adds one, and one drains every `drainMs`. A full bucket refuses until the next place is free, which takes at
+ * most `drainMs`, so guessing is slow.
  */
 export interface AttemptBucket {
   readonly level: number;
   readonly atMs: number;
 }
 
-/** After the time that has passed. A clock that was set back drains nothing, and the time that it repeats is not drained twice. */
+/** The bucket after the time that has passed. A clock that was set back drains nothing, and the repeated time is not drained twice. */
 function drained(bucket: AttemptBucket | undefined, { drainMs }: AttemptLimit, nowMs: number): AttemptBucket {
   if (bucket === undefined) return { level: 0, atMs: nowMs };
   const atMs = Math.max(bucket.atMs, nowMs);
   return { level: Math.max(0, bucket.level - (atMs - bucket.atMs) / drainMs), atMs };
 }
 
-/** Milliseconds until the bucket has room for one more; 0 if it has. */
+/** Milliseconds until the bucket has room for one more; 0 if it has room. */
 function waitMs({ level }: AttemptBucket, { capacity, drainMs }: AttemptLimit): number {
   return level + 1 > capacity ? Math.ceil((level + 1 - capacity) * drainMs) : 0;
 }
@@ -28,8 +28,8 @@ interface TakenPlace {
 }
 
 /**
- * Takes a place in every bucket of the first lane in which each has room. A refusal takes none, so those who are refused, and try again, use up
- * nothing; it names the shortest wait of any lane.
+ * Takes a place in every bucket of the first lane in which each has room. A refusal takes none, so repeated refused attempts use up nothing; it
+ * returns the shortest wait of any lane.
  */
 export function reserveInLanes(
   lanes: readonly AttemptLane[],

@@ -21,7 +21,7 @@ export interface LogoutNotice {
   readonly sid: string;
   /** The session's user. */
   readonly sub: string;
-  /** When that client was registered; absent if its metadata document was not stored. */
+  /** When the client was registered; absent if its metadata document was not stored. */
   readonly registeredAtMs?: number;
 }
 
@@ -79,7 +79,7 @@ export class LogoutNotices {
     );
   }
 
-  /** A background task of the alarm: a client's endpoint may be slow. Sends all due notices concurrently. Returns when it is next due. */
+  /** A background task of the alarm, because a client's endpoint may be slow. Sends all due notices concurrently. Returns when it is next due. */
   async send(nowMs: number): Promise<number | undefined> {
     const due = this.#sql
       .exec<NoticeRow>(
@@ -121,7 +121,7 @@ export class LogoutNotices {
     else this.#sql.exec("UPDATE logout_notices SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
   }
 
-  /** The reason of a failure, or `undefined`. A client may be notified twice, but always at least once within the retries. */
+  /** Returns the reason of a failure, or `undefined`. A client may be notified twice, but at least once within the retries. */
   async #attempt(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing,
@@ -145,7 +145,7 @@ export class LogoutNotices {
     const client = await queryDatabase(() => loadClient(this.#env.DB, clientId));
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
-    // Another client has this id now; the session was not its own.
+    // Another client has this id now; the session was not one of its own.
     if (notice.registeredAtMs !== undefined && notice.registeredAtMs !== client.createdAtMs) return undefined;
     const sid = await sectorSessionId(this.#env, notice, subject);
     const issuedAt = toSeconds(context.arrivedAtMs);

@@ -100,7 +100,7 @@ export class SessionClients {
     this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", session.sid, client.clientId);
   }
 
-  /** The session has ended: the same for each client. They are known until its row is deleted. */
+  /** Removes each client of a session that has ended. The clients are known until the session's row is deleted. */
   dismissAll(session: Pick<Session, "sid" | "sub">, atMs: number): void {
     for (const client of this.list(session.sid)) this.#end(session, client, atMs);
   }

@@ -1,7 +1,8 @@
 /**
- * **The lifetime of a session, and when its use is recorded.** Pure. A session ends at its absolute end or after `idleMs` without
- * use, whichever comes first. Uses are recorded in steps, so that a busy session does not write on every request.
+ * **The lifetime of a session and the recording of its use.** Pure. A session ends at its absolute end or after `idleMs` without use, whichever comes
+ * first. Uses are recorded in steps, so that a busy session does not write on every request.
  */
+
 export interface SessionTimes {
   readonly seenAtMs: number;
   readonly idleMs: number;

@@ -32,7 +32,7 @@ export function toSession(row: SessionRow): Session {
 }
 
 /**
- * **The rows of sessions.** One that has ended stays until its owner deletes it. Synchronous: called in the owner's transactions.
+ * **The rows of sessions.** The row of an ended session is kept until its owner deletes it. Synchronous: called in the owner's transactions.
  *
  *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms)    dies_at_ms: when a sweep looks at it
  */
@@ -57,7 +57,7 @@ export class SessionRows {
     return found.toArray()[0];
   }
 
-  /** Returns when it ends unless it is used. */
+  /** Returns when the session ends if it is not used. */
   insert(session: NewSession, atMs: number): number {
     const diesAt = diesAtMs({ seenAtMs: atMs, idleMs: session.idleMs, endsAtMs: session.endsAtMs });
     this.#sql.exec(
@@ -82,7 +82,7 @@ export class SessionRows {
     this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
   }
 
-  /** It has ended; a sweep looks at its row at `sweepAtMs`. */
+  /** Marks the session as ended; a sweep checks its row at `sweepAtMs`. */
   end(sid: string, atMs: number, sweepAtMs: number): void {
     this.#sql.exec(
       "UPDATE sessions SET ended_at_ms = coalesce(ended_at_ms, ?), dies_at_ms = ? WHERE sid = ?",

@@ -32,13 +32,13 @@ export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBi
 
 const sweptSessions = 200;
 const sweptGrants = 1_000;
-/** An expired session is refused at once. Its grants end within this, and one alarm sweeps many sessions. */
+/** An expired session is refused at once. Its grants end within this time; one alarm sweeps many sessions. */
 const sweepEveryMs = 60_000;
 
 /**
- * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In
- * the same transaction its grants are handed to grant-revocations.ts and, on logout, its clients to logout-notices.ts. Its row is deleted when
- * none of its grants is due any more, so that a repeated logout finds them.
+ * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In the same
+ * transaction its grants are handed to grant-revocations.ts and, on logout, its clients to logout-notices.ts. Its row is deleted when none of its
+ * grants is due any more; until then, a repeated logout finds them.
  */
 export class SessionStore
   extends FactsObject<SessionStoreEnv>
@@ -217,7 +217,10 @@ export class SessionStore
     return nextMs;
   }
 
-  /** Expired sessions are not listed any more. If D1 does not respond, they are until their absolute end: a daily sweep deletes the rows then. */
+  /**
+   * Removes expired sessions from the list in D1. If D1 does not respond, they stay listed until their absolute end, when a daily sweep deletes the
+   * rows.
+   */
   async #unlist(sids: readonly string[]): Promise<void> {
     const remove = this.env.DB.prepare("DELETE FROM user_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
     try {
@@ -228,7 +231,7 @@ export class SessionStore
     }
   }
 
-  /** Bounded by sessions and by grants: a session of many silent sign-ins is ended by several alarms. */
+  /** Bounded by sessions and by grants, so that a session with many silent sign-ins is ended by several alarms. */
   #endExpired(atMs: number): { readonly ended: readonly string[]; readonly nextMs: number | undefined } {
     return this.ctx.storage.transactionSync(() => {
       const ended: string[] = [];
@@ -247,7 +250,7 @@ export class SessionStore
     });
   }
 
-  /** False while grants of the session are due: a repeated logout finds them by its row. */
+  /** Returns false while grants of the session are due, because a repeated logout finds them by its row. */
   #forget({ sid }: SessionRow, atMs: number): boolean {
     if (this.#revocations.ofSession(sid).length > 0) {
       this.#rows.end(sid, atMs, atMs + sweepEveryMs);

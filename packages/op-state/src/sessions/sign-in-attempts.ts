@@ -4,14 +4,13 @@ import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "./attempt
 
 const sweptRows = 500;
 const sweepEveryMs = 600_000;
-/** More rows have ended than one sweep deletes. */
+/** Delay if more rows have ended than one sweep deletes. */
 const nextBatchMs = 1_000;
 const reportEveryMs = 60_000;
 
 /**
- * **The stored buckets of sign-in attempts.** A bucket's row is deleted when the bucket is empty, at once if a correct attempt
- * empties it; a report's, when the next report
- * may be made.
+ * **The stored buckets of sign-in attempts.** A bucket's row is deleted when the bucket is empty, at once if a correct attempt empties it; a report's
+ * row is deleted when the next report is allowed.
  *
  *   attempts(key, level, at_ms, dies_at_ms), throttle_reports(key, dies_at_ms)
  */
@@ -44,7 +43,7 @@ export class SignInAttempts {
     }
   }
 
-  /** Whether a refusal by this bucket is recorded: many attempts must not cause as many audit events. */
+  /** Whether a refusal by this bucket is recorded, so that many attempts do not cause as many audit events. */
   isReportDue(key: string, atMs: number): boolean {
     const known = this.#sql.exec("SELECT 1 FROM throttle_reports WHERE key = ? AND dies_at_ms > ?", key, atMs);
     if (known.toArray().length > 0) return false;

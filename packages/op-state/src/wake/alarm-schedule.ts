@@ -3,23 +3,22 @@ import { log } from "@edge-op/shared/runtime/log";
 import { reportObjectSize } from "./report-size.ts";
 
 /**
- * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a moment that has passed
- * by this machine's clock and by the one of the platform's alarms. Tasks delete by it, so that rows survive a clock that jumps
- * ahead (ADR 15).
+ * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a time that has passed by this machine's
+ * clock and that of the platform's alarms. Tasks delete by it, so that rows survive a clock that jumps ahead (ADR 15).
  */
 export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined | Promise<number | undefined>;
 
-/** The size of the object is looked at this often at most. */
+/** The size of the object is checked at most this often. */
 const sizeEveryMs = 3_600_000;
-/** A task that throws is repeated after this; the runtime itself gives up on an alarm after a few failures. */
+/** A task that throws is repeated after this time; the runtime itself gives up on an alarm after a few failures. */
 const retryMs = 5_000;
-/** A background task is started again after this if its instance is lost meanwhile. */
+/** A background task is started again after this time if its instance is lost meanwhile. */
 const lostMs = 30_000;
 
 /**
- * **Shares the one alarm of an object** between its sweeps, flushes and resumptions: it fires at the earliest requested moment. An
- * object creates one in its constructor, calls `wakeBy` in the same turn as the write that needs it (both are one commit), and its
- * `alarm()` is `this.#alarms.run([...])`. Tasks do bounded work; a failure of one does not stop the others.
+ * **Shares the one alarm of an object** between its sweeps, flushes and resumptions: it fires at the earliest requested time. An object creates one
+ * in its constructor, calls `wakeBy` in the same turn as the write that needs it (both are one commit), and its `alarm()` is
+ * `this.#alarms.run([...])`. Tasks do bounded work; a failure of one does not stop the others.
  */
 export class AlarmSchedule {
   readonly #ctx: DurableObjectState;
@@ -42,8 +41,8 @@ export class AlarmSchedule {
   }
 
   /**
-   * A task that no other waits for, such as calls of foreign URLs: the alarm starts it and ends. It runs once at a time. `dueMs` reads from storage when
-   * it is due.
+   * A task that no other task waits for, such as calls of foreign URLs: the alarm starts it and ends. It runs at most once at a time. `dueMs` reads
+   * its due time from storage.
    */
   inBackground(dueMs: () => number | undefined, task: AlarmTask): AlarmTask {
     let isRunning = false;
@@ -63,13 +62,13 @@ export class AlarmSchedule {
     };
   }
 
-  /** At the end of the turn: a transaction that rolls back would also discard the alarm. */
+  /** Sets the alarm at the end of the turn, because a transaction that rolls back would also discard the alarm. */
   async #set(atMs: number): Promise<void> {
     await Promise.resolve();
     if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);
   }
 
-  /** The whole of an object's `alarm()`. An alarm is not delivered before the time it was set for. */
+  /** The entire `alarm()` of an object. An alarm is not delivered before the time it was set for. */
   async run(tasks: readonly AlarmTask[], info?: AlarmInvocationInfo): Promise<void> {
     this.#nextMs = undefined;
     this.#reportSize(nowMs());

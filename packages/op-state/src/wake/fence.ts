@@ -1,8 +1,8 @@
 /**
- * **Prevents responses of a superseded instance** (ADR 15). The platform detects a superseded instance when it writes; one that
- * only reads may respond with outdated state. `pass` writes, and the platform holds all output of the instance until the write is
- * durable, so the response of a superseded instance becomes an error. Call it in the turn of the read that the response, or the
- * next call, depends on. A method that writes anyway needs none. Cost: one durable write.
+ * **Prevents responses of a superseded instance** (ADR 15). The platform detects a superseded instance when it writes; an instance that only reads
+ * may respond with outdated state. `pass` writes, and the platform holds all output of the instance until the write is durable, so the response of a
+ * superseded instance becomes an error. Call it in the turn of the read that the response, or the next call, depends on. A method that writes anyway
+ * does not need it. Cost: one durable write.
  *
  *   fence(passes)   one row
  */

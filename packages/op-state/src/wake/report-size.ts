@@ -1,14 +1,14 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { log } from "@edge-op/shared/runtime/log";
 
-/** From here on a database is reported as nearly full: at the growth of a large deployment, weeks before it is. */
+/** The share from which a database is reported as nearly full: at the growth of a large deployment, weeks before it is full. */
 const nearlyFull = 0.8;
-/** Of an object, whose rows move to no other: it is relieved only as they end, a month after a new generation was opened. */
+/** The same for an object, whose rows cannot move: it shrinks only as they expire, a month after a new generation was opened. */
 const objectNearlyFull = 0.5;
 
 /**
- * **Reports the size of a D1 database** after a query, once a day: what a full database costs is every write, so operators see it before
- * (docs/operating/sizing.md). Nothing where the platform does not state it.
+ * **Reports the size of a D1 database** after a query, once a day: a full database fails every write, so operators are warned in advance
+ * (docs/operating/sizing.md). Does nothing if the platform does not state the size.
  */
 export function reportSize(database: "DB" | "AUDIT_DB", result: D1Result<unknown> | undefined): void {
   const bytes = result?.meta.size_after;

@@ -2,7 +2,9 @@ import { DurableObject } from "cloudflare:workers";
 import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
 import { type FactsBindings, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
 
-/** **The base of every object**: reports the code and the secrets that this instance runs, and the size of its storage. Reads and writes no row. */
+/**
+ * **The base of every object**: reports the code and the secrets that this instance runs, and the size of its storage. It reads and writes no row.
+ */
 export abstract class FactsObject<Env extends object>
   extends DurableObject<Env & FactsBindings>
   implements Omit<FactsRpc, keyof Rpc.DurableObjectBranded>

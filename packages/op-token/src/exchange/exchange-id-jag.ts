@@ -17,9 +17,9 @@ type IdJagRequest = GrantRequest<
 >;
 
 /**
- * **Issues an ID-JAG**: an ID token of this provider for a JWT by which the same client gets a token for the user at another authorization
- * server. Default deny by the client's `id_jag_targets`, which pair audiences and resources. Not bound to a key, and spent by nobody here: it
- * lives for 5 minutes. Cost warm: 0 calls, 1 verification, 1 signature (`direct`: 1 object call).
+ * **Issues an ID-JAG**: an ID token of this provider for a JWT by which the same client gets a token for the user at another authorization server.
+ * Denied by default; the client's `id_jag_targets` allow pairs of audiences and resources. An ID-JAG is not bound to a key and not spent here; it
+ * expires after 5 minutes. Cost warm: 0 calls, 1 verification, 1 signature (`direct`: 1 object call).
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04
  */
@@ -59,7 +59,7 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
   });
   return {
     access_token: idJag,
-    // RFC 8693 §2.2.1: it is no access token.
+    // RFC 8693 §2.2.1: an ID-JAG is not an access token.
     token_type: "N_A",
     expires_in: limits.idJagSeconds,
     issued_token_type: tokenTypes.idJag,
@@ -67,7 +67,7 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
   };
 }
 
-/** An ID token that this client got: another client's user has not signed in to it (draft §4.3.3). */
+/** Accepts only an ID token that was issued to this client: another client's user has not signed in to it (draft §4.3.3). */
 async function readSubject({ context, isolate, client, form }: IdJagRequest) {
   const token = form.require("subject_token");
   if (form.require("subject_token_type") !== tokenTypes.idToken) {
@@ -81,7 +81,7 @@ async function readSubject({ context, isolate, client, form }: IdJagRequest) {
   return idToken;
 }
 
-/** One authorization server, and resources that are paired with it. */
+/** Requires one authorization server, and resources that are paired with it. */
 function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]) {
   const [audience, ...others] = new Set(form.all("audience"));
   if (audience === undefined || others.length > 0) {
@@ -96,21 +96,21 @@ function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]
   if (!resources.every((resource) => listAllows(target.resources, resource))) {
     throw new OAuthError("invalid_target", "id-jag-target");
   }
-  // An ID-JAG without a resource would be good for every one: those of the pair are named.
+  // Without a resource, an ID-JAG would be valid for every one, so it names those of the pair.
   const named = target.resources.filter((resource) => resource !== "*");
   return { target, resources: resources.length > 0 ? resources : named };
 }
 
 /**
- * An issuer without a path is the same with a slash (RFC 3986 §6.2.3), and URL libraries add one. `aud` is what the registration has: the
- * other server compares it byte for byte.
+ * An issuer without a path is the same with a slash (RFC 3986 §6.2.3), and URL libraries add one. `aud` is the registered value, because the other
+ * server compares it byte for byte.
  */
 function isSameServer(registered: string, requested: string): boolean {
   if (requested === registered) return true;
   return requested === `${registered}/` && URL.canParse(registered) && new URL(registered).origin === registered;
 }
 
-/** The requested scope within the target's; everything that the target names without a request. */
+/** The requested scope within the target's scope; without a request, everything that the target names. */
 function allowedScope(requested: string | undefined, { scopes }: IdJagTarget): readonly string[] {
   const asked = parseScope(requested);
   if (asked === undefined) return scopes.filter((value) => value !== "*");

@@ -2,7 +2,7 @@ import type { AuthenticationEvent } from "@edge-op/protocol/oauth/login-context"
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { AcceptedToken } from "../external/accept-token.ts";
 
-/** **A subject or actor token of an exchange, verified**: what the exchange knows of it, whichever issuer it is of. */
+/** **A verified subject or actor token of an exchange**: the members that the exchange uses, for any issuer. */
 export type ExchangeParty = Pick<
   AccessToken,
   | "id"
@@ -21,11 +21,11 @@ export type ExchangeParty = Pick<
   | "forUser"
   | keyof AuthenticationEvent
 > & {
-  /** The token is of a trusted issuer: the rule that accepts it also limits what is issued. */
+  /** Present for a token of a trusted issuer: the rule that accepts it also limits the issued token. */
   readonly external?: AcceptedToken;
 };
 
-/** A token as it is presented. */
+/** A token as presented in the request. */
 export interface PresentedToken {
   readonly token: string;
   readonly type: string;

@@ -8,17 +8,11 @@ import { idJagType } from "@edge-op/shared/issuers/check-token";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { TokenSigner } from "@edge-op/shared/tokens/access-token";
 
-/**
- * **The ID-JAG format**: a JWT for one client at one other authorization server, signed like the client's ID tokens. Its `typ` keeps it
- * apart from every token that this provider accepts as its own. Cost: 1 signature.
- *
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04#section-3
- */
 export interface IdJagContent {
   readonly sub: string;
   /** The issuer identifier of the other authorization server. */
   readonly audience: string;
-  /** The client as that server knows it. */
+  /** The client's id at that server. */
   readonly clientId: string;
   readonly resources: readonly string[];
   readonly scope: readonly string[];
@@ -28,6 +22,12 @@ export interface IdJagContent {
   readonly expiresAtSeconds: number;
 }
 
+/**
+ * **The ID-JAG format**: a JWT for one client at one other authorization server, signed like the client's ID tokens. Its `typ` distinguishes it from
+ * every token that this provider accepts as its own. Cost: 1 signature.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04#section-3
+ */
 export function signIdJag(
   context: RequestContext<KeyBindings>,
   { keyRing }: TokenSigner,

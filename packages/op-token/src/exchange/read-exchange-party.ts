@@ -7,12 +7,13 @@ import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
 import { isExternal, readExternalParty } from "./external-party.ts";
 import { unacceptableToken } from "./unacceptable-token.ts";
 
-/** The scope that an ID token proves to be granted: it does not name the claims that the user agreed to share. */
+/** The scope that an ID token proves: it does not contain the claims that the user agreed to share. */
 const identityScope = ["openid"];
 
 /**
- * **Verifies a subject or actor token of an exchange.** Access tokens (as such or as `jwt`) and ID tokens of this provider, and JWTs and ID
- * tokens of trusted issuers (external-party.ts); the type named must be the type presented. Revocation is checked afterwards, for both.
+ * **Verifies a subject or actor token of an exchange.** Accepts access tokens (as such or as `jwt`) and ID tokens of this provider, and JWTs and ID
+ * tokens of trusted issuers (external-party.ts); the named type must be that of the presented token. Revocation is checked afterwards, for both
+ * tokens.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8693#section-3
  */

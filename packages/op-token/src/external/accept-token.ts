@@ -17,27 +17,27 @@ import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenIsolate } from "../isolate.ts";
 import { verifyIssuedToken } from "./verify-issued-token.ts";
 
-/** **A token of a trusted issuer that a rule accepts**, and whom it stands for here. */
+/** **A token of a trusted issuer that a rule accepts**, and its subject at this provider. */
 export interface AcceptedToken {
   readonly issuer: TrustedIssuer;
   readonly rule: IssuerRule;
   readonly use: TokenUse;
   readonly claims: JwtClaims;
-  /** A user, or a service client if not `forUser`. */
+  /** A user, or a service client if `forUser` is false. */
   readonly sub: string;
   readonly forUser: boolean;
-  /** What the token is bound to: its key must be proven, and is not passed on. */
+  /** The key to which the token is bound: it must be proven, and does not bind the issued token. */
   readonly cnf: Confirmation | undefined;
-  /** The names by which cut-offs of the issuer and of the rule end what is issued. */
+  /** The names by which cut-offs of the issuer and of the rule revoke the issued tokens. */
   readonly parties: readonly [issuer: string, rule: string];
 }
 
-/** A requested target that no matching rule allows is `invalid_target`; every other refusal is up to the grant. */
+/** A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. */
 export type Refuse = (reason: RefusalReason, detail?: string) => OAuthError;
 
 /**
- * **Accepts a token of a trusted issuer**, or throws: verified, matched by a rule, mapped to an active user or to a service client. Nothing is
- * spent. Cost warm: 0 calls, 1 verification; 1 D1 call for a rule that maps by username.
+ * **Accepts a token of a trusted issuer**, or throws: verifies it, matches it with a rule, and maps it to an active user or a service client. Spends
+ * nothing. Cost warm: 0 calls, 1 verification; 1 D1 call for a rule that maps by username.
  */
 export async function acceptToken(
   context: RequestContext<TokenEnv>,
@@ -69,7 +69,7 @@ export async function acceptToken(
   };
 }
 
-/** `may_act` of another issuer counts only if it says that it names a party here: its names are not ours (RFC 8693 §4.4). */
+/** `may_act` of another issuer counts only if it states that it names a party here, because its names are not ours (RFC 8693 §4.4). */
 export function readForeignMayAct(
   claims: JwtClaims,
   ownIssuer: string,

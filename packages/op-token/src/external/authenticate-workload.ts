@@ -23,8 +23,8 @@ export function isWorkloadRequest(request: ReceivedRequest, form: Form): boolean
 }
 
 /**
- * **The client of a workload without a secret**: the one that the matching rule names. Failures count by address, as failed client
- * authentications do; before the issuer is looked up where that costs calls. Cost warm: 0 calls, 1 verification.
+ * **The client of a workload without a secret**: the client that the matching rule names. Failures are counted by address like failed client
+ * authentications, before the issuer is looked up if that costs calls. Cost warm: 0 calls, 1 verification.
  *
  * @see https://github.com/modelcontextprotocol/modelcontextprotocol/issues/1933
  */

@@ -11,13 +11,13 @@ import type { TokenIsolate } from "../isolate.ts";
 import { type AcceptedToken, acceptToken } from "./accept-token.ts";
 
 /**
- * **An assertion of a trusted issuer** (RFC 7523 §2.1): of a workload, which may come without client authentication, or an ID-JAG, which
- * its `typ` makes one. An ID-JAG is for one client, which authenticates, and for the resources that it names.
+ * **An assertion of a trusted issuer** (RFC 7523 §2.1): a workload's assertion, which may be sent without client authentication, or an ID-JAG,
+ * distinguished by its `typ`. An ID-JAG is for one client, which must authenticate, and for the resources that it names.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04
  */
 export interface AcceptedAssertion extends AcceptedToken {
-  /** The targets to issue for: the requested ones, or those of the ID-JAG; both empty when nothing names one. */
+  /** The targets to issue for: the requested ones, or those of the ID-JAG; both empty if neither names one. */
   readonly audiences: readonly string[];
   readonly resources: readonly string[];
 }
@@ -49,7 +49,7 @@ export async function acceptAssertion(
   return { ...accepted, audiences, resources };
 }
 
-/** An ID-JAG is accepted from the client that its `client_id` names, which authenticates (draft §4.4, §9.1). */
+/** Accepts an ID-JAG only from the client that its `client_id` names, which must authenticate (draft §4.4, §9.1). */
 function requireOwnIdJag(claims: JwtClaims, client: Client | undefined): void {
   if (client === undefined || isPublicClient(client)) {
     throw new OAuthError("invalid_client", "id-jag-client-authentication");
@@ -57,7 +57,7 @@ function requireOwnIdJag(claims: JwtClaims, client: Client | undefined): void {
   if (claims["client_id"] !== client.clientId) throw refuse("id-jag-client");
 }
 
-/** The requested resources within those of the ID-JAG; all of those without a request. */
+/** The requested resources within those of the ID-JAG; without a request, all of those. */
 function boundResources(claims: JwtClaims, requested: readonly string[]): readonly string[] {
   const { resource } = claims;
   if (resource === undefined) return requested;

@@ -18,8 +18,8 @@ export type VerifiedToken =
   | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string };
 
 /**
- * **Verifies a token of a trusted issuer**: the issuer is the one that the token names, and only its own keys count (RFC 8725 §3.8). Claims are
- * checked before the signature, which may cost a fetch. No rule is applied yet. Cost warm: 0 calls, 1 verification.
+ * **Verifies a token of a trusted issuer**: only keys of the issuer that the token names are accepted (RFC 8725 §3.8). Claims are checked before the
+ * signature, which may cost a fetch. No rule is applied yet. Cost warm: 0 calls, 1 verification.
  */
 export async function verifyIssuedToken(
   context: RequestContext<StorageBindings>,

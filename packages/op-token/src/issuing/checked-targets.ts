@@ -6,24 +6,24 @@ import type { GrantRequest } from "../grant.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
 
-/**
- * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows what was granted. So it is called
- * with the rules of the resources that the request names or that the client used last; where others were granted, it changes nothing
- * and names them, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
- */
 export interface CheckedUse {
   readonly targets: TokenTargets;
-  /** The scope values that the client may have of any of the checked resources. */
+  /** The scope values that the client may have for any of the checked resources. */
   readonly allowedScope: readonly string[];
-  /** Of a token for any of the checked resources. */
+  /** The longest lifetime of a token for any of the checked resources. */
   readonly longestLifetimeSeconds: number;
 }
 
 type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
 
-/** The second call names everything that was granted. */
+/** The second call contains everything that was granted. */
 const calls = 3;
 
+/**
+ * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows the granted resources, so it is called with the
+ * rules of those that the request names or that the client used last. If others were granted, it changes nothing, returns their names, and is called
+ * again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
+ */
 export async function spendChecked<Result extends { readonly kind: string }>(
   request: GrantRequest,
   named: readonly string[] | undefined,
@@ -43,7 +43,7 @@ export async function spendChecked<Result extends { readonly kind: string }>(
   throw new Error("the object names other resources at each call");
 }
 
-/** Resources that need a proof which the request lacks are left out: if one was granted, the object names it. */
+/** Omits resources that require a proof which the request lacks: if one was granted, the object returns its name. */
 async function checkedUse(request: GrantRequest, known: readonly string[]): Promise<CheckedUse> {
   const { client, context, proof } = request;
   const { issuer } = context.settings;
@@ -65,7 +65,7 @@ async function checkedUse(request: GrantRequest, known: readonly string[]): Prom
   };
 }
 
-/** What a client may have in a login: the scope it registered, and the scopes of the resources whose rules admit it. */
+/** The scope that a client may have in a login: its registered scope, and the scopes of the resources whose rules admit it. */
 export function allowedScope(client: Client, resources: readonly Resource[]): readonly string[] {
   if (resources.length === 0) return registeredScope(client);
   const caller = resourceCaller(client);

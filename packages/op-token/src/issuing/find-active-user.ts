@@ -2,13 +2,15 @@ import { OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors"
 import type { RbacClaims } from "@edge-op/shared/users/user";
 import type { GrantRequest } from "../grant.ts";
 
-/** **The user a token is about**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1). Cost warm: 0 calls. */
 export interface ActiveUser {
   readonly username: string;
   readonly rbac: RbacClaims;
 }
 
-/** Unknown and suspended users are refused alike. */
+/**
+ * **Finds the active user of a token**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1). Unknown and suspended users are refused alike.
+ * Cost warm: 0 calls.
+ */
 export async function findActiveUser(
   { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
   sub: string,

@@ -10,18 +10,18 @@ import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";
 
-/** Identity and lifetime of an access token that is not signed yet. */
+/** The id and lifetime of an access token that is not signed yet. */
 export type PlannedAccessToken = Pick<AccessTokenContent, "id" | "issuedAtSeconds" | "expiresAtSeconds">;
 
-/** How long a planned token may live: {@link lifetimeSeconds} of its resources, until `notAfterSeconds` at the latest. */
+/** The lifetime of a planned token: {@link lifetimeSeconds} of its resources, but not after `notAfterSeconds`. */
 export interface PlannedLifetime {
   readonly lifetimeSeconds: number;
   readonly notAfterSeconds?: number | undefined;
 }
 
 /**
- * Plans an access token of the client: a new `jti` on the grant's shard, and its lifetime. An exchanged token does not outlive its
- * subject token, nor that of a code what was known at /authorize.
+ * Plans an access token of the client: a new `jti` on the grant's shard, and its lifetime. An exchanged token expires no later than its subject
+ * token; a code's token no later than the expiry fixed at /authorize.
  */
 export function planAccessToken(
   { context }: Pick<GrantRequest, "context">,
@@ -36,7 +36,7 @@ export function planAccessToken(
   };
 }
 
-/** The token of a login, planned for the longest lifetime of its resources, with the lifetime of those that it is for. */
+/** Replaces the lifetime of a login's token, which was planned for the longest lifetime of its resources, with that of its actual resources. */
 export function withLifetime(
   request: Pick<GrantRequest, "context" | "client">,
   planned: PlannedAccessToken,
@@ -55,7 +55,7 @@ export function toFamilyAccessToken(planned: PlannedAccessToken): FamilyAccessTo
   };
 }
 
-/** When the tokens of a response have expired: the access token, and an ID token that comes with it or with a replay. */
+/** When the tokens of a response expire: the access token, and an ID token that is issued with it or with a replay. */
 export function tokensEndAtMs({ context }: Pick<GrantRequest, "context">, accessToken: FamilyAccessToken): number {
   const idTokenEndsAtSeconds = toSeconds(context.arrivedAtMs) + context.settings.idTokenLifetimeSeconds;
   return Math.max(accessToken.expSeconds * 1000, idTokenEndsAtSeconds * 1000 + replayMarginMs);
@@ -72,9 +72,9 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken): PlannedAccessT
 }
 
 /**
- * **Issues an access token**; every grant ends here. Signs with the algorithm that its resources, the client or the deployment set, and binds
- * the token to the key that this request has proven, never to that of another token. `issuedTokenType` is the member of a token exchange (RFC 8693 §2.2.1); both of its
- * values mean an access token. Cost: 1 signature.
+ * **Issues an access token**; the last step of every grant. Signs with the algorithm set by its resources, the client or the deployment, and binds
+ * the token to the key that this request has proven, never to that of another token. `issuedTokenType` is the response member of a token exchange
+ * (RFC 8693 §2.2.1); both of its values mean an access token. Cost: 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */

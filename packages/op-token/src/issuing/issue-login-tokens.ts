@@ -21,23 +21,23 @@ export interface LoginTokens {
   readonly grant: GrantIdentity;
   readonly login: LoginContext;
   readonly user: ActiveUser;
-  /** Planned before the code or the refresh token was spent, so that a retry gets the same one. */
+  /** Planned before the code or refresh token was spent, so that a retry gets the same access token. */
   readonly accessToken: FamilyAccessToken;
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  /** Those of this request, which narrow the granted ones. */
+  /** The details of this request, which narrow the granted ones. */
   readonly requestedDetails: AuthorizationDetails | undefined;
   /** `nonce` and `code` are bound to the first ID token of a login only (OIDC Core §12.2). */
   readonly nonce?: string | undefined;
   readonly code?: string;
   readonly refreshToken: string | undefined;
-  /** The ID token ends at this time at the latest. */
+  /** The latest expiry of the ID token. */
   readonly notAfterSeconds?: number;
 }
 
 /**
- * **Issues the tokens of a login**, for a redeemed code and for a refresh: an access token, and an ID token when `openid` was granted.
- * The scope is limited to what the client may have now. Cost: 1 signature, 1 more with ID token.
+ * **Issues the tokens of a login**, for a redeemed code and for a refresh: an access token, and an ID token if `openid` was granted. The scope is
+ * limited to the scope that the client may have now. Cost: 1 signature, 1 more with an ID token.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
  */

@@ -24,23 +24,25 @@ type Redemption<Payload> =
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
   | { readonly kind: OAuthErrorCode; readonly reason: string };
 
-/** What the request narrows. */
+/** The subset that the request names. */
 interface Requested {
   readonly resources: readonly string[] | undefined;
   readonly details: AuthorizationDetails | undefined;
 }
 
 /**
- * Before a code is redeemed: an isolate without a lease may know an outdated client, and its refusal would cost the code. The proof too, so
- * that a request that is sent again as it is does not count as a second use of the code. Cost: 1 object call without a lease. In `direct`,
- * where no isolate has one, the check of the redeemed grant alone brings the version.
+ * Confirms the control version before a code is redeemed, because an isolate without a lease may hold an outdated client, whose refusal would spend
+ * the code. Spends the proof too, so that a repeated request does not count as a second use of the code. Cost: 1 object call without a lease. In
+ * `direct`, where no isolate has a lease, the check of the redeemed grant provides the version.
  */
 export async function prepareRedemption({ context, proof, confirm }: GrantRequest): Promise<void> {
   if (context.settings.revocationMode === "direct") await proof?.spend();
   else await confirm();
 }
 
-/** The grant of a redeemed code. One of the two users of a replayed code stole it: every token issued for it is revoked (RFC 6749 §4.1.2). */
+/**
+ * The grant of a redeemed code. If the code was replayed, one of its two users stole it, so every token issued for it is revoked (RFC 6749 §4.1.2).
+ */
 export async function requireRedeemed<Payload extends AuthorizedGrant>(
   { context, isolate }: GrantRequest,
   result: Redemption<Payload>,
@@ -56,7 +58,7 @@ export async function requireRedeemed<Payload extends AuthorizedGrant>(
   throw new OAuthError("invalid_grant", replayed);
 }
 
-/** Only the code names the user and the grant, so both are checked after it is spent. */
+/** Only the code contains the user and the grant, so both are checked after it is spent. */
 export async function issueForRedeemed(
   request: GrantRequest,
   { payload, ...requested }: RedeemedGrant<AuthorizedGrant>,
@@ -64,7 +66,7 @@ export async function issueForRedeemed(
 ): Promise<TokenResponse> {
   const { grant, sub, scope } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
-  // Again: the check of the grant may have brought a newer control version. It costs no call.
+  // Confirmed again, because the check of the grant may have received a newer control version. This costs no call.
   await request.confirm();
   const login = loginContext(payload);
   const notAfterSeconds = tokensEndBySeconds(request, payload);

@@ -4,15 +4,15 @@ import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocati
 import type { GrantRequest } from "../grant.ts";
 
 /**
- * **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off, which the records contain for longer
- * than the shards (ADR 26). Cost warm: 0 calls (`direct`: 1).
+ * **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off. Records contain cut-offs for longer than shards
+ * (ADR 26). Cost warm: 0 calls (`direct`: 1).
  */
 export async function refuseRevokedGrant(
   { context, isolate, client }: GrantRequest,
   { grant, sub }: { readonly grant: Pick<GrantIdentity, "grantId" | "address">; readonly sub: string },
 ): Promise<void> {
   const subject = grantSubject(grant, { sub, clientId: client.clientId });
-  // The check of the user itself shares this read.
+  // The check of the user shares this read.
   const [user, isRevoked] = await Promise.all([
     isolate.users.find(context, sub),
     isolate.revocation.isRevoked(context, [subject]),

@@ -5,15 +5,15 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 
 /**
- * **The scope of a request within what its client registered.** Without a request it is everything registered; a
- * value beyond it is refused instead of dropped, so that no client mistakes the scope of its token.
+ * **The scope of a request within what its client registered.** Without a request, it is the entire registered scope; a value beyond it is refused
+ * instead of dropped, so that a client does not mistake the scope of its token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
 export function requestedScope(
   form: FormReader<"scope">,
   client: Client,
-  /** What the requested resources add. */
+  /** The scope values that the requested resources add. */
   offered: { readonly values: readonly string[]; readonly byDefault: readonly string[] },
 ): string[] {
   const registered = parseScope(client.metadata.scope === "" ? undefined : client.metadata.scope) ?? [];

@@ -10,8 +10,8 @@ import type { GrantRequest } from "../grant.ts";
 import { findResources, requireUsable } from "./resource-rules.ts";
 
 /**
- * **The target of a token**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
- * request: the client's first audience, or this provider; and with `openid` this provider's UserInfo endpoint as well (ADR 18).
+ * **The target of a token**: exactly the requested `audience` and `resource` values, each of which must be allowed (`invalid_target`). Without a
+ * request, it is the client's first audience, or this provider; with `openid`, also this provider's UserInfo endpoint (ADR 18).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
@@ -25,7 +25,7 @@ export interface Target {
 export interface DescribedTarget {
   readonly target: Target;
   readonly described: readonly Resource[];
-  /** Nothing was requested. */
+  /** Whether the request names no target. */
   readonly isDefault: boolean;
 }
 
@@ -45,7 +45,7 @@ export async function requestedTarget(request: TargetRequest): Promise<Described
   return { target: requested ?? defaultTarget(client, issuer), described, isDefault };
 }
 
-/** The target of a login's access token: the granted resources that the client may have at this moment. */
+/** The target of a login's access token: the granted resources that the client may have now. */
 export function loginTarget(
   resources: readonly string[],
   client: Client,
@@ -63,19 +63,19 @@ export function defaultTarget(client: Client, issuer: string): Target {
   return { audiences: [named ?? issuer], resources: [] };
 }
 
-/** Which values of `audience` and `resource` may be requested. */
+/** The values of `audience` and `resource` that may be requested. */
 export interface AllowedTargets {
   isAudience(value: string): boolean;
   isResource(value: string): boolean;
 }
 
-/** Every value that a request names, before any is checked. Of more than are allowed, none is looked up. */
+/** Every value that a request names, before any is checked. If there are too many, none is looked up. */
 export function namedValues(form: TargetParameters): readonly string[] {
   const named = [...new Set([...form.all("audience"), ...form.all("resource")])];
   return named.length > limits.audiences ? named.slice(0, limits.audiences) : named;
 }
 
-/** `undefined` when the request names no target. */
+/** `undefined` if the request names no target. */
 export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): Target | undefined {
   const audiences = [...new Set(form.all("audience"))];
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
@@ -99,14 +99,14 @@ function refusedTarget(parameter: "audience" | "resource", value: string): OAuth
   });
 }
 
-/** The resources that a code or refresh token is to be narrowed to (RFC 8707 §2.2); `undefined` when none is named. */
+/** The resources to which a code or refresh token is narrowed (RFC 8707 §2.2); `undefined` if none is named. */
 export function requestedResources(form: FormReader<"resource">): readonly string[] | undefined {
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
   return resources.length === 0 ? undefined : resources;
 }
 
-/** The default of a request with `openid` includes the UserInfo endpoint (OIDC Core §5.3), since such a client expects to call it. */
+/** The default of a request with `openid` includes the UserInfo endpoint (OIDC Core §5.3), because such a client expects to call it. */
 export function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
   if (!scope.includes("openid") || target.audiences.includes(issuer)) return target;
   return { ...target, audiences: [...target.audiences, issuer] };

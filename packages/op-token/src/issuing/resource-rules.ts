@@ -6,7 +6,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant.ts";
 
 /**
- * **What the resources of a token require of it** (ADR 45): a lifetime, a signature algorithm, a proven key. Cost warm: 0 calls.
+ * **The requirements of a token's resources** (ADR 45): a lifetime, a signature algorithm, a proven key. Cost warm: 0 calls.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
@@ -15,7 +15,7 @@ export function findResources(
   audiences: readonly string[],
 ): readonly Resource[] | Promise<readonly Resource[]> {
   const { issuer } = context.settings;
-  // This provider is its own resource: no rule can be made for it.
+  // This provider is its own resource and cannot have a rule.
   const others = audiences.filter((audience) => audience !== issuer && audience !== adminAudience(issuer));
   return others.length === 0 ? [] : isolate.resources.findAll(context, others);
 }
@@ -25,7 +25,7 @@ export function needsProof(resources: readonly Resource[]): boolean {
   return resources.some(({ metadata }) => metadata.bound_tokens_required === true);
 }
 
-/** Refuses a request that cannot have a token of the resources: its profile excludes their signature, or it lacks a proof. */
+/** Refuses a request that cannot have a token for the resources, because its profile excludes their signature algorithm or it lacks a proof. */
 export function requireUsable(
   { context, client, proof }: Pick<GrantRequest, "context" | "client" | "proof">,
   resources: readonly Resource[],
@@ -37,7 +37,7 @@ export function requireUsable(
   });
 }
 
-/** Seconds: the shortest that the resources and the client set; the deployment's if none does. */
+/** The shortest lifetime, in seconds, that the resources and the client set; the deployment's if none is set. */
 export function lifetimeSeconds(
   { context, client }: Pick<GrantRequest, "context" | "client">,
   resources: readonly Resource[],
@@ -49,7 +49,7 @@ export function lifetimeSeconds(
   return set.length === 0 ? context.settings.accessTokenLifetimeSeconds : Math.min(...set);
 }
 
-/** The longest that a token for any of these resources, or for none, may live: how long a revocation of its grant must be remembered (ADR 38). */
+/** The longest lifetime of a token for any of these resources, or for none: the time for which a revocation of its grant must be kept (ADR 38). */
 export function longestLifetimeSeconds(
   request: Pick<GrantRequest, "context" | "client">,
   resources: readonly Resource[],

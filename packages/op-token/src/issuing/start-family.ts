@@ -7,9 +7,9 @@ import type { GrantRequest } from "../grant.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";
 
 /**
- * **Starts the refresh family of a redeemed code or device code**, and returns its first token; `undefined` if the authorization or the
- * client's registration gives none. The family keeps everything that was authorized; narrowing in this request applies to its access token
- * alone. Cost: 1 object call.
+ * **Starts the refresh family of a redeemed code or device code**, and returns its first token; `undefined` if the authorization or the client's
+ * registration allows none. The family keeps everything that was authorized; narrowing in this request only applies to its access token. Cost: 1
+ * object call.
  */
 export async function startFamily(
   request: GrantRequest,
@@ -20,7 +20,7 @@ export async function startFamily(
   const { grant, clientId, scope, resources, refreshable, familyAddress } = payload;
   if (!refreshable || !client.metadata.grant_types.includes("refresh_token")) return undefined;
   const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
-  // RFC 9449 §5: a confidential client proves itself by its authentication and may change its key, but not do without one.
+  // RFC 9449 §5: a confidential client authenticates, so it may change its key, but not omit one.
   const cnf = isPublicClient(client) ? proof?.cnf : undefined;
   const confirmedBy = proof?.cnf.method;
   const family = { ...loginContext(payload), cnf, confirmedBy, grant, clientId, scope, resources, expiresAtMs };
@@ -28,7 +28,7 @@ export async function startFamily(
   return isolate.refreshFamilies.create(context, family, issued, familyAddress);
 }
 
-/** The end that was known when the person decided: a setting that was raised since does not extend it. */
+/** The expiry that was fixed when the person decided; raising a setting later does not extend it. */
 export function tokensEndBySeconds({ context }: GrantRequest, { tokenLifetimeSeconds }: AuthorizedGrant): number {
   return toSeconds(context.arrivedAtMs) + tokenLifetimeSeconds;
 }

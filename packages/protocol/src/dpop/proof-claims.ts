@@ -2,19 +2,19 @@ import { foreignClockSkewSeconds, toSeconds } from "../encoding/seconds.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
-/** Age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
+/** Maximum age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
 const proofSeconds = 60;
-/** How far the `iat` of a proof with a nonce may be from this clock; the nonce bounds its age. */
+/** Maximum difference between this clock and the `iat` of a proof with a nonce; the nonce bounds its age. */
 const proofWithNonceSeconds = 300;
-/** Characters of a proof's `jti`; only a hash is stored. */
+/** Maximum length of a proof's `jti`; only a hash is stored. */
 const longestProofId = 256;
 
-/** What a proof must be about. */
+/** The request that a proof must match. */
 export interface ProofTarget {
   readonly method: string;
   /** The URIs of the endpoint, under the issuer and its alias for mutual TLS, without query and fragment. */
   readonly uris: readonly string[];
-  /** The hash of the access token that is presented with the proof; `undefined` where none is. */
+  /** The hash of the access token that is presented with the proof; `undefined` if there is none. */
   readonly accessTokenHash: string | undefined;
   /** Whether the proof contains a nonce of this provider that is still accepted. */
   readonly hasNonce: boolean;
@@ -22,8 +22,8 @@ export interface ProofTarget {
 }
 
 /**
- * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. With a nonce the
- * time of the proof is known from the nonce, so a client whose clock is wrong by minutes is accepted (item 11).
+ * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. A nonce determines the time of
+ * the proof, so a client whose clock is wrong by minutes is accepted (item 11).
  */
 export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFault | undefined {
   const { jti, htm, htu, iat, ath, exp, nbf } = claims;
@@ -44,7 +44,7 @@ export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFau
   return undefined;
 }
 
-/** When a proof with these claims is refused for its age alone: until then its `jti` is remembered. */
+/** The time from which a proof with these claims is refused for its age alone; its `jti` is remembered until then. */
 export function proofEndsMs(iat: number, hasNonce: boolean): number {
   return (iat + acceptedSeconds(hasNonce).past + foreignClockSkewSeconds) * 1000;
 }
@@ -54,19 +54,19 @@ function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly f
   return { past: proofSeconds, future: foreignClockSkewSeconds };
 }
 
-/** Most clients send the published text, which costs no parsing. */
+/** Most clients send the published text, which needs no parsing. */
 function isAmong(uris: readonly string[], htu: string): boolean {
   if (uris.includes(htu)) return true;
   const named = normalizedUri(htu);
   return named !== undefined && uris.some((uri) => normalizedUri(uri) === named);
 }
 
-/** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */
+/** A URI contains no backslash or white space (RFC 3986 §2), which the platform's parser would replace or remove. */
 const uriCharacters = /^[\x21-\x5b\x5d-\x7e]+$/;
 
 /**
- * Compared without query and fragment, after the normalization of RFC 3986 §6.2.2 and §6.2.3. `undefined` for anything but an
- * absolute http or https URI without user information.
+ * Compared without query and fragment, after the normalization of RFC 3986 §6.2.2 and §6.2.3. `undefined` for anything except an absolute http or
+ * https URI without user information.
  */
 function normalizedUri(text: string): string | undefined {
   if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;

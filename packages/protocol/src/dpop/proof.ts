@@ -3,7 +3,7 @@ import { decodeBase64Url, encodeUtf8 } from "../encoding/bytes.ts";
 import { isTokenType } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
-/** The algorithms that a proof may use: asymmetric ones alone (RFC 9449 §4.2). Published in the provider metadata. */
+/** The algorithms that a proof may use: only asymmetric ones (RFC 9449 §4.2). Published in the provider metadata. */
 export const proofAlgorithms = ["ES256", "EdDSA", "PS256", "RS256"] as const;
 
 type ProofAlgorithm = (typeof proofAlgorithms)[number];
@@ -23,7 +23,7 @@ const keyForms: Readonly<Record<ProofAlgorithm, KeyForm>> = {
   RS256: rsa,
 };
 
-/** WebCrypto's parameters. */
+/** WebCrypto's parameters for verification. */
 const verifyParameters: Readonly<Record<ProofAlgorithm, SubtleCryptoSignAlgorithm>> = {
   ES256: { name: "ECDSA", hash: "SHA-256" },
   EdDSA: { name: "Ed25519" },
@@ -34,7 +34,7 @@ const verifyParameters: Readonly<Record<ProofAlgorithm, SubtleCryptoSignAlgorith
 /** Private and symmetric members of a JWK (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** A key that a proof's header names, and that may sign proofs. */
+/** The key in a proof's header, which may sign proofs. */
 export interface ProofKey {
   readonly alg: ProofAlgorithm;
   readonly jkt: string;
@@ -76,7 +76,7 @@ function isProofAlgorithm(alg: unknown): alg is ProofAlgorithm {
   return proofAlgorithms.some((known) => known === alg);
 }
 
-/** With the library, which refuses headers that it does not understand, and keys that are too short. */
+/** Verifies with the library, which refuses headers that it does not understand and keys that are too short. */
 export async function isFirstSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
   try {
     await compactVerify(proof, publicKey, { algorithms: [alg] });
@@ -87,7 +87,7 @@ export async function isFirstSignedBy(proof: string, { alg, publicKey }: ProofKe
   }
 }
 
-/** The header has been accepted before. */
+/** Verifies a proof whose header was accepted earlier. */
 export async function isSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
   const end = proof.lastIndexOf(".");
   const signature = decodeBase64Url(proof.slice(end + 1));

@@ -1,4 +1,5 @@
 /** **Unpadded base64url and random bytes.** @see https://www.rfc-editor.org/rfc/rfc7515#section-2 */
+
 import { base64url } from "jose";
 
 const utf8 = new TextEncoder();
@@ -9,10 +10,10 @@ export function encodeBase64Url(bytes: Uint8Array | ArrayBuffer): string {
   return base64url.encode(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
 }
 
-/** By `length % 4`: the bits that the last character encodes beyond the last byte are zero. */
+/** Patterns by `length % 4`: the unused trailing bits of the last character must be zero. */
 const canonicalBase64Url = [/^[\w-]*$/, undefined, /^[\w-]*[AQgw]$/, /^[\w-]*[AEIMQUYcgkosw048]$/];
 
-/** `undefined` for anything but the canonical unpadded encoding, so that a value has one spelling. */
+/** `undefined` for anything except the canonical unpadded encoding, so that a value has one spelling. */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (canonicalBase64Url[text.length % 4]?.test(text) !== true) return undefined;
   return base64url.decode(text) as Uint8Array<ArrayBuffer>;
@@ -59,12 +60,12 @@ export async function sha256(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", encodeUtf8(text)));
 }
 
-/** Lower case. */
+/** Lower-case hexadecimal. */
 export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Compares in time that depends on the lengths alone. */
+/** Compares in time that depends only on the lengths. */
 export function equalConstantTime(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): boolean {
   if (a.byteLength !== b.byteLength) return false;
   return crypto.subtle.timingSafeEqual(a, b);

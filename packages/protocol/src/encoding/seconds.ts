@@ -3,5 +3,5 @@ export function toSeconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** Clock skew allowed to foreign clocks: client assertions, request objects and proofs, never our own tokens. */
+/** Tolerated skew of foreign clocks: for client assertions, request objects and proofs, never for our own tokens. */
 export const foreignClockSkewSeconds = 30;

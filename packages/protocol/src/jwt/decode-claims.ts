@@ -1,13 +1,6 @@
 import { base64url } from "jose";
 import { isJsonObject } from "../encoding/json-object.ts";
 
-/**
- * **Decodes a compact JWT without verifying it.** The result only selects the key to verify with. Returns `undefined` for anything
- * but three canonical unpadded base64url segments with JSON objects as header and claims, so that a token has one spelling and a
- * cache keyed by its text contains it once.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7515#section-7.1
- */
 export interface DecodedJwt {
   readonly header: JwtHeader;
   readonly claims: JwtClaims;
@@ -21,7 +14,7 @@ export interface JwtHeader {
 
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
-/** Characters of one token or assertion; larger ones are an attack on the parser or on base64. */
+/** Maximum length of a token or assertion; larger ones are an attack on the parser or on base64. */
 export const longestToken = 16 * 1024;
 
 /** Whole quanta, then one of two or three characters whose unused trailing bits are zero (RFC 4648 §3.5). */
@@ -29,10 +22,17 @@ const segment = "((?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[A
 const compact = new RegExp(`^${segment}\\.${segment}\\.${segment}$`);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/**
+ * **Decodes a compact JWT without verifying it.** The result only selects the key to verify with. Returns `undefined` for anything except three
+ * canonical unpadded base64url segments with JSON objects as header and claims, so that a token has one spelling and a cache keyed by its text
+ * contains it once.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7515#section-7.1
+ */
 export function decodeJwt(token: string): DecodedJwt | undefined {
   if (token.length > longestToken) return undefined;
   const match = compact.exec(token);
-  // An empty signature is an unsecured JWS (RFC 7518 §3.6), whatever its `alg` is.
+  // An empty signature is an unsecured JWS (RFC 7518 §3.6), regardless of its `alg`.
   if (match === null || match[3] === "") return undefined;
   const header = decodeJsonPart(match[1]!);
   const claims = decodeJsonPart(match[2]!);
@@ -44,12 +44,12 @@ export function decodeJwt(token: string): DecodedJwt | undefined {
   return { header: { alg, kid, typ }, claims };
 }
 
-/** The claims alone, to select the party whose key would verify them. */
+/** Decodes only the claims, to select the party whose key would verify them. */
 export function decodeClaims(token: string): JwtClaims | undefined {
   return decodeJwt(token)?.claims;
 }
 
-/** Media types compare without case, and `application/` may be left out (RFC 7515 §4.1.9). */
+/** Media types are case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 export function isTokenType(typ: string | undefined, allowed: readonly string[]): boolean {
   if (typ === undefined) return false;
   const shorten = (text: string): string => text.toLowerCase().replace(/^application\//, "");

@@ -1,14 +1,15 @@
 /**
- * **The algorithms of encryption**, for clients and of request objects for this provider: asymmetric ones alone, since no client secret is
- * stored that could be a key. PKCS #1 v1.5 is missing (RFC 8725 §3.2). Client metadata, discovery and key generation derive from these lists.
+ * **The encryption algorithms**, for clients and for request objects sent to this provider: only asymmetric ones, because no stored client secret
+ * could be a key. PKCS #1 v1.5 is excluded (RFC 8725 §3.2). Client metadata, discovery and key generation derive from these lists.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-4
  */
+
 export const keyManagementAlgorithms = ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"] as const;
 
 export type KeyManagementAlgorithm = (typeof keyManagementAlgorithms)[number];
 
-/** WebCrypto's parameters of this provider's own keys, and what their private keys do. */
+/** WebCrypto's parameters of this provider's own keys, and the usages of their private keys. */
 interface DecryptionKeyForm {
   readonly importParameters: SubtleCryptoImportKeyAlgorithm;
   readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;

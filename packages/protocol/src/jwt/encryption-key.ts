@@ -1,6 +1,6 @@
 import type { KeyManagementAlgorithm } from "./encryption-algorithms.ts";
 
-/** The members that decide what a key is for. */
+/** The members that determine a key's use. */
 interface KeyUse {
   readonly kty?: string | undefined;
   readonly crv?: string | undefined;

@@ -21,7 +21,7 @@ export function importPrivateKey(alg: KeyAlgorithm, pkcs8: Uint8Array<ArrayBuffe
   return crypto.subtle.importKey("pkcs8", pkcs8, importParameters, false, [...usages]);
 }
 
-/** WebCrypto requires the use of the public key too, where it has one. */
+/** WebCrypto also requires a usage of the public key, if it has one. */
 function generatedUsages(usages: readonly string[]): string[] {
   return usages.includes("decrypt") ? ["encrypt", ...usages] : [...usages];
 }

@@ -1,7 +1,7 @@
 import { encodeBase64Url, encodeUtf8 } from "../encoding/bytes.ts";
 import { type SigningAlgorithm, signingAlgorithmTable } from "./signing-algorithms.ts";
 
-/** The encoded protected header of a JWS; constant for a key and a `typ`. */
+/** The encoded protected header of a JWS, which is constant for a key and a `typ`. */
 export function encodeJwsHeader(header: {
   readonly alg: SigningAlgorithm;
   readonly kid: string;
@@ -11,8 +11,8 @@ export function encodeJwsHeader(header: {
 }
 
 /**
- * **Signs a compact JWS** whose payload is JSON; members that are `undefined` are left out. Without a library, because the checks of
- * its caller's header and key, which are this provider's own, cost half as much as an ES256 signature.
+ * **Signs a compact JWS** whose payload is JSON; `undefined` members are omitted. No library is used, because its checks of header and key, which are
+ * this provider's own, cost half as much as an ES256 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7515#section-5.1
  */

@@ -1,5 +1,17 @@
 import { namesOf } from "../encoding/names-of.ts";
 
+interface AlgorithmDescription {
+  /** The `kty` and `crv` of a JWK that may have created the signature; a key type without curves has no `curve`. */
+  readonly keyType: "EC" | "RSA" | "OKP";
+  readonly curve: string | undefined;
+  /** The hash of the signature, for `at_hash` and `c_hash` (OIDC Core §3.1.3.6); Ed25519 uses SHA-512 (RFC 8032 §5.1). */
+  readonly hash: "SHA-256" | "SHA-512";
+  /** WebCrypto's parameters for signing, importing a key and generating one. */
+  readonly signParameters: SubtleCryptoSignAlgorithm;
+  readonly importParameters: SubtleCryptoImportKeyAlgorithm;
+  readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;
+}
+
 /**
  * **The signature algorithms** of this provider and of its clients; never symmetric ones or `none`. Types, settings, client metadata, discovery, key
  * generation and key selection derive from this table.
@@ -7,18 +19,6 @@ import { namesOf } from "../encoding/names-of.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-3
  * @see https://www.rfc-editor.org/rfc/rfc8037#section-3.1
  */
-interface AlgorithmDescription {
-  /** The `kty` and `crv` of a JWK that can have made the signature; a key type without curves has no `curve`. */
-  readonly keyType: "EC" | "RSA" | "OKP";
-  readonly curve: string | undefined;
-  /** The hash of the signature, for `at_hash` and `c_hash` (OIDC Core §3.1.3.6); Ed25519 uses SHA-512 (RFC 8032 §5.1). */
-  readonly hash: "SHA-256" | "SHA-512";
-  /** WebCrypto's parameters, to sign, to import a key and to generate one. */
-  readonly signParameters: SubtleCryptoSignAlgorithm;
-  readonly importParameters: SubtleCryptoImportKeyAlgorithm;
-  readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;
-}
-
 export const signingAlgorithmTable = {
   ES256: {
     keyType: "EC",
@@ -74,8 +74,8 @@ export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
 }
 
 /**
- * **The algorithms that a trusted issuer may sign with**, and the keys that can have made such a signature: those above, and those that
- * clouds and JWT-SVIDs use. Never `none` or a symmetric one.
+ * **The algorithms that a trusted issuer may sign with**, and the keys that may have created such a signature: those above, and those that clouds and
+ * JWT-SVIDs use. `none` and symmetric algorithms are never allowed.
  */
 export const issuerKeyForms = {
   ES256: { keyType: "EC", curve: "P-256" },

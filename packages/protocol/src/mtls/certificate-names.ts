@@ -1,12 +1,12 @@
 import { type DistinguishedName, nameInCertificate } from "./distinguished-name.ts";
 import { type DerElement, readDer, readObjectIdentifier } from "./read-der.ts";
 
-/** What a client certificate says about its holder (RFC 8705 §2.1.2), and when it is valid. */
+/** The statements of a client certificate about its holder (RFC 8705 §2.1.2), and its validity. */
 export interface CertificateNames {
   readonly subject: DistinguishedName | undefined;
   readonly dns: readonly string[];
   readonly uri: readonly string[];
-  /** In the canonical spelling of {@link canonicalAddress}. */
+  /** Addresses in the canonical form of {@link canonicalAddress}. */
   readonly ip: readonly string[];
   readonly email: readonly string[];
   readonly notBeforeMs: number;
@@ -19,8 +19,8 @@ const subjectAlternativeName = "2.5.29.17";
 const generalNames = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 
 /**
- * **Reads the names and the validity of an X.509 certificate** from its DER encoding; `undefined` if it is malformed. Names are compared
- * as octets were encoded, so no separator within one can pass for a second one. Does not verify the certificate. Pure.
+ * **Reads the names and the validity of an X.509 certificate** from its DER encoding; `undefined` if it is malformed. Names are compared by their
+ * encoded octets, so a separator within a name cannot split it in two. Does not verify the certificate. Pure.
  *
  * @see https://www.rfc-editor.org/rfc/rfc5280#section-4.1
  */
@@ -46,14 +46,14 @@ export function readCertificateNames(der: Uint8Array): CertificateNames | undefi
   };
 }
 
-/** One spelling for each address: IPv6 has many. `undefined` for anything else. */
+/** The canonical form of an address, because IPv6 addresses have many. `undefined` for anything else. */
 export function canonicalAddress(address: string): string | undefined {
   const host = address.includes(":") ? `[${address}]` : address;
   if (!/^(\[[0-9a-f:.]+\]|\d+(\.\d+){3})$/i.test(host) || !URL.canParse(`http://${host}/`)) return undefined;
   return new URL(`http://${host}/`).hostname;
 }
 
-/** None without the extension; `undefined` if it is malformed. */
+/** Empty without the extension; `undefined` if it is malformed. */
 function alternativeNames(extensions: DerElement | undefined): readonly DerElement[] | undefined {
   if (extensions === undefined) return [];
   const [list] = readDer(extensions.content) ?? [];

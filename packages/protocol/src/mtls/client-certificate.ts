@@ -10,23 +10,23 @@ export interface ClientCertificate {
   readonly der: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** Who terminated TLS. `cf` is read only if no proxy is trusted: reading it parses it. */
+/** The sources that show who terminated TLS. `cf` is read only if no proxy is trusted, because reading it parses it. */
 export interface CertificateContext {
   readonly cf: Partial<Pick<IncomingRequestCfProperties, "tlsClientAuth">> | undefined;
-  /** SHA-256 of the keys of trusted proxies, hex. */
+  /** SHA-256 hashes of the keys of trusted proxies, hex. */
   readonly settings: { readonly mtlsProxyKeyHashes: readonly string[] };
 }
 
-/** Cloudflare passes certificates of up to 10 KB on. */
+/** Cloudflare forwards certificates of up to 10 KB. */
 const longestField = 16 * 1024;
 
-/** The headers of a trusted proxy, of which its key is one. Nobody else's reach an endpoint through the front door. */
+/** The headers of a trusted proxy, including its key. The front door removes those of any other sender. */
 export const certificateHeaders = ["Client-Cert", "Client-Cert-Chain", "Client-Cert-Verified", "Client-Cert-Proxy-Key"];
 
 /**
- * **The client certificate of a request**, from the party that terminated TLS: Cloudflare (`cf.tlsClientAuth`), or a proxy that sends
- * `Client-Cert` (RFC 9440) with the key whose hash is `MTLS_PROXY_KEY_SHA256`. A header without that key has no effect: any sender can
- * write it. A revoked certificate is none. Cost: 0 without a certificate; 1 or 2 hashes.
+ * **The client certificate of a request**, from the party that terminated TLS: Cloudflare (`cf.tlsClientAuth`), or a proxy that sends `Client-Cert`
+ * (RFC 9440) with the key whose hash is `MTLS_PROXY_KEY_SHA256`. A header without that key has no effect, because any sender can set it. A revoked
+ * certificate counts as none. Cost: 0 without a certificate; 1 or 2 hashes.
  *
  * @see https://developers.cloudflare.com/ssl/client-certificates/client-certificate-variables/
  */
@@ -58,7 +58,7 @@ export async function certificateThumbprint(der: Uint8Array<ArrayBuffer>): Promi
   return encodeBase64Url(await crypto.subtle.digest("SHA-256", der));
 }
 
-/** `field`: the DER encoding as a Byte Sequence (RFC 9651 §3.3.5). */
+/** Reads `field`, the DER encoding as a Byte Sequence (RFC 9651 §3.3.5). */
 async function fromField(
   field: string | null | undefined,
   isVerified: boolean,

@@ -1,14 +1,14 @@
 import { type DerElement, readDer, readObjectIdentifier } from "./read-der.ts";
 
 /**
- * **Distinguished names, in a form that can be compared**: from a certificate, and from the string of RFC 4514 that a client registers.
- * Attribute types are object identifiers. Values are compared without regard to case and to repeated spaces (RFC 5280 §7.1). Pure.
+ * **Distinguished names in a comparable form**: from a certificate, and from the RFC 4514 string that a client registers. Attribute types are object
+ * identifiers. The comparison of values ignores case and repeated spaces (RFC 5280 §7.1). Pure.
  *
  * @see https://www.rfc-editor.org/rfc/rfc4514#section-2
  */
 export type DistinguishedName = readonly string[];
 
-/** Short names of RFC 4514 §3, and those that OpenSSL prints for certificates of banks and of web servers. */
+/** Short names of RFC 4514 §3, and those that OpenSSL prints for certificates of banks and web servers. */
 const attributeTypes: Readonly<Record<string, string>> = {
   CN: "2.5.4.3",
   SN: "2.5.4.4",
@@ -47,7 +47,7 @@ export function isSameName(left: DistinguishedName, right: DistinguishedName): b
   return left.length === right.length && left.every((part, index) => part === right[index]);
 }
 
-/** The attributes of a part are a set. */
+/** Sorts the attributes of a part, because they are a set. */
 function joinParts(parts: readonly (readonly (string | undefined)[] | undefined)[]): DistinguishedName | undefined {
   const joined: string[] = [];
   for (const part of parts) {
@@ -77,7 +77,7 @@ function parseAttribute(attribute: string): string | undefined {
   return identifier === undefined || value === undefined ? undefined : `${identifier}=${comparable(value)}`;
 }
 
-/** Escapes of RFC 4514 §2.4: of a special character, or of an octet of UTF-8. `#` precedes the octets of an encoded value. */
+/** Reads the escapes of RFC 4514 §2.4: a special character, or an octet of UTF-8. `#` precedes the octets of an encoded value. */
 function readValue(text: string): string | undefined {
   if (text.startsWith("#")) {
     const [value, ...others] = (/^#([0-9a-f]{2})+$/i.test(text) ? readDer(octetsOf(text.slice(1))) : undefined) ?? [];
@@ -101,7 +101,7 @@ const encodings: Readonly<Record<number, string>> = {
   30: "utf-16be",
 };
 
-/** A string of X.520 by its tag; `undefined` for another type, which no registered name describes. */
+/** An X.520 string by its tag; `undefined` for another type, which no registered name describes. */
 function readText({ tag, content }: DerElement): string | undefined {
   const encoding = encodings[tag];
   return encoding === undefined ? undefined : new TextDecoder(encoding).decode(content);

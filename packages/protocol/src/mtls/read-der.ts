@@ -6,8 +6,8 @@ export interface DerElement {
 }
 
 /**
- * **Reads the elements of a DER encoding** that follow each other; `undefined` if one is not complete, or not of the form that
- * certificates have: a tag of one octet, a definite length of at most four. Pure; the cost grows with the number of elements.
+ * **Reads consecutive elements of a DER encoding**; `undefined` if one is incomplete or not in the form that certificates use: a tag of one octet and
+ * a definite length of at most four octets. Pure; the cost grows with the number of elements.
  *
  * @see https://www.itu.int/rec/T-REC-X.690
  */

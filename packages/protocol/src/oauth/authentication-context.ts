@@ -7,13 +7,13 @@
  */
 export const authenticationContexts = {
   password: { acr: "urn:edge-op:acr:password", amr: ["pwd"] },
-  /** A passkey that its owner's devices share. */
+  /** A passkey that is synced between its owner's devices. */
   syncedPasskey: { acr: "phr", amr: ["swk", "user", "mfa"] },
   /** A passkey that never leaves its authenticator. */
   boundPasskey: { acr: "phr", amr: ["hwk", "user", "mfa"] },
 } as const;
 
-/** The `acr` of a passkey. Every other context, of whatever method, is none. */
+/** The `acr` of a passkey. No other authentication context has it. */
 export const passkeyAcr = authenticationContexts.boundPasskey
   .acr satisfies typeof authenticationContexts.syncedPasskey.acr;
 

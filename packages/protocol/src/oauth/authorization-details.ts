@@ -1,13 +1,13 @@
 import { OAuthError } from "./errors.ts";
 import type { RefusalReason } from "./refusal-reasons.ts";
 
-/** Details of a request are part of codes, refresh families and access tokens. */
+/** Maximum length of the details, which become part of codes, refresh families and access tokens. */
 const longestDetails = 4096;
 const mostDetails = 16;
 
 /**
- * **Authorization details** (RFC 9396): what a client may do, in more detail than a scope. Objects of a `type`; five members have a meaning
- * for every type, others for the type alone.
+ * **Authorization details** (RFC 9396): the permitted access of a client, in more detail than a scope. Each is an object with a `type`; five members
+ * have a meaning for every type, others only for their type.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9396#section-2
  */
@@ -72,7 +72,7 @@ function isDetail(value: unknown): value is AuthorizationDetail {
 
 /**
  * Whether `granted` covers the requested object: of the same type, with the same members and the same values, except that a set of §2.2 may have
- * fewer of them. A member that is left out could mean everything, so it is not covered; nor is one that was not granted.
+ * fewer of them. An omitted member could mean everything, so it is not covered; neither is a member that was not granted.
  */
 function covers(granted: AuthorizationDetail, requested: AuthorizationDetail): boolean {
   const names = Object.keys(granted);
@@ -87,7 +87,7 @@ function covers(granted: AuthorizationDetail, requested: AuthorizationDetail): b
   });
 }
 
-/** Why an object refuses to redeem or refresh for the requested details; `undefined` if it does not. */
+/** The reason why an object refuses to redeem or refresh for the requested details; `undefined` if it does not. */
 export function refuseDetails(
   granted: DetailsText | undefined,
   requested: DetailsText | undefined,
@@ -102,8 +102,8 @@ function coversDetails(granted: AuthorizationDetails | undefined, requested: Aut
 }
 
 /**
- * The details of a token: the requested ones, which must be covered, else all granted ones; of both only types that the client is registered for
- * at this moment. `undefined` if none is left, or none was granted.
+ * The details of a token: the requested ones, which must be covered, else all granted ones; in both cases limited to types that the client is
+ * registered for now. `undefined` if none is left or none was granted.
  */
 export function narrowDetails(
   granted: AuthorizationDetails | undefined,
@@ -111,13 +111,13 @@ export function narrowDetails(
   registeredTypes: readonly string[] | undefined,
 ): AuthorizationDetails | undefined {
   if (requested !== undefined && !coversDetails(granted, requested)) {
-    throw refusal("details-not-granted", "The authorization_details are not within what was granted.");
+    throw refusal("details-not-granted", "The authorization_details exceed the granted ones.");
   }
   const kept = (requested ?? granted)?.filter(({ type }) => registeredTypes?.includes(type));
   return kept?.length ? kept : undefined;
 }
 
-/** Equal values have equal text: members in the order of their names. */
+/** Canonical JSON with sorted members, so that equal values have equal text. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

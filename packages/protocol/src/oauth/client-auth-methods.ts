@@ -21,7 +21,7 @@ export type ClientAuthMethod = keyof typeof clientAuthMethodTable;
 
 export const clientAuthMethods = namesOf(clientAuthMethodTable);
 
-/** The methods of confidential clients: all but `none`. */
+/** The methods of confidential clients: all except `none`. */
 export const confidentialAuthMethods = clientAuthMethods.filter((method) => !isPublicMethod(method));
 
 /** Whether a client with this method is public (RFC 6749 §2.1): it does not prove its identity. */

@@ -1,6 +1,6 @@
 /**
- * **A key that must be proven**, by the method that proves it: `jkt`, the thumbprint of a DPoP key (RFC 9449 §6.1), or `x5t#S256`, that
- * of a client certificate (RFC 8705 §3.1). Authorization codes, refresh families and access tokens are bound to it; rows store it as JSON.
+ * **A key that must be proven**, by the method that proves it: `jkt`, the thumbprint of a DPoP key (RFC 9449 §6.1), or `x5t#S256`, that of a client
+ * certificate (RFC 8705 §3.1). Authorization codes, refresh families and access tokens are bound to such keys; rows store them as JSON.
  */
 export interface KeyConfirmation {
   readonly method: "jkt" | "x5t#S256";
@@ -8,8 +8,8 @@ export interface KeyConfirmation {
 }
 
 /**
- * **The confirmation of an access token** (`cnf`). Any other claim than the two above, also one that has further members, is `other`:
- * it is shown unchanged, and nothing proves it.
+ * **The confirmation of an access token** (`cnf`). Any claim other than these two, or with further members, is `other`: it is returned unchanged and
+ * cannot be proven.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7800#section-3.1
  */
@@ -29,7 +29,7 @@ export function formatConfirmation(cnf: Confirmation | undefined): ConfirmationC
   return cnf.method === "other" ? cnf.members : { [cnf.method]: cnf.thumbprint };
 }
 
-/** Whether a request that proves `presented` may use what is bound to `bound`: anything unbound, or the same key by the same method. */
+/** Whether a request that proves `presented` may use something bound to `bound`: anything unbound, or the same key by the same method. */
 export function isConfirmedBy(bound: KeyConfirmation | undefined, presented: KeyConfirmation | undefined): boolean {
   if (bound === undefined) return true;
   return bound.method === presented?.method && bound.thumbprint === presented.thumbprint;

@@ -1,12 +1,13 @@
-import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
-
 /**
- * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not
- * answer, {@link UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses.
- * Wire text is fixed per code; `reason`, a stable code, and `detail` go to the log, never to the caller.
+ * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not respond, {@link
+ * UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses. Wire text is fixed per code; `reason`, a
+ * stable code, and `detail` go to the log, never to the caller.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
+
+import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
+
 export const wireDescriptions = {
   // RFC 6749 §5.2
   invalid_request: "The request is missing a parameter, repeats one, or is malformed.",
@@ -14,14 +15,14 @@ export const wireDescriptions = {
   invalid_grant: "The grant is invalid, expired, revoked, or was issued to another client.",
   unauthorized_client: "The client is not allowed to use this grant.",
   unsupported_grant_type: "The grant type is not supported.",
-  invalid_scope: "The scope is invalid, unknown, malformed, or wider than allowed.",
+  invalid_scope: "The scope is invalid, unknown, malformed, or exceeds the allowed scope.",
   // RFC 8693 §2.2.2, RFC 8707 §2
   invalid_target: "The requested audience or resource is not allowed.",
   // RFC 9396 §5
-  invalid_authorization_details: "The authorization_details are unknown, malformed, or wider than allowed.",
+  invalid_authorization_details: "The authorization_details are unknown, malformed, or exceed the allowed access.",
   // RFC 6750 §3.1
   invalid_token: "The access token is invalid, expired, or revoked.",
-  insufficient_scope: "The access token does not carry the scope that is needed.",
+  insufficient_scope: "The access token lacks the required scope.",
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
@@ -33,9 +34,9 @@ export const wireDescriptions = {
   invalid_dpop_proof: "The DPoP proof is invalid.",
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
   // OIDC Core §3.1.2.6
-  login_required: "The request needs the end-user to sign in.",
-  consent_required: "The request needs the end-user's consent.",
-  account_selection_required: "The request needs the end-user to select an account.",
+  login_required: "The request requires the end-user to sign in.",
+  consent_required: "The request requires the end-user's consent.",
+  account_selection_required: "The request requires the end-user to select an account.",
   invalid_request_uri: "The request_uri is invalid, expired, or could not be fetched.",
   invalid_request_object: "The request object is invalid.",
   request_uri_not_supported: "The request_uri parameter is not supported.",
@@ -45,20 +46,20 @@ export const wireDescriptions = {
   invalid_client_metadata: "The client metadata is invalid.",
   invalid_redirect_uri: "A redirection URI is invalid.",
   invalid_software_statement: "The software statement is invalid.",
-  unapproved_software_statement: "The software statement is not of a trusted issuer.",
-  // This provider's own, for the admin API and for limits
+  unapproved_software_statement: "The software statement's issuer is not trusted.",
+  // This provider's own codes, for the admin API and for limits
   not_found: "There is no such resource.",
-  conflict: "The resource exists already or changed meanwhile.",
-  precondition_failed: "The resource is not the version that If-Match names.",
+  conflict: "The resource already exists or was changed concurrently.",
+  precondition_failed: "The resource version does not match If-Match.",
   request_too_large: "The request is larger than this endpoint accepts.",
-  request_timeout: "The body of the request did not arrive in time.",
-  method_not_allowed: "The method is not allowed here.",
+  request_timeout: "The request body did not arrive in time.",
+  method_not_allowed: "The method is not allowed for this path.",
   rate_limited: "Too many requests. Try again later.",
 } as const;
 
 export type OAuthErrorCode = keyof typeof wireDescriptions;
 
-/** A fault in one field of a JSON body: `path` as `redirect_uris[0]`. */
+/** An error in one field of a JSON body, with a `path` such as `redirect_uris[0]`. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
@@ -69,14 +70,11 @@ export interface OAuthErrorOptions {
   readonly status?: number;
   /** Extra response headers: `WWW-Authenticate`, `Allow`, `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Returned to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason
-   * that distinguishes tokens.
-   */
+  /** Returned to the caller instead of the fixed text. It may name a parameter or field, but never a secret or a reason that distinguishes tokens. */
   readonly description?: string | undefined;
-  /** What is special about this request, for the log alone; default: the meaning of the reason. No text that the caller chose. */
+  /** Details of this request, for the log only; by default the meaning of the reason. Contains no text that the caller chose. */
   readonly detail?: string | undefined;
-  /** Shown to the caller as `fields`: every field of a JSON body that is wrong. */
+  /** Every invalid field of a JSON body, returned to the caller as `fields`. */
   readonly fields?: readonly FieldError[];
 }
 
@@ -93,7 +91,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   rate_limited: 429,
 };
 
-/** **A refusal**: an error of the caller. `reason` and `detail` are for the log alone. */
+/** **A refusal**: an error of the caller. `reason` and `detail` are only logged. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly status: number;
@@ -117,7 +115,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** The refusal of an object. One of another release may give a reason that this release does not know. */
+/** The refusal of an object. An object of another release may return a reason that this release does not know. */
 export function refusalOfObject({
   kind,
   reason,
@@ -134,7 +132,7 @@ export function refusalOfObject({
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
   readonly store: string;
-  /** Of the 503: what the caller keeps to repeat the request. */
+  /** Headers of the 503: cookies that the caller needs to repeat the request. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(store: string, cause?: unknown, headers: Readonly<Record<string, string>> = {}) {

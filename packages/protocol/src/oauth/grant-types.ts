@@ -1,22 +1,25 @@
 import { namesOf } from "../encoding/names-of.ts";
 
-/**
- * **The grant types**, each with what it requires of a client's registration. Types, client metadata and discovery derive
- * from this table; op-token has one module for each (`grants/`).
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
- */
 interface GrantTypeDescription {
-  /** The response type that belongs to the grant; such a grant begins at the authorization endpoint and needs a redirection URI. */
+  /** The response type of the grant. Such a grant starts at the authorization endpoint and requires a redirection URI. */
   readonly responseType?: "code";
-  /** Issues tokens on the client's authentication alone: a public client may not use it. */
+  /** Tokens are issued on the client's authentication alone, so a public client may not use the grant. */
   readonly confidentialOnly?: true;
-  /** The client signs the grant: it needs registered keys. */
+  /** The client signs the grant, so it needs registered keys. */
   readonly needsKeys?: true;
-  /** Both hold for the client's own assertions, so only with a `jwt_bearer` policy: those of a trusted issuer need neither. */
+  /**
+   * Both requirements apply only to the client's own assertions, and thus only with a `jwt_bearer` policy; assertions of a trusted issuer need
+   * neither.
+   */
   readonly byPolicy?: true;
 }
 
+/**
+ * **The grant types**, each with what it requires of a client's registration. Types, client metadata and discovery derive from this table; op-token
+ * has one module for each (`grants/`).
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
+ */
 const grantTypeTable = {
   authorization_code: { responseType: "code" },
   refresh_token: {},
@@ -34,5 +37,5 @@ export function describeGrantType(type: GrantType): GrantTypeDescription {
   return grantTypeTable[type];
 }
 
-/** The response types that grants begin with. The implicit and hybrid ones are not supported (RFC 9700 §2.1.2). */
+/** The response types of the grants. Implicit and hybrid ones are not supported (RFC 9700 §2.1.2). */
 export const responseTypes = ["code"] as const satisfies readonly GrantTypeDescription["responseType"][];

@@ -3,8 +3,8 @@ import type { ClaimsRequest } from "./claims-request.ts";
 import type { KeyConfirmation } from "./confirmation.ts";
 
 /**
- * **How and when a user signed in, as tokens contain it** (OIDC Core §2); a member is `undefined` where it is not known.
- * Access tokens, ID tokens and exchanged tokens read and write it here and nowhere else.
+ * **How and when a user signed in, as contained in tokens** (OIDC Core §2); unknown members are `undefined`. Access tokens, ID tokens and exchanged
+ * tokens only read and write it here.
  */
 export interface AuthenticationEvent {
   readonly authTimeSeconds: number | undefined;
@@ -12,17 +12,17 @@ export interface AuthenticationEvent {
   readonly amr: readonly string[] | undefined;
 }
 
-/** The authentication event of a larger object, and no other member of it. */
+/** The authentication event of a larger object, without its other members. */
 export function authenticationEvent({ authTimeSeconds, acr, amr }: AuthenticationEvent): AuthenticationEvent {
   return { authTimeSeconds, acr, amr };
 }
 
-/** The claims of a token; members that are `undefined` are left out of the JSON. */
+/** The claims of a token; `undefined` members are omitted from the JSON. */
 export function authenticationClaims({ authTimeSeconds, acr, amr }: Partial<AuthenticationEvent>) {
   return { auth_time: authTimeSeconds, acr, amr: amr?.length ? amr : undefined };
 }
 
-/** A claim of another form than it is written in is ignored. */
+/** Ignores claims that do not have the form in which they are written. */
 export function readAuthenticationClaims(claims: Readonly<Record<string, unknown>>): AuthenticationEvent {
   const { auth_time: authTime, acr, amr } = claims;
   return {
@@ -33,25 +33,25 @@ export function readAuthenticationClaims(claims: Readonly<Record<string, unknown
 }
 
 /**
- * **Login context: what one login contributes to every token issued from it.** It is set at /authorize, stored as members of the
- * authorization code and of the refresh family (JSON; a member that a row does not have is `undefined`), and written by op-token.
- * To add an attribute: its member and {@link loginContext} here, its value in decide-authorization.ts, its claim where it is issued.
+ * **The login context: the contribution of one login to every token issued from it.** It is set at /authorize, stored as members of the authorization
+ * code and of the refresh family (JSON; members missing in a row are `undefined`), and written by op-token. To add an attribute: its member and
+ * {@link loginContext} here, its value in decide-authorization.ts, its claim where it is issued.
  */
 export interface LoginContext extends AuthenticationEvent {
   readonly sub: string;
-  /** The `sub` that the client is shown instead (OIDC Core §8.1); `undefined` for a public subject. */
+  /** The `sub` that the client sees instead (OIDC Core §8.1); `undefined` for a public subject. */
   readonly pairwiseSub: string | undefined;
   /** The session, for `sid` and logout. */
   readonly sid: string | undefined;
   /** The `claims` parameter of the authorization request. */
   readonly claims: ClaimsRequest | undefined;
-  /** What was authorized in detail (RFC 9396). */
+  /** The authorized details (RFC 9396). */
   readonly authorizationDetails: DetailsText | undefined;
   /** The key that must be proven to use the code or the refresh token; access tokens are bound to the key of their own request. */
   readonly cnf: KeyConfirmation | undefined;
 }
 
-/** The login context of a larger object, and no other member of it. */
+/** The login context of a larger object, without its other members. */
 export function loginContext(of: LoginContext): LoginContext {
   const { sub, pairwiseSub, sid, claims, authorizationDetails, cnf } = of;
   return { sub, pairwiseSub, sid, claims, authorizationDetails, cnf, ...authenticationEvent(of) };

@@ -1,4 +1,4 @@
-/** **What can be wrong with a DPoP proof** (RFC 9449 §4.3): the reason's code, and the text that its sender is told. It names no secret. */
+/** **The faults of a DPoP proof** (RFC 9449 §4.3): the reason's code, and the error description for its sender, which contains no secret. */
 export const proofFaults = {
   "dpop-too-long": "it is too long",
   "dpop-malformed": "it is not a signed JWT",

@@ -25,7 +25,7 @@ export const scopeClaims = {
   phone: ["phone_number", "phone_number_verified"],
 } as const;
 
-/** Scope values for what administrators assign; each is for the claim of its name. Permissions are for access tokens only. */
+/** Scope values for data that administrators assign; each covers the claim of its name. Permissions are in access tokens only. */
 export const rbacScopes = ["roles", "groups", "permissions"] as const;
 
 /** Claims of {@link rbacScopes} that ID tokens and UserInfo may contain. */
@@ -34,7 +34,7 @@ export const rbacClaims = ["roles", "groups"] as const;
 export type ClaimScope = keyof typeof scopeClaims;
 export type StandardClaim = (typeof scopeClaims)[ClaimScope][number];
 
-/** Every claim about a person (OIDC Core §5.1) but `sub`. */
+/** Every claim about a person (OIDC Core §5.1) except `sub`. */
 export const standardClaims: readonly StandardClaim[] = Object.values(scopeClaims).flat();
 
 /** The names of all claims that a scope covers. */

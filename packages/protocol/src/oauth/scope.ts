@@ -2,11 +2,12 @@ import { OAuthError } from "./errors.ts";
 
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** Scope values of one request (RFC 6749 §3.3). */
+/** Maximum number of scope values in a request (RFC 6749 §3.3). */
 const mostScopes = 32;
 
 /**
- * **Reads a `scope` parameter** into distinct values in the order given. Absent is `undefined`; empty or malformed is `invalid_scope`.
+ * **Reads a `scope` parameter** into distinct values in the order given. An absent parameter is `undefined`; an empty or malformed one is
+ * `invalid_scope`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
@@ -19,7 +20,7 @@ export function parseScope(scope: string | undefined): string[] | undefined {
   for (const value of values) {
     if (!scopeToken.test(value)) {
       throw new OAuthError("invalid_scope", "scope-malformed", {
-        description: "The scope has an empty value, or one with a character that RFC 6749, section 3.3, excludes.",
+        description: "The scope contains an empty value, or a character that RFC 6749, section 3.3, does not allow.",
       });
     }
     distinct.add(value);
@@ -27,7 +28,7 @@ export function parseScope(scope: string | undefined): string[] | undefined {
   return [...distinct];
 }
 
-/** The values of `asked` that are in `allowed`, in the order asked. */
+/** The values of `asked` that are in `allowed`, in the order of `asked`. */
 export function intersectScope(asked: readonly string[], allowed: readonly string[]): string[] {
   return asked.filter((value) => allowed.includes(value));
 }

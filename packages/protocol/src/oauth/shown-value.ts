@@ -1,21 +1,21 @@
 const longest = 200;
 
 /**
- * **A value of the request, as an error description may repeat it**: only characters of RFC 6749 §5.2, and not too many. A value names what was
- * wrong; it is never a token, a code or a secret.
+ * **Shortens a value of the request for an error description**, which may only contain characters of RFC 6749 §5.2. The value identifies the error;
+ * it is never a token, a code or a secret.
  */
 export function shownValue(value: string): string {
   const isShowable = value.length <= longest && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
   return isShowable ? value : "(a value that cannot be shown)";
 }
 
-/** **A value of the request, as the log may repeat it**: cut, and in printable ASCII. Never a token, a code or a secret. */
+/** **Shortens a value of the request for the log**, in printable ASCII. It is never a token, a code or a secret. */
 export function loggedValue(value: string): string {
   const cut = value.length > longest ? `${value.slice(0, longest)}…` : value;
   return cut.replace(/[^\x20-\x7e…]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
-/** The same of a URI, without user information, the values of its query, and its fragment: they may contain codes and tokens. */
+/** Shortens a URI for the log, without user information, query values and fragment, which may contain codes and tokens. */
 export function loggedUri(uri: string): string {
   const [, base = "", query, fragment] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(uri) ?? [];
   const names = query

@@ -16,8 +16,8 @@ export type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes];
 export type PresentationType = "Bearer" | "DPoP" | "N_A";
 
 /**
- * **`token_type` of an access token, by its confirmation.** A certificate-bound token is presented as Bearer (RFC 8705 §3), a
- * DPoP-bound one as DPoP (RFC 9449 §5). `N_A` (RFC 8693 §2.2.1): a confirmation method that this provider does not define.
+ * **`token_type` of an access token, by its confirmation.** A certificate-bound token is presented as Bearer (RFC 8705 §3), a DPoP-bound one as DPoP
+ * (RFC 9449 §5). `N_A` (RFC 8693 §2.2.1) is for a confirmation method that this provider does not define.
  */
 export function presentationType(cnf: Confirmation | undefined): PresentationType {
   switch (cnf?.method) {

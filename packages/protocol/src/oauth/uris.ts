@@ -1,11 +1,11 @@
 /**
- * **URIs that a client may register.** They are compared byte for byte later, so only the syntax of RFC 3986 is accepted: text
- * that a lenient parser would repair (white space, backslashes, missing slashes) is refused, and so is a final dot of the host, which makes another
- * name of the same one.
+ * **URIs that a client may register.** They are compared byte for byte later, so only the syntax of RFC 3986 is accepted: text that a lenient parser
+ * would repair (white space, backslashes, missing slashes) is refused, and so is a final dot of the host, which is another spelling of the same host.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8252#section-7
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
  */
+
 export type ApplicationType = "web" | "native";
 
 const uriCharacters = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
@@ -48,7 +48,7 @@ function isPrivateUse(text: string): boolean {
 
 /** The fault of a redirection URI; `undefined` if it has none. */
 export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
-  // Meant as a pattern, it would be registered and never match.
+  // A URI meant as a pattern would be registered and never match.
   if (text.includes("*")) return "must be the exact URI: wildcards are not supported";
   if (!isUriWithoutFragment(text)) return "must be an absolute URI without fragment";
   if (isWebUri(text)) return undefined;

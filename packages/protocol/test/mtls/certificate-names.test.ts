@@ -4,7 +4,7 @@ import { decodeBase64 } from "../../src/encoding/bytes.ts";
 import { canonicalAddress, readCertificateNames } from "../../src/mtls/certificate-names.ts";
 import { isSameName, parseDistinguishedName } from "../../src/mtls/distinguished-name.ts";
 
-/** Made by OpenSSL, which prints its subject in the form of RFC 2253 as below. */
+/** Created by OpenSSL, which prints its subject in the form of RFC 2253 as below. */
 const der = decodeBase64(
   "MIICtjCCAlugAwIBAgIUA2YiTxYKM3/4KVdggGa1ehAJ3QYwCgYIKoZIzj0EAwIwgYQxCzAJBgNVBAYTAk5MMRYwFAYDVQQKDA1FeGFtcGxlLCBJbmMuMRYwFAYDVQRhDA1QU0ROTC1ETkItMTIzMRUwEwYDVQQLDAxaw7xyaWNoICsgQ28xDjAMBgNVBAMMBXBheSMxMR4wHAYJKoZIhvcNAQkBFg9vcHNAZXhhbXBsZS5jb20wIBcNMjYxMTIyMTEyMjUzWhgPMjEyNjEwMjkxMTIyNTNaMIGEMQswCQYDVQQGEwJOTDEWMBQGA1UECgwNRXhhbXBsZSwgSW5jLjEWMBQGA1UEYQwNUFNETkwtRE5CLTEyMzEVMBMGA1UECwwMWsO8cmljaCArIENvMQ4wDAYDVQQDDAVwYXkjMTEeMBwGCSqGSIb3DQEJARYPb3BzQGV4YW1wbGUuY29tMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAERRNu1vExNwXyuns/lrXGQkzGI+CU8d2bHv+zyWK417S22OQAX54EGtvw+gn9YJYEVk+djmtqnN3tqIr8mCIcoaOBpjCBozAdBgNVHQ4EFgQUb+3SbNiLqxCjAxtKPODSwSn7eJIwHwYDVR0jBBgwFoAUb+3SbNiLqxCjAxtKPODSwSn7eJIwDwYDVR0TAQH/BAUwAwEB/zBQBgNVHREESTBHgg5jbGllbnQuZXhhbXBsZYYMdXJuOmNsaWVudDoxhwTAAAIHhxAgAQ24AAAAAAAAAAAAAAAHgQ9vcHNAZXhhbXBsZS5jb20wCgYIKoZIzj0EAwIDSQAwRgIhAOrMfa2+jwje+/DfrCjDEZMCSGdE+dR420i3SP4PipboAiEA6Ac36mWX7Uz4+o09uRKboeuT2QtNgkQO3ghuotk2BMY=",
 )!;

@@ -10,7 +10,7 @@ import { presentationType } from "../../src/oauth/token-types.ts";
 const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
 const x5t = "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2";
 
-/** Confirmation claims, what they are read as, and the `token_type` of a token that has them. */
+/** Confirmation claims, their parsed form, and the `token_type` of a token with them. */
 const claims: readonly (readonly [string, Record<string, unknown>, Confirmation["method"], string])[] = [
   ["RFC 9449 §6.1 jkt", { jkt }, "jkt", "DPoP"],
   ["RFC 8705 §3.1 x5t#S256", { "x5t#S256": x5t }, "x5t#S256", "Bearer"],

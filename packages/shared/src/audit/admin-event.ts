@@ -1,3 +1,8 @@
+/**
+ * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `ControlPlane` copies into
+ * the audit chain exactly once (ADR 35). It covers administrators' changes and those that people make to their own account.
+ */
+
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
@@ -5,16 +10,12 @@ import { objectStub } from "../storage/call-object.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
 import type { AuditKeeperRpc } from "./audit-keeper-rpc.ts";
 
-/**
- * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `ControlPlane` copies
- * into the audit chain exactly once (ADR 35). Administrators' changes, and those that people make to their own account.
- */
 export interface AuditKeeperBindings {
   readonly CONTROL_PLANE: DurableObjectNamespace<AuditKeeperRpc>;
 }
 
 export interface DatabaseEvent {
-  /** `client.update`, `consent.given`: the noun determines whom the event is about (op-state, admin-event-row.ts). */
+  /** `client.update`, `consent.given`: the noun determines the target of the event (op-state, admin-event-row.ts). */
   readonly action: string;
   readonly target: string;
   /** The client of the admin token, or the client that a person's change concerns. */
@@ -42,7 +43,7 @@ export function recordAdminEvent(
   ).bind(nowMs(), action, target, clientId, actor, JSON.stringify(detail), network ?? null, requestId);
 }
 
-/** After the commit, in the background. A call that fails delays the copy by minutes (the object looks by itself). */
+/** Call after the commit, in the background. A failed call delays the copy by minutes, until the object checks on its own. */
 export function wakeAuditLog({
   env,
   settings,

@@ -13,7 +13,7 @@ export interface AuditMessage {
   readonly type: string;
   /** {@link canonicalJson} of the payload. */
   readonly payload: string;
-  /** Hash of the event before it, hex; {@link chainStart} for the first. */
+  /** Hash of the previous event, hex; {@link chainStart} for the first. */
   readonly previous: string;
   readonly hash: string;
   /**

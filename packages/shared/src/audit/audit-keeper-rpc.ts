@@ -3,7 +3,7 @@
  * the log and applies its retention. Nothing that a request decides depends on them.
  */
 export interface AuditKeeperRpc extends Rpc.DurableObjectBranded {
-  /** There may be rows to copy: the next alarm is due now. Without this call they are copied a few minutes later. */
+  /** There may be rows to copy: the next alarm is due now. Without this call, rows are copied a few minutes later. */
   wakeAudit(): Promise<void>;
   /** Records issued tokens, within the deployment's limit. Best effort: the caller does not repeat a failed call. */
   recordIssued(tokens: readonly IssuedToken[], omitted: number): Promise<IssuedTokensResult>;
@@ -11,7 +11,7 @@ export interface AuditKeeperRpc extends Rpc.DurableObjectBranded {
 }
 
 export interface IssuedTokensResult {
-  /** The isolate sends its next tokens after this. */
+  /** The isolate waits this long before it sends its next tokens. */
   readonly pauseMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface IssuedToken {
   readonly clientId: string;
   readonly sub?: string | undefined;
   readonly scope?: string | undefined;
-  /** `issuer_id:rule_id` of each trusted issuer whose rule gave it. */
+  /** `issuer_id:rule_id` of each trusted issuer whose rule admitted the request. */
   readonly issuerRules?: readonly string[] | undefined;
   readonly address?: string | undefined;
   readonly requestId?: string | undefined;
@@ -31,9 +31,9 @@ export interface IssuedToken {
 export interface AuditLogStatus {
   /** Number of the newest row of `admin_events` that is in the chain. */
   readonly relayedSeq: number;
-  /** When the oldest event that the database may not have was recorded. */
+  /** When the oldest event that the database may lack was recorded. */
   readonly oldestUnconfirmedAtMs: number | undefined;
-  /** The newest position that is known and, with an export, the newest that is exported. */
+  /** The newest known position and, with an export, the newest exported position. */
   readonly position: number;
   readonly exportedPosition: number | undefined;
   /** How often the database was found to be restored to an earlier moment. */

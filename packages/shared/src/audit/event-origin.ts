@@ -3,6 +3,6 @@ export interface EventOrigin {
   /** The sender's network. */
   readonly address?: string | undefined;
   readonly requestId?: string | undefined;
-  /** The client that the sign-in is for. */
+  /** The client that the person signs in to. */
   readonly clientId?: string | undefined;
 }

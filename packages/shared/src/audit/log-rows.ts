@@ -3,7 +3,7 @@ import type { AuditGap, AuditMessage } from "./audit-event.ts";
 /** The end of the one chain, or the point behind which retention has deleted it. */
 export interface ChainHead {
   readonly position: number;
-  /** Hex. */
+  /** Hex-encoded hash. */
   readonly chain: string;
 }
 

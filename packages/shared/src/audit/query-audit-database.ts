@@ -2,7 +2,7 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 
-/** **Runs a query of the audit database within a time limit.** Its unavailability names that database: nothing but the audit needs it. */
+/** **Runs a query of the audit database within a time limit.** Its errors name that database, because only the audit depends on it. */
 export function queryAuditDatabase<T>(work: () => Promise<T>, timeoutMs: number = limits.databaseCallMs): Promise<T> {
   return queryDatabase(work, timeoutMs, "AUDIT_DB");
 }

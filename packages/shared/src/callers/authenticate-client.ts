@@ -68,8 +68,8 @@ export function countRequestOf(
 }
 
 /**
- * Until when an equal request authenticates the client as well, without a change of its record; `undefined` where each request is
- * authenticated by something of its own, or by the connection.
+ * Until when an equal request also authenticates the client, provided that its record does not change; `undefined` if each request is authenticated
+ * by a value of its own or by the connection.
  */
 export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number | undefined {
   const { token_endpoint_auth_method: method } = metadata;
@@ -102,7 +102,7 @@ async function authenticate(
   }
 }
 
-/** A request that contains only `client_id`: of a public client, or of one that authenticates by the certificate of its connection. */
+/** A request that contains only `client_id`: from a public client, or from one that authenticates by the certificate of its connection. */
 async function withoutCredentials(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
@@ -116,8 +116,8 @@ async function withoutCredentials(
 }
 
 /**
- * Counts a failure once, by the caller's address: before the client is looked up where that costs calls, so that a caller over the
- * limit costs none, and at the latest when `failing` is called. A count made beforehand is taken back on success.
+ * Counts a failure once, by the caller's address: before the client is looked up if that costs calls, so that a caller over the limit costs none, and
+ * at the latest when `failing` is called. An early count is undone on success.
  */
 async function countingFailure(
   context: RequestContext<ClientAuthBindings>,
@@ -156,7 +156,7 @@ async function authenticateBySecret(
 
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
-  // Before D1 is read: guessing must not become load on it.
+  // Counted before D1 is read, so that guessing does not become load on it.
   failing();
   // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
   const current = await isolate.clients.confirm(context, presented.clientId);

@@ -56,8 +56,8 @@ export function claimedClientId({
 }
 
 /**
- * What an assertion's `typ` may be, if it has one: a request object, signed by the same key and shown to browsers, must not
- * pass for an assertion (RFC 8725 §3.11, §3.12).
+ * The accepted values of an assertion's `typ`, if it has one: a request object, signed by the same key and shown to browsers, must not pass for an
+ * assertion (RFC 8725 §3.11, §3.12).
  */
 export const assertionTypes = ["JWT", "client-authentication+jwt", "authorization-grant+jwt"];
 
@@ -72,7 +72,7 @@ export function isAssertionAudience(audience: unknown, { issuer, mtlsOrigin }: S
   return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 
-/** For the log. */
+/** A fault and its details, for the log. */
 interface AssertionFault {
   readonly reason: RefusalReason;
   readonly detail?: string;

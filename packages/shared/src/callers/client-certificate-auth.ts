@@ -41,7 +41,7 @@ export async function requireCertificate(
   return client;
 }
 
-/** Exactly one of the members is registered. */
+/** At most one of these members is registered. */
 function isRegisteredName(metadata: ClientMetadata, { subject, dns, uri, ip, email }: CertificateNames): boolean {
   const {
     tls_client_auth_subject_dn: subjectName,
@@ -60,7 +60,7 @@ function isRegisteredName(metadata: ClientMetadata, { subject, dns, uri, ip, ema
   return mailbox !== undefined && email.some((name) => lowerHost(name) === lowerHost(mailbox));
 }
 
-/** The host of an address compares without case, its local part with it (RFC 5280 §7.5). */
+/** The domain of an address is case-insensitive; its local part is case-sensitive (RFC 5280 §7.5). */
 function lowerHost(mailbox: string): string {
   const at = mailbox.lastIndexOf("@") + 1;
   return mailbox.slice(0, at) + mailbox.slice(at).toLowerCase();

@@ -24,16 +24,16 @@ async function macOf(pepper: CryptoKey, secret: string): Promise<Uint8Array<Arra
   return new Uint8Array(await crypto.subtle.sign("HMAC", pepper, encodeUtf8(secret)));
 }
 
-/** Compared when there is no secret: an unknown client costs the same comparison as a wrong secret. */
+/** Compared if there is no secret, so that an unknown client costs the same comparison as a wrong secret. */
 const noBytes = new Uint8Array(32);
 
 /**
- * The text that matched a secret, by the secret's record: a client that comes back is compared instead of MACed again, a
- * twentieth of the CPU of an introspection. Gone with the record, which is read anew when an administrator changes anything.
+ * The text that matched a secret, by the secret's record. A returning client is compared with it instead of computing a MAC, which saves a twentieth
+ * of the CPU of an introspection. It disappears with the record, which every administrative change replaces.
  */
 const matchedTexts = new WeakMap<ClientSecret, Uint8Array<ArrayBuffer>>();
 
-/** Whether `secret` is one of the live ones, by the current pepper or, if it is by none, by the one before it. */
+/** Whether `secret` is one of the live secrets, under the current pepper or, if it matches none, under the previous one. */
 export async function matchesClientSecret(
   env: MasterKeyBindings,
   secret: string,

@@ -15,8 +15,8 @@ import { RateShield } from "./rate-limit.ts";
 import { Proofs } from "./require-proof.ts";
 
 /**
- * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share
- * one control view, so a change that one part learns of is known to the others.
+ * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share one control view, so
+ * all of them know every change that one of them receives.
  */
 export function createClientIsolate() {
   const control = new ControlView();

@@ -6,8 +6,8 @@ import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 
 /**
- * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 68): the same header authenticates the same
- * client until a secret of it ends or an administrator changes anything. Rate limits count each request. Cost: none.
+ * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 68): the same header authenticates the same client
+ * until a secret of it ends or an administrator changes anything. Rate limits count each request. Cost: 0.
  */
 export class KnownCredentials {
   readonly #clients: VersionMemory<Client>;
@@ -20,7 +20,7 @@ export class KnownCredentials {
     return this.#clients.heldBytes;
   }
 
-  /** Within a decision; `undefined` also where the form contains another credential, which is refused. */
+  /** Valid within a decision. Returns `undefined` also if the form contains another credential; such a request is refused. */
   find(context: RequestContext<unknown>, header: string, form: Form): Client | undefined {
     const { reads } = context.progress;
     const client = reads === undefined ? undefined : this.#clients.get(context, header);

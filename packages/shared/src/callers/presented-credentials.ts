@@ -34,7 +34,7 @@ export function invalidClient(
   });
 }
 
-/** Text that form encoding does not change. */
+/** Text without form-encoded characters. */
 const plain = /^[\w.*-]+$/;
 
 /** `application/x-www-form-urlencoded` decoding of one half of the Basic credentials (RFC 6749 §2.3.1). */
@@ -57,7 +57,7 @@ function decodeBasic(header: string): { clientId: string; secret: string } | und
   return clientId === undefined || secret === undefined ? undefined : { clientId, secret };
 }
 
-/** `header`: `Authorization`. */
+/** `header` is the `Authorization` header. */
 export function readPresentedCredentials(header: string | null, form: Form): PresentedCredentials {
   const secret = form.get("client_secret");
   const assertion = form.get("client_assertion");

@@ -6,7 +6,7 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 
 /** The estimated size of an imported public key. */
 const importedKeyBytes = 1_024;
-/** A header is used again for as long as its client keeps its key; the oldest ones leave a full cache. */
+/** A client sends the same header for as long as it keeps its key; a full cache drops the oldest headers. */
 const keptMs = 3_600_000;
 /** A header with an RSA key of 4096 bits has about 1,000 characters. */
 const longestProof = 8_192;
@@ -34,7 +34,7 @@ export class ProofKeys {
     return this.#keys.bytes;
   }
 
-  /** Returns the reason if it is not a valid proof; the reason names no secret. */
+  /** Returns the reason if the proof is not valid; the reason contains no secret. */
   async verify(proof: string, atMs: number): Promise<SignedProof | ProofFault> {
     if (proof.length > longestProof) return "dpop-too-long";
     const decoded = decodeJwt(proof);

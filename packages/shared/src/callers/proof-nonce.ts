@@ -15,7 +15,7 @@ export async function currentNonce(env: MasterKeyBindings, atMs: number): Promis
   return `${step}.${await macText(env, "dpop-nonce", String(step))}`;
 }
 
-/** `current`: of this step. `old`: accepted, but the client should use a new one. `refused`: expired, or not of this provider. */
+/** `current`: from this step. `old`: accepted, but the client should use a new one. `refused`: expired, or not issued by this provider. */
 export async function judgeNonce(
   env: MasterKeyBindings,
   nonce: string,

@@ -5,14 +5,6 @@ import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 
-/**
- * **Rate limits, by Cloudflare's rate-limit binding**: counted where requests arrive, without an object or storage. An isolate
- * counts locally and reports in the background, so no request waits for the limiter; exceeding a limit takes effect one report
- * later. The deployment sets the limits (`[[ratelimits]]`); an absent binding limits nothing.
- *
- * @see https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
- * @see https://www.rfc-editor.org/rfc/rfc6585#section-4
- */
 export interface RateLimitBindings {
   /** Requests of one client at one endpoint. */
   readonly CLIENT_RATE_LIMIT?: RateLimit;
@@ -36,6 +28,14 @@ const reportEveryMs = 250;
 /** How long a result of the limiter is used before the next report. */
 const refusedForMs = 1_000;
 
+/**
+ * **Rate limits, by Cloudflare's rate-limit binding**: counted where requests arrive, without an object or storage. An isolate counts locally and
+ * reports in the background, so no request waits for the limiter; exceeding a limit takes effect one report later. The deployment sets the limits
+ * (`[[ratelimits]]`); an absent binding limits nothing.
+ *
+ * @see https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
+ * @see https://www.rfc-editor.org/rfc/rfc6585#section-4
+ */
 export class RateShield {
   readonly #counters = new IsolateCache<Counter>({
     maxBytes: isolateMemory.rateCounters,
@@ -51,20 +51,20 @@ export class RateShield {
     this.#count(context, context.env.CLIENT_RATE_LIMIT, `${endpoint} ${clientId}`);
   }
 
-  /** Counts a failed authentication of an address, where that is known; 429 beyond the limit. Successes never count. */
+  /** Counts a failed authentication of an address, if the address is known; 429 beyond the limit. Successes never count. */
   countFailedAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }
 
-  /** Counts a registration of an address, by the limit of failed authentications: nobody has authenticated either. */
+  /** Counts a registration of an address against the limit of failed authentications, because its caller has not authenticated either. */
   countRegistration(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     if (address !== undefined)
       this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `registers ${address}`);
   }
 
-  /** Undoes a count that was made before the client was looked up, because it has authenticated. */
+  /** Undoes a count that was made before the client was looked up, because the client has authenticated. */
   discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`, 0);
@@ -98,7 +98,7 @@ export class RateShield {
   #counter(key: string): Counter {
     const known = this.#counters.get(key, 0);
     if (known !== undefined) return known;
-    // A shield may forget: a client that is over its limit is soon counted again.
+    // A lost counter is harmless: a client that is over its limit is soon counted again.
     const counter = { unreported: 0, reportedAtMs: 0, refusedUntilMs: 0 };
     this.#counters.set(key, counter, Number.POSITIVE_INFINITY);
     return counter;
@@ -119,7 +119,9 @@ async function report(
   }
 }
 
-/** Limiters of runtimes without `delta`. They count by one: the report of a busy isolate is then truncated, which raises the limit. */
+/**
+ * Limiters of runtimes without `delta`, which count one request at a time. The report of a busy isolate is then truncated, which raises the limit.
+ */
 const withoutDelta = new WeakSet<RateLimit>();
 const singleCounts = 16;
 

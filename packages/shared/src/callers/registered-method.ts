@@ -3,7 +3,7 @@ import type { Client } from "../clients/client.ts";
 import { invalidClient } from "./presented-credentials.ts";
 
 /**
- * **The registered client**, if it is active and the method it used is the one it registered; otherwise `invalid_client`.
+ * **Requires an active client that used its registered authentication method**; otherwise throws `invalid_client`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
@@ -12,7 +12,7 @@ export function requireRegistered(client: Client | undefined, method: ClientAuth
   if (client.status !== "active") throw invalidClient("client-disabled", usedHeader);
   const registered = client.metadata.token_endpoint_auth_method;
   if (registered !== method) {
-    // A secret has been verified before: the caller is the client, and may know how it is registered. Others may not.
+    // A verified secret proves that the caller is the client, which may learn how it is registered. Other callers may not.
     const isProven = method === "client_secret_basic" || method === "client_secret_post";
     const description = isProven ? `The client is registered for ${registered}, not for ${method}.` : undefined;
     throw invalidClient("client-method-differs", usedHeader, {

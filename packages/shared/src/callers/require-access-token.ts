@@ -1,3 +1,13 @@
+/**
+ * **Protects an endpoint of this provider with an access token**: sent in the header or, if the endpoint allows it, in the form. The token and the
+ * proof of its key are verified, then revocation is checked. Cost: 0 calls warm (`direct`: 1 object call); a DPoP proof adds 1 object call and 1
+ * verification.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6750#section-2
+ * @see https://www.rfc-editor.org/rfc/rfc9449#section-7
+ * @see https://www.rfc-editor.org/rfc/rfc8705#section-3
+ */
+
 import { proofAlgorithms } from "@edge-op/protocol/dpop/proof";
 import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
 import { OAuthError, type OAuthErrorCode, type OAuthErrorOptions } from "@edge-op/protocol/oauth/errors";
@@ -10,15 +20,6 @@ import { readAccessToken, revocationSubjects, type TokenReader } from "../tokens
 import type { AccessToken } from "../tokens/access-token-content.ts";
 import { type ProofIsolate, type ProvenKey, readProof } from "./require-proof.ts";
 
-/**
- * **Protects an endpoint of this provider with an access token**: in the header or, where the endpoint allows it, in the form;
- * verified, with the proof of the key that it is bound to, then checked in the revocation view. Cost: 0 calls warm (`direct`: 1
- * object call); a DPoP proof adds 1 object call and 1 verification.
- *
- * @see https://www.rfc-editor.org/rfc/rfc6750#section-2
- * @see https://www.rfc-editor.org/rfc/rfc9449#section-7
- * @see https://www.rfc-editor.org/rfc/rfc8705#section-3
- */
 export interface AccessTokenIsolate<Env> extends TokenReader, ProofIsolate<Env> {
   readonly revocation: RevocationView;
   readonly clients: ClientDirectory;
@@ -61,7 +62,7 @@ export function resourceError(
 function challenge(): OAuthError {
   return new OAuthError("invalid_token", "access-token-missing", {
     headers: { "WWW-Authenticate": `Bearer realm="oauth", DPoP ${algs}` },
-    description: "An access token is needed.",
+    description: "An access token is required.",
   });
 }
 
@@ -80,7 +81,7 @@ function schemeOf(name: string): PresentationScheme {
  * A token in the URL, or in two places, is refused (RFC 6750 §2, RFC 9700 §4.3.2).
  */
 export function findAccessToken(request: Pick<Request, "headers" | "url">, formToken?: string): PresentedToken {
-  // Most have no query at all, and reading a URL costs more than looking for one.
+  // Most requests have no query, and parsing a URL costs more than searching it for one.
   if (request.url.includes("?") && new URL(request.url).searchParams.has("access_token")) {
     throw resourceError("Bearer", "invalid_request", "access-token-in-url");
   }
@@ -107,8 +108,8 @@ export interface ProvenToken {
 }
 
 /**
- * Verifies a presented token and its proof; refuses with `invalid_token` anything but a live access token of this provider that is
- * presented as it is bound. `path`: of the endpoint, which the proof must name.
+ * Verifies a presented token and its proof; refuses with `invalid_token` everything except a live access token of this provider that is presented as
+ * its binding requires. `path` is the endpoint's path, which the proof must name.
  */
 export async function verifyPresented<Env extends KeyBindings>(
   context: RequestContext<Env>,
@@ -126,7 +127,7 @@ export async function verifyPresented<Env extends KeyBindings>(
       const certificate = await readClientCertificate(context, request);
       if (certificate?.thumbprint === cnf.thumbprint) return { accessToken, proof: undefined };
     }
-    // A Bearer request proves no other key (RFC 7800 §3): anyone who has the token could send it.
+    // RFC 7800 §3: a Bearer request proves possession of no other key, so anyone who has the token could send it.
     if (cnf !== undefined) throw resourceError(scheme, "invalid_token", "access-token-bound");
     context.progress.clientId = accessToken.clientId;
     return { accessToken, proof: undefined };
@@ -137,7 +138,7 @@ export async function verifyPresented<Env extends KeyBindings>(
     path,
     accessToken: token,
     client,
-    // RFC 9449 §7.1: a fault of the proof at a protected resource is 401 with a challenge.
+    // RFC 9449 §7.1: an invalid proof at a protected resource is 401 with a challenge.
     refuse: (code, reason, options) => resourceError(scheme, code, reason, { ...options, status: 401 }),
   });
   if (proof === undefined) throw resourceError(scheme, "invalid_token", "dpop-proof-missing");

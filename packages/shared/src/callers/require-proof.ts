@@ -42,7 +42,7 @@ export class Proofs {
   }
 }
 
-/** The issuer, and its alias for mutual TLS (RFC 8705 §5), at which a client may also send proofs. */
+/** The issuer and its alias for mutual TLS (RFC 8705 §5). A client may send proofs at either. */
 function originsOf({ issuer, mtlsOrigin }: Settings): readonly string[] {
   return mtlsOrigin === undefined ? [issuer] : [issuer, mtlsOrigin];
 }
@@ -104,7 +104,7 @@ export async function readProof<Env extends MasterKeyBindings>(
   return {
     cnf: { method: "jkt", thumbprint: jkt },
     spend: async () => {
-      // RFC 9449 §11.1: in the context of the URI, and as a hash, so that a long `jti` costs no more.
+      // RFC 9449 §11.1: the `jti` is unique in the context of the URI, and stored as a hash, so that a long one costs no more.
       const id = encodeBase64Url(await sha256(`${jkt} ${rules.path} ${String(claims["jti"])}`));
       const key = `dpop:${id}`;
       if (context.spentAssertions.has(key)) return;
@@ -117,7 +117,7 @@ export async function readProof<Env extends MasterKeyBindings>(
     },
   };
 
-  /** Whether the proof has a nonce that is accepted. A response with a newer one lets the client go on without a refusal. */
+  /** Whether the proof has an accepted nonce. A response with a newer one lets the client continue without a refusal. */
   async function checkNonce(
     { progress }: Pick<RequestContext<Env>, "progress">,
     nonce: unknown,

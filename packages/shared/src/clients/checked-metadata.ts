@@ -30,22 +30,22 @@ export async function findDocumentFaults(
   const result = validate(metadataSchema, completed);
   const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
   const doubtful = new Set([...wrong, ...wrongMembers(own)]);
-  // The rules read no doubtful member; the others satisfy the schema.
+  // Rules skip the doubtful members; the others satisfy the schema.
   const readable = (result.valid ? result.data : completed) as ClientDocument;
   const faults = clientFaults(readable, issuer, doubtful);
   const unchosen = choice.faults.filter(({ path }) => !wrong.has(path));
   return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }
 
-/** Of this isolate. */
+/** Shared by all requests of this isolate. */
 const sectorBudget = new HostBudget({
   perMinute: limits.documentFetchesPerMinute,
   maxBytes: isolateMemory.hostBudgets / 4,
 });
 
 /**
- * Checks `sector_identifier_uri`: its document must list every redirection URI. Checked when either is written, since the
- * clients of a sector share pairwise subjects.
+ * Checks `sector_identifier_uri`: its document must list every redirection URI. It is checked whenever either is written, because the clients of a
+ * sector share pairwise subjects.
  *
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
  */
@@ -66,7 +66,7 @@ export async function requireSector(metadata: ClientDocument, issuer: string): P
   }
 }
 
-/** Many servers state no media type for a file; another one is another document. */
+/** Many servers send no media type for a file; a media type other than JSON is refused. */
 function isJsonResponse(headers: Headers): boolean {
   const type = headers.get("content-type");
   return type === null || isJsonType(type);
@@ -82,7 +82,7 @@ function readStrings(text: string): readonly string[] | undefined {
 
 type Jwks = NonNullable<ClientDocument["jwks"]>;
 
-/** Keys that the platform does not import, such as an invalid point: every assertion signed by them would fail. */
+/** Faults of keys that the platform does not import, such as an invalid point: every assertion signed by them would fail. */
 async function keyFaults(jwks: Jwks | undefined): Promise<FieldError[]> {
   const faults = await Promise.all(
     (jwks?.keys ?? []).map(async (key, index) =>
@@ -102,7 +102,7 @@ async function isImportable(key: Jwks["keys"][number]): Promise<boolean> {
   }
 }
 
-/** Only the members of the key itself: the platform refuses a `use` or `key_ops` that does not match its usages. */
+/** Imports only the members of the key itself, because the platform refuses a `use` or `key_ops` that does not match its usages. */
 function importPublicKey(key: Jwks["keys"][number]): Promise<CryptoKey> {
   switch (key.kty) {
     case "RSA": {

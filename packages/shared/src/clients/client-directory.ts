@@ -16,13 +16,14 @@ import { isDocumentUrl } from "./document-policy.ts";
 /** How long after it was fresh a stored document may be used while its server fails. */
 const staleDocumentMs = 86_400_000;
 const dayMs = 86_400_000;
-/** First use is no control change: a copy in KV and memory (an hour each) may still say that a client was never used. */
+/** The first use of a client is not a control change, so copies in KV and memory (an hour each) may still contain a client that was never used. */
 const staleUseMs = 3 * 3_600_000;
 
 /**
- * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
- * for a minute, but that of a metadata document's: its row appears without a control change (keep-client.ts). A client of a metadata document has a row once a person has agreed to it; its metadata are those of the document, fetched again
- * when they are no longer fresh (ADR 47). Only {@link discover} fetches the document of an unknown client. Cost warm: 0.
+ * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached for a minute,
+ * except that of a client with a metadata document, whose row appears without a control change (keep-client.ts). A client of a metadata document has
+ * a row after its first consent; its metadata are those of the document, fetched again when they are no longer fresh (ADR 47). Only {@link discover}
+ * fetches the document of an unknown client. Cost warm: 0.
  */
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
@@ -73,7 +74,7 @@ export class ClientDirectory {
     };
   }
 
-  /** A directory that discovers: for endpoints at which an unknown client may begin. */
+  /** A view of the directory whose `find` discovers, for endpoints where an unknown client may start. */
   get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "confirm"> {
     return {
       find: (context, clientId) => this.discover(context, clientId),
@@ -93,7 +94,7 @@ export class ClientDirectory {
     return this.#clients.confirm(context, clientId);
   }
 
-  /** Notes, at most once a day and in the background, that a client is in use: others are deleted (CLIENT_IDLE_LIFETIME). */
+  /** Records, at most once a day and in the background, that a client is in use; unused clients are deleted (CLIENT_IDLE_LIFETIME). */
   noteUse(context: RequestContext<StorageBindings>, { clientId, origin, usedAtMs = 0 }: Client): void {
     const { arrivedAtMs } = context;
     if (origin === undefined || usedAtMs > arrivedAtMs - dayMs || this.#noted.get(clientId, arrivedAtMs)) return;
@@ -104,7 +105,7 @@ export class ClientDirectory {
     context.waitUntil(inBackground(statement, clientId));
   }
 
-  /** The record, and the policy of a document's host; neither waits for the other. */
+  /** Reads the record and the policy of a document's host in parallel. */
   async #look(
     context: RequestContext<StorageBindings>,
     clientId: string,
@@ -138,7 +139,9 @@ export class ClientDirectory {
   }
 }
 
-/** A client that registered itself and was never used ends by the clock, also in copies that outlive its row. */
+/**
+ * Whether a client is still registered. A client that registered itself and was never used expires by the clock, also in copies that outlive its row.
+ */
 function withinLife({ arrivedAtMs, settings }: RequestContext<unknown>, client: Client): Client | undefined {
   if (client.usedAtMs !== undefined || client.createdAtMs === undefined) return client;
   const endsAtMs = client.createdAtMs + settings.clientUnusedSeconds * 1000 + staleUseMs;
@@ -155,7 +158,7 @@ function storeDocument(
     .bind(clientId, JSON.stringify(value), freshUntilMs);
 }
 
-/** Without it, the next request tries again. */
+/** A failure is harmless: the next request tries again. */
 async function inBackground(statement: D1PreparedStatement, clientId: string): Promise<void> {
   try {
     await statement.run();

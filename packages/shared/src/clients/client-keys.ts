@@ -19,17 +19,10 @@ import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-docum
 import type { Client } from "./client.ts";
 import { importedKeysBytes } from "./client-bytes.ts";
 
-/**
- * **Verifies JWTs that a client signed** (client assertions, asserted grants, request objects) with its registered `jwks` or
- * `jwks_uri`, cached as its HTTP headers say (1 minute to 1 hour; 5 minutes without). An unknown `kid` fetches again at most once a minute per URI, and concurrent requests for a URI
- * share one fetch. Does not validate claims. Cost: 1 verification; 1 fetch from the client's server if its keys are not cached.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
- */
 export interface ClientJwtRules {
-  /** The algorithms that the client may sign with; every supported one if absent. Never symmetric ones or `none`. */
+  /** The algorithms that the client may sign with; every supported one if absent. Symmetric algorithms and `none` are never allowed. */
   readonly algorithms?: readonly SigningAlgorithm[] | undefined;
-  /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
+  /** If given, a `typ` must be one of these; a token without `typ` is accepted (RFC 8725 §3.11 is the caller's choice). */
   readonly typ?: readonly string[];
 }
 
@@ -40,7 +33,7 @@ export interface ClientJwt {
 
 type Jwk = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
 
-/** Where the keys of a client or of a trusted issuer are. */
+/** The location of the keys of a client or of a trusted issuer. */
 export interface KeySource {
   readonly jwks?: { readonly keys: readonly Jwk[] } | undefined;
   readonly jwks_uri?: string | undefined;
@@ -52,11 +45,18 @@ interface KeySet {
   readonly keys: readonly Jwk[];
 }
 
+/**
+ * **Verifies JWTs that a client signed** (client assertions, asserted grants, request objects) with its registered `jwks` or `jwks_uri`, cached as
+ * the HTTP headers allow (1 minute to 1 hour; 5 minutes without). An unknown `kid` fetches again at most once a minute per URI, and concurrent
+ * requests for a URI share one fetch. Does not validate claims. Cost: 1 verification; 1 fetch from the client's server if its keys are not cached.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ */
 export class ClientKeys {
   readonly #sets = new FetchedDocuments<KeySet>({
     name: "jwks_uri",
     rules: { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes },
-    // Many servers state no media type for a file.
+    // Many servers send no media type for a file.
     content: "json or untyped",
     freshness: { leastSeconds: 60, usualSeconds: 300, mostSeconds: 3600 },
     staleSeconds: 600,
@@ -104,14 +104,14 @@ export class ClientKeys {
     return false;
   }
 
-  /** Whether a certificate is in `x5c` of a key of the client (RFC 8705 §2.2.2). One that is new at a `jwks_uri` is fetched like a new `kid`. */
+  /** Whether a certificate is in `x5c` of a key of the client (RFC 8705 §2.2.2). A new one at a `jwks_uri` is fetched like a new `kid`. */
   async hasCertificate(context: RequestContext<unknown>, client: Client, thumbprint: string): Promise<boolean> {
     const { jwks, jwks_uri: uri } = client.metadata;
     const has = (keys: readonly Jwk[]) => containsCertificate(keys, thumbprint);
     return uri === undefined ? has(jwks?.keys ?? []) : this.#inSet(context, uri, has, (isThere) => isThere);
   }
 
-  /** A key to encrypt with for the client; `undefined` if it has none for the algorithm. One of `use` `enc` is preferred. */
+  /** A key to encrypt with for the client; `undefined` if it has none for the algorithm. A key with `use` `enc` is preferred. */
   async findEncryptionKey(
     context: RequestContext<unknown>,
     client: Client,
@@ -140,7 +140,7 @@ export class ClientKeys {
     return this.#inSet(context, uri, fitting, (found) => found.length > 0);
   }
 
-  /** Looks something up in the keys of a URI. Where a held copy does not have it, a newer one may: fetched at most once a minute. */
+  /** Looks something up in the keys of a URI. If a held copy does not contain it, a newer copy is fetched at most once a minute. */
   async #inSet<Result>(
     context: RequestContext<unknown>,
     uri: string,
@@ -168,7 +168,7 @@ async function containsCertificate(keys: readonly Jwk[], thumbprint: string): Pr
 /** `jwt-svid`: the keys for JWTs in a SPIFFE bundle. */
 const signatureUses = new Set(["sig", "jwt-svid"]);
 
-/** Keys that may have created the signature: the named one, or the first few that fit (RFC 7517 §4). */
+/** Keys that may have created the signature: the named one, or the first few suitable ones (RFC 7517 §4). */
 function select(keys: readonly Jwk[], alg: IssuerAlgorithm, kid: string | undefined): readonly Jwk[] {
   const { keyType, curve } = issuerKeyForms[alg];
   return keys
@@ -201,8 +201,8 @@ type EncryptionMember = (typeof encryptionMembers)[number];
 const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as const;
 
 /**
- * The members that verification uses. A client's server decides what else is in its set, and 64 KiB of JSON can become megabytes of
- * objects. `d` stays because a private key verifies nothing. Keys of other types are left out (RFC 7517 §5).
+ * The members that verification uses. Others are dropped, because a client's server controls the rest of its set and 64 KiB of JSON can become
+ * megabytes of objects. `d` is kept so that a private key is recognised and verifies nothing. Keys of other types are dropped (RFC 7517 §5).
  */
 function readJwk(value: unknown): Jwk[] {
   if (!isJsonObject(value)) return [];

@@ -2,16 +2,17 @@ import { isolateMemory, limits } from "../config/limits.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
 import type { Client } from "./client.ts";
 
-/**
- * **The logos of clients that no administrator has registered**, as data URLs: copies that this provider fetches, so that no browser calls the client's
- * server before its user decides. PNG, JPEG, WebP or GIF by their first bytes, 64 KiB at most; never SVG, which is a document.
- *
- * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
- */
 export interface ClientLogo {
   readonly dataUrl: string;
 }
 
+/**
+ * **The logos of clients that no administrator has registered**, as data URLs: copies that this provider fetches, so that a browser does not call the
+ * client's server before its user decides. Accepts PNG, JPEG, WebP and GIF, recognised by their first bytes, up to 64 KiB; never SVG, which can
+ * contain scripts.
+ *
+ * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
+ */
 export function createClientLogos(): FetchedDocuments<ClientLogo> {
   return new FetchedDocuments<ClientLogo>({
     name: "client logo",
@@ -27,7 +28,7 @@ export function createClientLogos(): FetchedDocuments<ClientLogo> {
 }
 
 /**
- * The URL of a logo that is the client's own: where its metadata document is, or where all of its redirection URIs are. A logo of another site could make
+ * The URL of a logo on the client's own origin: that of its metadata document, or of all its redirection URIs. A logo from another site could make
  * people believe that they sign in there (RFC 7591 §5).
  */
 export function ownLogoUrl({ clientId, origin, metadata }: Client): string | undefined {
@@ -38,7 +39,7 @@ export function ownLogoUrl({ clientId, origin, metadata }: Client): string | und
   return isOwn ? uri : undefined;
 }
 
-/** The first characters of the bytes of an image; a WebP file has its length between two. */
+/** The first characters of the bytes of an image; in a WebP file, its length is between the two parts. */
 const signatures = [
   { type: "image/png", begins: "\x89PNG\r\n\x1a\n", follows: "" },
   { type: "image/jpeg", begins: "\xff\xd8\xff", follows: "" },

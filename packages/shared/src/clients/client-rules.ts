@@ -1,3 +1,11 @@
+/**
+ * **Rules between the members of a client.** Pure: they read a whole document and return every fault. A rule names the members that it reads, and is
+ * skipped when one of them is invalid by itself.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
+ * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
+ */
+
 import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-key";
 import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
@@ -8,13 +16,6 @@ import type { ClientDocument } from "./client-schema.ts";
 import { sectorHost } from "./pairwise-subject.ts";
 import { profileFaults } from "./security-profile.ts";
 
-/**
- * **Rules between the members of a client.** Pure: they read a whole document and return every fault. A rule names the members
- * that it reads, and is skipped when one of them is invalid by itself.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
- * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
- */
 type Member = keyof ClientDocument;
 
 interface Rule {
@@ -22,7 +23,7 @@ interface Rule {
   find(client: ClientDocument, issuer: string): FieldError[];
 }
 
-/** Its function can read only the members that it names. */
+/** Type-checks that the rule reads only the members that it names. */
 function rule<Name extends Member>(
   reads: readonly Name[],
   find: (client: Pick<ClientDocument, Name>, issuer: string) => FieldError[],
@@ -72,12 +73,12 @@ const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_t
   }),
 );
 
-/** Whether a requirement of a grant type holds for a client, or only for one with a policy that it does not have. */
+/** Whether a grant type's requirement applies to a client: always, or only with a policy that the client lacks. */
 function isRequired(grant: GrantType, client: Pick<ClientDocument, "jwt_bearer">): boolean {
   return describeGrantType(grant).byPolicy !== true || client.jwt_bearer !== undefined;
 }
 
-/** A public client gets no grant that rests on client authentication alone. */
+/** A public client may not register a grant that depends on client authentication alone. */
 const publicClients: readonly Rule[] = [
   rule(["token_endpoint_auth_method", "grant_types", "jwt_bearer"], (client) => {
     const refused = client.grant_types.filter(
@@ -199,7 +200,7 @@ const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"]
   );
 });
 
-/** OIDC Front-Channel Logout §2: it is at the origin of a redirection URI, so that nobody makes browsers load another site. */
+/** OIDC Front-Channel Logout §2: it must have the origin of a redirection URI, so that a client cannot make browsers load another site. */
 const frontChannel = rule(["frontchannel_logout_uri", "redirect_uris"], (client) => {
   const { frontchannel_logout_uri: uri, redirect_uris: redirectUris } = client;
   const isOwn = uri === undefined || redirectUris.some((each) => new URL(each).origin === new URL(uri).origin);
@@ -239,7 +240,7 @@ const rules: readonly Rule[] = [
   ...repeats,
 ];
 
-/** `wrong`: members that are wrong by themselves. */
+/** `wrong` lists the members that are invalid by themselves. */
 export function clientFaults(client: ClientDocument, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
   return rules
     .filter(({ reads }) => !reads.some((member) => wrong.has(member)))

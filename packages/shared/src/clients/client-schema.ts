@@ -1,3 +1,10 @@
+/**
+ * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules between members are in
+ * `client-rules.ts`, values for absent ones in `client-defaults.ts`.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { canonicalAddress } from "@edge-op/protocol/mtls/certificate-names";
@@ -18,12 +25,6 @@ import type { ClientMetadata } from "./client.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
-/**
- * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules
- * between members are in `client-rules.ts`, values for absent ones in `client-defaults.ts`.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
- */
 export const clientIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 
 const longestUri = 2048;
@@ -101,9 +102,9 @@ const policies = {
       accepts_bound_tokens: z
         .boolean()
         .optional()
-        .describe("Accept bound tokens without the proof of their key, which the client has verified itself."),
+        .describe("Accept bound tokens without proof of their key, which the client itself has verified."),
     })
-    .describe("What the client may exchange (RFC 8693); absent: nothing."),
+    .describe("The tokens that the client may exchange (RFC 8693); absent: none."),
   jwt_bearer: z
     .strictObject({ subjects: policyList(subject), scopes: policyList(scopeValue) })
     .describe("The users it may assert by a signed JWT (RFC 7523); absent: none."),
@@ -111,7 +112,7 @@ const policies = {
     .array(
       z.strictObject({
         audience: audience.describe("The issuer identifier of the other authorization server."),
-        client_id: z.string().min(1).max(longestUri).describe("The client as that server knows it."),
+        client_id: z.string().min(1).max(longestUri).describe("The client's id at that server."),
         resources: policyList(resource).min(1),
         scopes: policyList(scopeValue),
         claims: z
@@ -126,18 +127,18 @@ const policies = {
       (targets) => new Set(targets.map((target) => target.audience)).size === targets.length,
       "must not repeat an audience",
     )
-    .describe("Where its users' ID tokens may be exchanged to an ID-JAG for; absent: nowhere."),
+    .describe("The servers for which its users' ID tokens may be exchanged for an ID-JAG; absent: none."),
   introspection: z
     .strictObject({
       clients: policyList(z.string().min(1).max(255)).describe("Clients whose tokens it may introspect."),
-      audiences: policyList(audience).describe("Audiences it stands for: it may introspect tokens that are for them."),
+      audiences: policyList(audience).describe("Its own audiences: it may introspect tokens for them."),
     })
     .partial()
     .refine(
       ({ clients, audiences }) => clients !== undefined || audiences !== undefined,
       "must have clients or audiences",
     )
-    .describe("Tokens that it may introspect beside its own and those for its client_id; absent: no others."),
+    .describe("Tokens that it may introspect in addition to its own and those for its client_id; absent: none."),
 };
 
 const metadataMembers = {
@@ -157,11 +158,11 @@ const metadataMembers = {
   initiate_login_uri: httpsUri.describe(
     "Where its users are sent to start a login (OIDC Core §4), with iss; the account page links to it.",
   ),
-  scope: scope.describe("Scope values it may ask for, separated by spaces."),
+  scope: scope.describe("Scope values that it may request, separated by spaces."),
   authorization_details_types: z
     .array(plainText(255))
     .max(mostValues)
-    .describe("Types of authorization_details it may ask for (RFC 9396 §10); absent: none."),
+    .describe("Types of authorization_details that it may request (RFC 9396 §10); absent: none."),
   jwks: jwksSchema,
   jwks_uri: endpointUri,
   subject_type: z.enum(["public", "pairwise"]),
@@ -209,17 +210,17 @@ const metadataMembers = {
   tls_client_auth_san_email: plainText(320),
   dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
-  audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
+  audiences: policyList(audience).describe("The audiences that its tokens may have; the first is the default `aud`."),
   require_pkce: z
     .boolean()
     .describe(
-      "Whether its code requests need PKCE. Absent: a confidential client may send a nonce with the scope openid instead; false: it needs neither.",
+      "Whether its code requests require PKCE. Absent: a confidential client may send a nonce with the scope openid instead; false: neither is required.",
     ),
-  skip_consent: z.boolean().describe("Consent is taken as given where something assures who the client is."),
+  skip_consent: z.boolean().describe("Skips consent if the client's identity is assured."),
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
-/** Lists of which this provider chooses one value (metadata-choices.ts): they are never stored. */
+/** Lists from which this provider chooses one value (metadata-choices.ts); the lists are never stored. */
 const choiceMembers = Object.fromEntries(
   (Object.keys(metadataChoices) as ChoiceMember[]).map((name) => {
     const described = `Values of ${metadataChoices[name].member} that the client supports; one is chosen.`;

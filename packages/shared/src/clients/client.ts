@@ -14,21 +14,21 @@ export interface TokenExchangePolicy {
   readonly resources: readonly string[];
   readonly scopes: readonly string[];
   readonly modes: readonly ("delegation" | "impersonation")[];
-  /** Accepts bound subject and actor tokens without the proof of their key: the client has verified it as a resource server. */
+  /** Accepts bound subject and actor tokens without proof of their key, because the client, as a resource server, has verified it. */
   readonly accepts_bound_tokens?: boolean;
 }
 
-/** Which users a client may assert by RFC 7523 §2.1; absent means none. `"*"` as the only value means any. */
+/** The users that a client may assert by RFC 7523 §2.1; absent means none. `"*"` as the only value means any. */
 export interface JwtBearerPolicy {
   readonly subjects: readonly string[];
   readonly scopes: readonly string[];
 }
 
-/** For which other authorization server, and for what there, the client gets ID-JAGs. `"*"` as the only value of a list means any. */
+/** The authorization servers, and the targets there, for which the client may get ID-JAGs. `"*"` as the only value of a list means any. */
 export interface IdJagTarget {
-  /** Its issuer identifier: `aud`. */
+  /** The server's issuer identifier, used as `aud`. */
   readonly audience: string;
-  /** The client as that server knows it. */
+  /** The client's id at that server. */
   readonly client_id: string;
   readonly resources: readonly string[];
   readonly scopes: readonly string[];
@@ -37,13 +37,13 @@ export interface IdJagTarget {
 }
 
 /**
- * Lets a caller see tokens that are neither its own nor addressed to its `client_id`. `"*"` as the only value means any.
- * A resource server names the audiences it stands for.
+ * Lets a caller see tokens that are neither its own nor addressed to its `client_id`. `"*"` as the only value means any. A resource server lists its
+ * own audiences.
  */
 export interface IntrospectionPolicy {
-  /** Tokens of these clients. */
+  /** Clients whose tokens may be introspected. */
   readonly clients?: readonly string[];
-  /** Tokens whose `aud` holds one of these. */
+  /** Audiences whose tokens may be introspected: one of them is in the token's `aud`. */
   readonly audiences?: readonly string[];
 }
 
@@ -84,7 +84,7 @@ export interface ClientMetadata {
   readonly id_token_signed_response_alg?: SigningAlgorithm;
   readonly userinfo_signed_response_alg?: SigningAlgorithm;
   readonly introspection_signed_response_alg?: SigningAlgorithm;
-  /** Of authorization responses in JWT form (JARM §3). */
+  /** The signature of authorization responses in JWT form (JARM §3). */
   readonly authorization_signed_response_alg?: SigningAlgorithm;
   readonly id_token_encrypted_response_alg?: KeyManagementAlgorithm;
   readonly id_token_encrypted_response_enc?: ContentEncryptionAlgorithm;
@@ -93,7 +93,7 @@ export interface ClientMetadata {
   readonly authorization_encrypted_response_alg?: KeyManagementAlgorithm;
   readonly authorization_encrypted_response_enc?: ContentEncryptionAlgorithm;
   readonly request_object_signing_alg?: SigningAlgorithm;
-  /** Its request objects must be encrypted so (OIDC Registration §2); they may be, if absent. */
+  /** Request objects must be encrypted with this algorithm (OIDC Registration §2); encryption is optional if absent. */
   readonly request_object_encryption_alg?: KeyManagementAlgorithm;
   readonly request_object_encryption_enc?: ContentEncryptionAlgorithm;
   readonly require_signed_request_object?: boolean;
@@ -102,7 +102,7 @@ export interface ClientMetadata {
   readonly backchannel_logout_session_required?: boolean;
   readonly frontchannel_logout_uri?: string;
   readonly frontchannel_logout_session_required?: boolean;
-  // Extensions
+  // Extensions of this provider.
   /** The rules that its requests must meet; those of the deployment if absent. */
   readonly security_profile?: SecurityProfile;
   /** Signature of its access tokens; the deployment's default if absent. */
@@ -119,13 +119,13 @@ export interface ClientMetadata {
   readonly tls_client_auth_san_email?: string;
   /** Its DPoP proofs must contain a nonce of this provider. */
   readonly dpop_nonce_required?: boolean;
-  /** Seconds. */
+  /** In seconds. */
   readonly access_token_lifetime?: number;
   /** The audiences that its tokens may have; the first is the default `aud`. */
   readonly audiences: readonly string[];
-  /** Of a confidential client: true requires PKCE, false does not; absent: a `nonce` for an ID token will do instead. */
+  /** For a confidential client: true requires PKCE, false does not; if absent, a `nonce` for an ID token suffices. */
   readonly require_pkce?: boolean;
-  /** Skips consent, for first-party applications; op-auth requests it regardless if nothing assures the client's identity. */
+  /** Skips consent, for first-party applications; op-auth requests it regardless if the client's identity is not assured. */
   readonly skip_consent?: boolean;
   readonly token_exchange?: TokenExchangePolicy;
   readonly jwt_bearer?: JwtBearerPolicy;
@@ -137,11 +137,11 @@ export interface ClientSecret {
   readonly id: string;
   /** HMAC-SHA-256 under the pepper, base64url. */
   readonly mac: string;
-  /** End of its overlap after a rotation; absent while it is current. */
+  /** End of the overlap after a rotation; absent while the secret is current. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** `document`: nobody has registered it, it is known by its metadata document. `registration`: it registered itself (RFC 7591). */
+/** `document`: not registered, identified by its metadata document. `registration`: registered itself (RFC 7591). */
 export type ClientOrigin = "document" | "registration";
 
 /** **A client**, as every Worker reads it. */
@@ -150,17 +150,17 @@ export interface Client {
   readonly status: "active" | "disabled";
   readonly metadata: ClientMetadata;
   readonly secrets: readonly ClientSecret[];
-  /** Who has registered it; an administrator if absent. */
+  /** The way the client was registered; absent if an administrator registered it. */
   readonly origin?: ClientOrigin;
-  /** Of a metadata document: whether people are asked each time; never stored. */
+  /** For a metadata document: whether people are asked each time; never stored. */
   readonly documentPolicy?: DocumentPolicy;
-  /** Of a stored metadata document: until when it is as fresh as its headers say. */
+  /** For a stored metadata document: until when it is fresh according to its headers. */
   readonly freshUntilMs?: number;
-  /** Last use, to the day, of a client that no administrator registered. */
+  /** Last use, to the day, for a client that no administrator registered. */
   readonly usedAtMs?: number;
-  /** Distinguishes it from an earlier client of the same id; absent while a metadata document is not stored. */
+  /** Distinguishes the client from an earlier one with the same id; absent while a metadata document is not stored. */
   readonly createdAtMs: number | undefined;
-  /** What was granted to the client before one of them is revoked. */
+  /** Cut-offs of the client: grants from before one of them are revoked. */
   readonly cutOffs: readonly RecordedCutOff[];
 }
 
@@ -169,7 +169,7 @@ export function isPublicClient({ metadata }: Pick<Client, "metadata">): boolean 
   return isPublicMethod(metadata.token_endpoint_auth_method);
 }
 
-/** Whether nothing assures who sends a client's requests: it does not authenticate, or anyone may have registered it. */
+/** Whether the sender of a client's requests is not assured: the client does not authenticate, or anyone may have registered it. */
 export function canBeAnyone(client: Pick<Client, "metadata" | "origin">): boolean {
   return isPublicClient(client) || client.origin !== undefined;
 }

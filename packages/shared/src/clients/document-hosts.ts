@@ -6,7 +6,7 @@ import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
 
-/** The rows of D1, one record. The admin API holds to it. */
+/** Maximum number of rows in D1, which form one record. The admin API enforces it. */
 export const mostDocumentHosts = 200;
 
 interface HostList {
@@ -14,8 +14,8 @@ interface HostList {
 }
 
 /**
- * **The policies for hosts of metadata documents that administrators have set** (ADR 59), before those of the settings: one record, read through
- * memory (1 h), KV (1 h) and D1, kept current by the control version. Cost warm: 0.
+ * **The policies that administrators have set for hosts of metadata documents** (ADR 59); they precede those of the settings. They are one record,
+ * read through memory (1 h), KV (1 h) and D1, kept current by the control version. Cost warm: 0.
  */
 export class DocumentHosts {
   readonly #lists: ReadThrough<HostList>;
@@ -29,13 +29,13 @@ export class DocumentHosts {
     });
   }
 
-  /** `clientId`: the URL of a document. */
+  /** `clientId` is the URL of a document. */
   async policyFor(context: RequestContext<StorageBindings>, clientId: string): Promise<DocumentPolicy> {
     const list = await this.#lists.find(context, everyId);
     return documentPolicy(clientId, context.settings, list?.hosts);
   }
 
-  /** Whether some host may publish documents: what discovery says. */
+  /** Whether any host may publish documents, as shown in discovery. */
   async admitsAny(context: RequestContext<StorageBindings>): Promise<boolean> {
     const list = await this.#lists.find(context, everyId);
     return admitsSomeHost(context.settings, list?.hosts);

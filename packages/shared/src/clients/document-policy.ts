@@ -1,18 +1,20 @@
-import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
-
 /**
- * **Which clients may be known by a metadata document**: a policy of the deployment, and exceptions for hosts. A `client_id` is the URL of a document if it is https with a
- * path, and written as the URL parser writes it, without a final dot of the host: no other spelling of it can be another client, or evade the policy of its host.
+ * **Which clients may be known by a metadata document**: a policy of the deployment, and exceptions for hosts. A `client_id` is the URL of a document
+ * if it is https with a path, in the URL parser's normal form, without a final dot of the host, so that another spelling cannot be another client or
+ * evade the policy of its host.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-3
  */
+
+import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
+
 interface PolicySettings {
   readonly issuer: string;
   readonly clientDocuments: DocumentPolicy;
   readonly clientDocumentHosts: readonly HostPolicy[];
 }
 
-/** An id of a record has 255 characters at most. */
+/** The maximum length of a record's id. */
 const longestUrl = 255;
 
 export function isDocumentUrl(clientId: string, { issuer }: Pick<PolicySettings, "issuer">): boolean {
@@ -25,8 +27,8 @@ export function isDocumentUrl(clientId: string, { issuer }: Pick<PolicySettings,
 }
 
 /**
- * The policy for a document's host: that of the administrators' (`recorded`) that names it most precisely, else the first of the settings that names it,
- * else the deployment's.
+ * The policy for a document's host: the most precise match among the administrators' policies (`recorded`), else the first match of the settings,
+ * else the deployment's default.
  */
 export function documentPolicy(
   clientId: string,
@@ -40,7 +42,7 @@ export function documentPolicy(
   return named?.policy ?? settings.clientDocuments;
 }
 
-/** Whether the policy for some host is not `deny`. A recorded `*` is before every host that the settings name. */
+/** Whether the policy for any host is not `deny`. A recorded `*` precedes every host of the settings. */
 export function admitsSomeHost(
   { clientDocuments, clientDocumentHosts }: Omit<PolicySettings, "issuer">,
   recorded: readonly HostPolicy[] = [],
@@ -51,13 +53,13 @@ export function admitsSomeHost(
   return clientDocuments !== "deny" || clientDocumentHosts.some(isAdmitted);
 }
 
-/** `*.` is before every host below it, at any depth; `*` alone is every host. */
+/** `*.` matches every host below it, at any depth; `*` alone matches every host. */
 function namesHost(pattern: string, hostname: string): boolean {
   if (pattern === "*") return true;
   return pattern.startsWith("*.") ? hostname.endsWith(pattern.slice(1)) : hostname === pattern;
 }
 
-/** A host as a URL parser writes it, `*.` and a name, or `*`. */
+/** A host in the URL parser's form, `*.` and a name, or `*`. */
 export function isDocumentHost(host: string): boolean {
   if (host === "*") return true;
   const name = host.startsWith("*.") ? host.slice(2) : host;

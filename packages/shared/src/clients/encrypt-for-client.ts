@@ -5,7 +5,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { Client } from "./client.ts";
 import type { ClientKeys } from "./client-keys.ts";
 
-/** What a client can register encryption for; the prefix of its metadata members. */
+/** The texts for which a client can register encryption; each is the prefix of its metadata members. */
 export type EncryptedPurpose = "id_token" | "userinfo" | "authorization";
 
 /** Whether the client registered encryption for the purpose. */
@@ -14,8 +14,8 @@ export function encryptsFor({ metadata }: Pick<Client, "metadata">, purpose: Enc
 }
 
 /**
- * **Encrypts a text with a key of the client**, if it registered that for the purpose; else returns it unchanged. A JWT becomes a nested
- * one: signed first. Cost: 1 encryption; 1 fetch if the keys of a `jwks_uri` are not cached.
+ * **Encrypts a text with a key of the client**, if it registered encryption for the purpose; otherwise returns the text unchanged. A JWT becomes a
+ * nested JWT, which is signed first. Cost: 1 encryption; 1 fetch if the keys of a `jwks_uri` are not cached.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#SigningOrder
  */
@@ -33,7 +33,7 @@ export async function encryptForClient(
   if (key === undefined) {
     throw new OAuthError("invalid_request", "client-encryption-key-missing", {
       detail: `no key of the client for ${alg}`,
-      description: "The client registered encrypted responses, and its key set has no key for them.",
+      description: "The client registered encrypted responses, but its key set has no key for them.",
     });
   }
   const { kid, ...jwk } = key;

@@ -1,11 +1,5 @@
 import * as z from "zod";
 
-/**
- * **The key set of a client: public keys alone.** A private or symmetric member is refused instead of ignored, since its sender
- * has disclosed a secret. Unknown members are dropped (RFC 7517 §4).
- *
- * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
- */
 const member = z
   .string()
   .max(2048)
@@ -50,6 +44,12 @@ const jwk = z.discriminatedUnion(
   { error: "must be a public key: kty RSA, EC or OKP" },
 );
 
+/**
+ * **The key set of a client: public keys alone.** A private or symmetric member is refused instead of ignored, because its sender has disclosed a
+ * secret. Unknown members are dropped (RFC 7517 §4).
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
+ */
 export const jwksSchema = z
   .strictObject({ keys: z.array(jwk).min(1).max(20) })
   .refine(({ keys }) => distinct(keys.flatMap(({ kid }) => kid ?? [])), {

@@ -1,3 +1,10 @@
+/**
+ * **Choices of client metadata**: if a registration lists several values that the client supports, this provider chooses one, and stores and returns
+ * it as the usual member. It chooses the strongest authentication method that the document's other members allow, and the cheapest algorithm.
+ *
+ * @see https://openid.net/specs/openid-connect-rp-metadata-choices-1_0.html#ClientMetadata
+ */
+
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
@@ -5,15 +12,9 @@ import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { securityProfiles } from "../config/security-profiles.ts";
 import { algorithmsWithin } from "./security-profile.ts";
 
-/**
- * **Choices of client metadata**: where a registration lists several values that the client supports, this provider chooses one, and stores and
- * returns it as the usual member. Of authentication methods it is the strongest that the document has the means for; of algorithms the cheapest.
- *
- * @see https://openid.net/specs/openid-connect-rp-metadata-choices-1_0.html#ClientMetadata
- */
 interface Choice {
   readonly member: string;
-  /** In the order of preference. */
+  /** The values in order of preference. */
   values(document: JsonObject): readonly string[];
 }
 
@@ -26,14 +27,14 @@ const authMethods: readonly ClientAuthMethod[] = [
   "none",
 ];
 
-/** A certificate's registration has a member of its own for the subject; self-signed ones are in `jwks`. */
+/** Whether the document has the members that a method requires: a subject for a certificate, or self-signed certificates in `jwks`. */
 function hasMeans(document: JsonObject, method: ClientAuthMethod): boolean {
   const hasKeys = document["jwks"] !== undefined || document["jwks_uri"] !== undefined;
   if (method === "tls_client_auth") return Object.keys(document).some((name) => name.startsWith("tls_client_auth_"));
   return hasKeys || !(usesKey(method) || usesCertificate(method));
 }
 
-/** Of a client that names FAPI 2.0, without the algorithms that the profile excludes. */
+/** The choice of an algorithm; for a client with FAPI 2.0, without the algorithms that the profile excludes. */
 function algorithmOf(member: string): Choice {
   return {
     member,
@@ -60,7 +61,7 @@ export const metadataChoices = {
 
 export type ChoiceMember = keyof typeof metadataChoices;
 
-/** The document with one value for each list, and a fault for each list of which none can be chosen. */
+/** The document with one value for each list, and a fault for each list that contains no supported value. */
 export function chooseMetadata(document: JsonObject): {
   readonly document: JsonObject;
   readonly faults: readonly FieldError[];

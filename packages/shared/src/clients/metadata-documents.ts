@@ -7,9 +7,9 @@ import { findDocumentFaults, requireDocument } from "./checked-metadata.ts";
 import type { ClientMetadata } from "./client.ts";
 
 /**
- * **Client ID Metadata Documents**: the metadata of a client that nobody registered, at the https URL that is its `client_id`. Drafts -00 (which MCP
- * names) and -02 are read alike: 5 KB, no redirects, `client_id` equal byte for byte, no shared secret. The rules of registered clients apply. The
- * members that an administrator grants (audiences, policies, `skip_consent`) are ignored, and so is every unknown one.
+ * **Client ID Metadata Documents**: the metadata of an unregistered client, at the https URL that is its `client_id`. Drafts -00 (which MCP names)
+ * and -02 are read alike: 5 KB, no redirects, `client_id` equal byte for byte, no shared secret. The rules of registered clients apply. Members that
+ * only an administrator may set (audiences, policies, `skip_consent`) and unknown members are ignored.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-4
  */
@@ -31,7 +31,7 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
   });
 }
 
-/** What a client may say about itself. */
+/** The members that a client may set for itself. */
 const readMembers = [
   "client_name",
   "client_uri",
@@ -53,7 +53,7 @@ const readMembers = [
   "require_pushed_authorization_requests",
 ] as const;
 
-/** Links and a picture for people: a wrong one is left out. */
+/** Links and a picture for people; an invalid one is dropped. */
 const linkMembers = ["client_uri", "logo_uri", "tos_uri", "policy_uri"] as const;
 const documentGrants = ["authorization_code", "refresh_token"];
 const documentMethods = ["none", "private_key_jwt"];
@@ -97,7 +97,10 @@ function pick(document: JsonObject): JsonObject {
   };
 }
 
-/** Documents rarely state it. A native application has a redirect URI that is not https, on any port of a loopback address (RFC 8252 §7.3). */
+/**
+ * The application type, which documents rarely contain. A native application has a redirect URI that is not https, on any port of a loopback address
+ * (RFC 8252 §7.3).
+ */
 function inferType(redirectUris: unknown): "native" | "web" {
   const isOther = (uri: unknown) => typeof uri === "string" && !uri.startsWith("https:");
   return Array.isArray(redirectUris) && redirectUris.some(isOther) ? "native" : "web";

@@ -18,9 +18,8 @@ export async function pairwiseSubject(
 }
 
 /**
- * **The `sid` of a session for a client that knows its user as `subject`**: the session's own if `subject` is the user's `sub`,
- * otherwise one of the client's sector. A `sid` that two sectors shared would link the pairwise subjects of one user (OIDC Core
- * §8.1).
+ * **The `sid` of a session for a client that knows its user as `subject`**: the session's own if `subject` is the user's `sub`, otherwise one for the
+ * client's sector. A `sid` shared by two sectors would link the pairwise subjects of one user (OIDC Core §8.1).
  */
 export async function sectorSessionId(
   env: MasterKeyBindings,

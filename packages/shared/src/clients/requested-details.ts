@@ -6,12 +6,12 @@ import type { AuthorizationTypes } from "../config/authorization-types.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Client } from "./client.ts";
 
-/** A deployment has one object of types. */
+/** By the types of the deployment: one object, created once. */
 const validators = new WeakMap<AuthorizationTypes, Map<string, Validator>>();
 
 /**
- * **The `authorization_details` of a request, checked**: each object is of a type that the deployment knows and the client registered, and
- * valid by the type's schema. `undefined` if the parameter is absent. The validator interprets the schema: Workers forbid `eval`.
+ * **Checks the `authorization_details` of a request**: each object must have a type that the deployment knows and the client registered, and be valid
+ * by the type's schema. Returns `undefined` if the parameter is absent. The validator interprets the schema, because Workers forbid `eval`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9396#section-5
  */

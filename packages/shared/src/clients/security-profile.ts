@@ -1,3 +1,10 @@
+/**
+ * **FAPI 2.0 for a client**: its profile, the allowed algorithms, and the faults of its registration. Endpoints apply the profile's rules about
+ * requests. Pure.
+ *
+ * @see https://openid.net/specs/fapi-security-profile-2_0-final.html#section-5.3.2
+ */
+
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type FieldError, OAuthError } from "@edge-op/protocol/oauth/errors";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
@@ -6,18 +13,12 @@ import type { Settings } from "../config/settings.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { Client, ClientMetadata } from "./client.ts";
 
-/**
- * **What FAPI 2.0 changes for a client**, in one place: its profile, the algorithms, and the faults of its registration. Endpoints apply
- * the rules about requests where they decide them. Pure.
- *
- * @see https://openid.net/specs/fapi-security-profile-2_0-final.html#section-5.3.2
- */
 type ProfileSettings = Pick<Settings, "securityProfile">;
 
-/** RS256 is missing (§5.4.1): PKCS #1 v1.5 has weaknesses that PSS does not have. */
+/** RS256 is excluded (§5.4.1), because PKCS #1 v1.5 has weaknesses that PSS does not have. */
 const fapiAlgorithms: readonly SigningAlgorithm[] = ["PS256", "ES256", "EdDSA"];
 
-/** Those by which only the holder of a private key can authenticate (§5.3.2.1 item 6). */
+/** Methods by which only the holder of a private key can authenticate (§5.3.2.1 item 6). */
 const fapiAuthMethods: readonly string[] = ["private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"];
 
 const algorithmMembers = [
@@ -30,7 +31,7 @@ const algorithmMembers = [
   "access_token_signed_response_alg",
 ] as const;
 
-/** The members of a registration that a profile is about. */
+/** The members of a registration that a profile constrains. */
 type ProfileMembers = {
   readonly [Name in (typeof algorithmMembers)[number] | "application_type" | "require_pkce"]?:
     | ClientMetadata[Name]
@@ -48,7 +49,7 @@ export function isFapi(settings: ProfileSettings, client: Pick<Client, "metadata
   return profileOf(settings, client) !== "none";
 }
 
-/** Whether requests and responses must be signed too. */
+/** Whether requests and responses must also be signed. */
 export function signsMessages(settings: ProfileSettings, client: Pick<Client, "metadata">): boolean {
   return profileOf(settings, client) === "fapi2_message_signing";
 }
@@ -63,14 +64,14 @@ export function allowedAlgorithms(
   return isFapi(settings, client) ? fapiAlgorithms : undefined;
 }
 
-/** Those of {@link allowedAlgorithms} for proofs, of which a client registers none. */
+/** Whether {@link allowedAlgorithms} allows an algorithm for proofs, for which a client registers none. */
 export function isAllowedAlgorithm(settings: ProfileSettings, client: Pick<Client, "metadata">, alg: string): boolean {
   return !isFapi(settings, client) || fapiAlgorithms.some((allowed) => allowed === alg);
 }
 
 /**
- * The algorithm that this provider signs with for a client: the registered one, else the usual one; ES256 where FAPI excludes that, also for
- * a client that registered it before the deployment was switched to FAPI.
+ * The algorithm that this provider signs with for a client: the registered one, else the default; ES256 if FAPI excludes that, also for a client that
+ * registered it before the deployment was switched to FAPI.
  */
 export function signatureFor(
   settings: ProfileSettings,
@@ -82,7 +83,7 @@ export function signatureFor(
   return alg === "RS256" && isFapi(settings, client) ? "ES256" : alg;
 }
 
-/** Refuses resources whose tokens are signed with an algorithm that the client's profile excludes; a resource verifies no other one. */
+/** Refuses resources whose tokens are signed with an algorithm that the client's profile excludes; a resource cannot verify another one. */
 export function requireAllowedSignatures(
   settings: ProfileSettings,
   client: Pick<Client, "metadata">,
@@ -98,12 +99,12 @@ export function requireAllowedSignatures(
   }
 }
 
-/** The algorithms of a list that a deployment with this profile has; for its metadata. */
+/** The algorithms of a list that a deployment with this profile supports; for its metadata. */
 export function algorithmsWithin(profile: SecurityProfile, algorithms: readonly SigningAlgorithm[]): readonly string[] {
   return profile === "none" ? algorithms : algorithms.filter((alg) => fapiAlgorithms.includes(alg));
 }
 
-/** The authentication methods of a list that a deployment with this profile has; for its metadata. */
+/** The authentication methods of a list that a deployment with this profile supports; for its metadata. */
 export function authMethodsWithin(profile: SecurityProfile, methods: readonly string[]): readonly string[] {
   return profile === "none" ? methods : methods.filter((method) => fapiAuthMethods.includes(method));
 }

@@ -11,7 +11,7 @@ export function allowsScope(list: readonly string[], scope: string): boolean {
   return isAdminScope(scope) ? list.includes(scope) : listAllows(list, scope);
 }
 
-/** `audience` may be a resource indicator: both become values of `aud`. */
+/** `audience` may be a resource indicator; both become values of `aud`. */
 export function allowsAudience(list: readonly string[], audience: string, issuer: string): boolean {
   return audience === adminAudience(issuer) ? list.includes(audience) : listAllows(list, audience);
 }
@@ -20,15 +20,15 @@ export function allowsAudience(list: readonly string[], audience: string, issuer
 export interface TokenTargets {
   readonly audiences: readonly string[];
   readonly issuer: string;
-  /** Whether it registered `openid`: the issuer stands for the UserInfo endpoint then. */
+  /** Whether the client registered `openid`; if so, the issuer is allowed as the audience for the UserInfo endpoint. */
   readonly openid: boolean;
-  /** What the rules of resources say about the client, for the values that were looked up. */
+  /** The result of the resources' rules for the client, for the values that were looked up. */
   readonly checked: CheckedResources;
-  /** Whether a token without a requested resource may be issued to this request. */
+  /** Whether the rules allow this request a token without a requested resource. */
   readonly defaultChecked?: boolean;
 }
 
-/** `unknown`: no such resource, so the client's registration alone decides. */
+/** `unknown`: there is no such resource, so only the client's registration decides. */
 type CheckedResources = Readonly<Record<string, "admitted" | "refused" | "unknown">>;
 
 export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): Omit<TokenTargets, "checked"> {
@@ -36,12 +36,12 @@ export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): 
   return { audiences, issuer, openid: registeredScope(client).includes("openid") };
 }
 
-/** A resource as the rules see its caller. */
+/** A client as the caller in a resource's rules. */
 export function resourceCaller({ clientId, origin }: Pick<Client, "clientId" | "origin">): ResourceCaller {
   return { clientId, registered: origin !== "document" };
 }
 
-/** `found`: those of `identifiers` that are resources. */
+/** `found` contains the resources among `identifiers`. */
 export function checkResources(
   client: Pick<Client, "clientId" | "origin">,
   identifiers: readonly string[],
@@ -83,8 +83,8 @@ export function uncheckedResources(
 }
 
 /**
- * The reason why a code or refresh token gives no token for the requested resources (all granted ones if `requested` is
- * `undefined`), or `undefined` if it does. Granted resources count as far as the current registration allows them (RFC 8707 §2.2).
+ * The reason why a code or refresh token may not be used for the requested resources (all granted ones if `requested` is `undefined`), or `undefined`
+ * if it may. A granted resource counts only if the current registration allows it (RFC 8707 §2.2).
  */
 export function refuseResources(
   requested: readonly string[] | undefined,

@@ -11,41 +11,43 @@ import type { DeviceCodesRpc } from "./device-code-rpc.ts";
 export interface AuthorizationCodePayload extends AuthorizedGrant {
   /** As given in the authorization request; compared byte for byte. */
   readonly redirectUri: string;
-  /** S256 challenge (RFC 7636 §4.2); absent only for clients that may leave PKCE out. */
+  /** S256 challenge (RFC 7636 §4.2); absent only for clients that may omit PKCE. */
   readonly codeChallenge: string | undefined;
   readonly nonce: string | undefined;
 }
 
-/** The code expires a minute after its grant was created; two clocks differ by less than another. */
+/** The code expires a minute after its grant was created; two clocks differ by less than another minute. */
 const redeemedWithinMs = 120_000;
 
-/** When the tokens that a code gives, without refreshing, have expired. */
+/** When the tokens issued for a code, refreshed ones excluded, have expired. */
 export function codeTokensEndAtMs(grantCreatedAtMs: number, tokenLifetimeSeconds: number): number {
   return grantCreatedAtMs + redeemedWithinMs + tokenLifetimeSeconds * 1000;
 }
 
-/** The values that a redemption presents. The client is authenticated before. */
+/** The values that a redemption presents. The client has already been authenticated. */
 export interface PresentedCode {
   readonly clientId: string;
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
   /** The key that the request proves. */
   readonly cnf: KeyConfirmation | undefined;
-  /** The resources requested (RFC 8707 §2.2); `undefined`: all that were authorized. */
+  /** The requested resources (RFC 8707 §2.2); `undefined` requests all that were authorized. */
   readonly resources: readonly string[] | undefined;
-  /** The authorization details requested (RFC 9396 §6); `undefined`: all that were authorized. */
+  /** The requested authorization details (RFC 9396 §6); `undefined` requests all that were authorized. */
   readonly authorizationDetails: DetailsText | undefined;
-  /** The targets that the client is registered for at this moment. */
+  /** The targets of the client's current registration. */
   readonly targets: TokenTargets;
 }
 
 export type RedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
-  /** Redeemed before: the caller revokes the grant before it responds; the object's alarm does so too, until a shard has acknowledged. */
+  /**
+   * Redeemed before: the caller revokes the grant before it responds, and so does the object's alarm until a shard has acknowledged the revocation.
+   */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
-  /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
+  /** Nothing was changed, because the rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
-  /** Unknown, expired, or a mismatch of a bound value: nothing was changed. `reason` is for the log. */
+  /** Unknown, expired, or a bound value does not match; nothing was changed. `reason` is for the log. */
   | { readonly kind: "invalid_grant" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
 
 export interface RedeemRequest {
@@ -58,15 +60,15 @@ export interface RedeemRequest {
   readonly resources: readonly string[] | undefined;
   readonly authorizationDetails: DetailsText | undefined;
   readonly targets: TokenTargets;
-  /** For the audit. */
+  /** The origin of the request, for the audit. */
   readonly origin: EventOrigin;
-  /** The same for every attempt to send one redemption: repeating it after a lost result is not a replay. */
+  /** The same for every attempt to send one redemption, so that repeating it after a lost result is not a replay. */
   readonly operationId: string;
 }
 
 /** The RPC methods of an `AuthorizationCodeStore` shard. */
 export interface AuthorizationCodeStoreRpc extends FactsRpc, DeviceCodesRpc {
-  /** Idempotent by id. `grantEndsAtMs`: when every token that the code can issue has expired. */
+  /** Idempotent by id. At `grantEndsAtMs`, every token that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
   redeem(request: RedeemRequest): Promise<RedeemResult>;
 }

@@ -25,7 +25,7 @@ export interface AuthorizationCodeBindings extends StorageBindings, MasterKeyBin
 /** RFC 6749 §4.1.2 recommends ten minutes at most; a redirect takes seconds. */
 export const codeLifetimeMs = 60_000;
 
-/** 128 random bits, and a MAC that refuses a forged code without I/O. */
+/** 128 random bits. The code also contains a MAC, so that a forged code is refused without I/O. */
 const idBytes = 16;
 const idCharacters = 22;
 
@@ -42,9 +42,9 @@ async function readCode(
 }
 
 /**
- * **Authorization codes**: `ac.g{gen}.{region}.{shard}.{random id and MAC}`, valid for a minute, redeemed once. The object verifies
- * before it redeems, so a wrong client, `redirect_uri` or verifier does not consume the code. A second redemption that meets every
- * condition of the first revokes the grant. Cost: issue 1 object call, redeem 1.
+ * **Authorization codes**: `ac.g{gen}.{region}.{shard}.{random id and MAC}`, valid for a minute, redeemed once. The object verifies before it
+ * redeems, so a wrong client, `redirect_uri` or verifier does not spend the code. A second redemption that meets every condition of the first revokes
+ * the grant. Cost: issue 1 object call, redeem 1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5

@@ -2,7 +2,7 @@ import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
-/** **What a person authorized**, as an authorization code and a device code store it until they are redeemed. */
+/** **The content of an authorization**, as an authorization code and a device code store it until they are redeemed. */
 export interface AuthorizedGrant extends LoginContext {
   readonly grant: GrantIdentity;
   readonly clientId: string;
@@ -10,8 +10,8 @@ export interface AuthorizedGrant extends LoginContext {
   readonly resources: readonly string[];
   /** Whether redemption starts a refresh family (OIDC Core §11); decided with the authorization. */
   readonly refreshable: boolean;
-  /** Where it starts: known before, so that it can be ended before it starts. */
+  /** The shard in which the family will start: known in advance, so that the family can be ended before it starts. */
   readonly familyAddress: ShardAddress;
-  /** The longest lifetime of the tokens that redemption gives, so that their end is known before. */
+  /** The longest lifetime of the tokens that redemption issues, so that their end is known in advance. */
   readonly tokenLifetimeSeconds: number;
 }

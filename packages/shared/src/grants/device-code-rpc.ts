@@ -5,12 +5,8 @@ import type { TokenTargets } from "../clients/token-targets.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { AuthorizedGrant } from "./authorized-grant.ts";
 
-/**
- * **The RPC interface to the device codes of an `AuthorizationCodeStore` shard** (RFC 8628). One row holds a device code and its user
- * code, so that the poll, the decision and the redemption are decided in one object. Times are epoch milliseconds.
- */
 export interface DeviceRequest {
-  /** Random id in the device code. */
+  /** The random id in the device code. */
   readonly id: string;
   readonly userCode: string;
   readonly clientId: string;
@@ -24,7 +20,7 @@ export type DeviceDecision =
   | {
       readonly kind: "approve";
       readonly payload: AuthorizedGrant;
-      /** When no token of the grant can be alive, and when those that the redemption itself gives have expired (ADR 38). */
+      /** When every token of the grant has expired, and when those issued by the redemption itself have (ADR 38). */
       readonly grantEndsAtMs: number;
       readonly tokensEndAtMs: number;
     }
@@ -36,7 +32,7 @@ export interface WaitingDevice {
   readonly expiresAtMs: number;
 }
 
-/** A code that this person has decided; a denial is not recorded with its person. */
+/** A code that this person has decided; a denial does not record the person. */
 export interface DecidedDevice {
   readonly decided: DeviceDecision["kind"];
 }
@@ -44,7 +40,7 @@ export interface DecidedDevice {
 export interface DevicePoll {
   readonly id: string;
   readonly clientId: string;
-  /** A poll that is sent again after a lost result does not count as two. */
+  /** Identifies the poll, so that repeating it after a lost result does not count as two. */
   readonly operationId: string;
 }
 
@@ -63,7 +59,7 @@ export interface DeviceRefusal {
   readonly reason: string;
 }
 
-/** `approved`: the code may be redeemed, or was. */
+/** `approved`: the code may be redeemed or was redeemed. */
 export type DevicePollResult = { readonly kind: "approved" } | DeviceRefusal;
 
 export interface DeviceRedeemRequest extends DevicePoll {
@@ -79,18 +75,22 @@ export type DeviceRedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizedGrant }
   /** Redeemed before: the caller revokes the grant before it responds, and so does the object's alarm. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
-  /** The rules of these resources must be looked up first: nothing was changed. */
+  /** Nothing was changed, because the rules of these resources must be looked up first. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[] }
   | DeviceRefusal;
 
+/**
+ * **The RPC interface to the device codes of an `AuthorizationCodeStore` shard** (RFC 8628). One row holds a device code and its user code, so that
+ * one object decides the poll, the decision and the redemption. Times are epoch milliseconds.
+ */
 export interface DeviceCodesRpc {
-  /** False if a row has this user code; the caller chooses another. Idempotent by id. */
+  /** Returns false if a row has this user code; the caller then chooses another. Idempotent by id. */
   openDevice(request: DeviceRequest): Promise<boolean>;
-  /** `undefined` for a code that is unknown or expired, or that was decided by others than `decidedBy` (a `sub`). No write. */
+  /** Returns `undefined` for a code that is unknown or expired, or that someone other than `decidedBy` (a `sub`) has decided. Does not write. */
   findDevice(userCode: string, decidedBy?: string): Promise<WaitingDevice | DecidedDevice | undefined>;
-  /** True if this decision stands, also when the same one is sent again. */
+  /** Returns true if this decision stands, also if it is repeated. */
   decideDevice(userCode: string, decision: DeviceDecision): Promise<boolean>;
-  /** No write: the interval between polls is kept in memory. */
+  /** Does not write: the interval between polls is kept in memory. */
   pollDevice(poll: DevicePoll): Promise<DevicePollResult>;
   redeemDevice(request: DeviceRedeemRequest): Promise<DeviceRedeemResult>;
 }

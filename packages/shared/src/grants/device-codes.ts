@@ -22,7 +22,7 @@ type DeviceContext = RequestContext<AuthorizationCodeBindings>;
 
 const idBytes = 16;
 const idCharacters = 22;
-/** Of 25 thousand million codes, a second one that is in use does not occur. */
+/** Among 25 × 10⁹ codes, two consecutive collisions with codes in use are negligible. */
 const attempts = 3;
 
 export interface IssuedDeviceCode {
@@ -37,9 +37,9 @@ export interface DeviceCodeId {
 }
 
 /**
- * **Device codes** (`dc.g{gen}.{region}.{shard}.{random id and MAC}`) and their user codes. The user code selects the shard, so that one row
- * and one object answer the person and the device; a user code that was issued in an earlier generation is looked for there too. A forged device
- * code is refused without I/O. Cost: 1 object call each; `find` and `decide` 1 for each live generation at most.
+ * **Device codes** (`dc.g{gen}.{region}.{shard}.{random id and MAC}`) and their user codes. The user code selects the shard, so that one row in one
+ * object serves the person and the device; a user code of an earlier generation is looked up there too. A forged device code is refused without I/O.
+ * Cost: 1 object call each; `find` and `decide` 1 for each live generation at most.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.2
  */
@@ -71,13 +71,13 @@ export class DeviceCodes {
     throw new UnavailableError("code", new Error("no free user code"));
   }
 
-  /** The device that waits for a decision; `undefined` for a code that is unknown, expired or decided. */
+  /** The device that is waiting for a decision; `undefined` for a code that is unknown, expired or decided. */
   async find(context: DeviceContext, userCode: string): Promise<WaitingDevice | undefined> {
     const found = await this.#find(context, userCode);
     return found !== undefined && "decided" in found ? undefined : found;
   }
 
-  /** Like {@link find}; for a code that this person has decided, the decision. */
+  /** Like {@link find}, but returns the decision for a code that this person has decided. */
   findFor(context: DeviceContext, userCode: string, sub: string): Promise<WaitingDevice | DecidedDevice | undefined> {
     return this.#find(context, userCode, sub);
   }
@@ -89,7 +89,7 @@ export class DeviceCodes {
     return false;
   }
 
-  /** `undefined` for text that is no device code of this provider, or of a retired generation. */
+  /** `undefined` for text that is not a device code of this provider, or has a retired generation. */
   async read(context: DeviceContext, deviceCode: string): Promise<DeviceCodeId | undefined> {
     const parsed = parseOpaqueId("dc", deviceCode);
     if (parsed === undefined) return undefined;
@@ -128,7 +128,7 @@ export class DeviceCodes {
     return undefined;
   }
 
-  /** Newest generation first. */
+  /** The shards of a user code, newest generation first. */
   async #homes(context: DeviceContext, userCode: string): Promise<ShardAddress[]> {
     return (await this.#shardMap.table(context)).homes("code", userCode).reverse();
   }

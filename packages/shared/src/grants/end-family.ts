@@ -6,15 +6,15 @@ import type { FamilyState, RefreshTokenRotatorRpc } from "./refresh-family-rpc.t
 
 type Rotator = Pick<RefreshTokenRotatorRpc, "kill">;
 
-/** A family moves once in each live generation. */
+/** A family moves at most once per live generation. */
 const mostMoves = 16;
 
 /**
- * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, so the row
- * needs to live only as long as those that it has issued. Returns the revocation with that time. If the family's shard does not
- * respond, the row itself refuses the refresh tokens, and lives as long as they could. Cost: 1 object call, and 1 for each move.
+ * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, so the revocation row is
+ * only needed until the issued tokens expire. Returns the revocation with that time. If the family's shard does not respond, the row itself refuses
+ * the refresh tokens and is kept until they would have expired. Cost: 1 object call, and 1 per move.
  *
- * `rotatorAt` gives the shard of a family; `undefined` if its generation was retired, because every family there has expired.
+ * `rotatorAt` returns the shard of a family, or `undefined` if its generation was retired, because every family there has expired.
  */
 export async function endFamily(
   { family, ...revocation }: GrantRevocation,
@@ -23,7 +23,7 @@ export async function endFamily(
   if (family === undefined) return revocation;
   try {
     const state = await kill(revocation, family.address, rotatorAt);
-    // Not followed to its end: it could still issue tokens.
+    // The family was not found at its last address, so it could still issue tokens.
     if (state.kind === "moved" || state.kind === "unknown") return revocation;
     const endsAtMs = state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0;
     return { ...revocation, untilMs: rowUntilMs(Math.max(endsAtMs, family.tokensEndAtMs)) };

@@ -5,18 +5,18 @@ import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 
-/** A refresh family may start this much later than its grant: the authorization code lies between. */
+/** A refresh family may start this much later than its grant, because the authorization code is redeemed in between. */
 const redemptionMs = 120_000;
 
 /** The authentication of the user of a grant. */
 export interface GrantAuthentication {
-  /** The control version that was confirmed before it. */
+  /** The control version that was confirmed before the authentication. */
   readonly version: number;
 }
 
 /**
- * Only within a decision (control/settle.ts): the version at which it began is not newer than any record that it reads, and not
- * older than the arrival of the request. Without `authentication`, the decision itself is the user's authentication, or there is no user.
+ * Call only within a decision (control/settle.ts): the version at which it began is not newer than any record that it reads, and not older than the
+ * arrival of the request. Without `authentication`, the decision itself is the user's authentication, or there is no user.
  */
 export async function newGrant(
   context: RequestContext<StorageBindings>,
@@ -30,7 +30,7 @@ export async function newGrant(
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
 }
 
-/** When no token of a grant can be alive: the expiry of a row that revokes all of it. */
+/** When every token of a grant has expired: the expiry of a row that revokes the grant. */
 export function grantEndsAtMs(settings: Settings, grantCreatedAtMs: number): number {
   const lifetimeSeconds = settings.refreshTokenLifetimeSeconds + longestTokenLifetimeSeconds;
   return grantCreatedAtMs + lifetimeSeconds * 1000 + redemptionMs;

@@ -23,11 +23,6 @@ import {
 } from "./refresh-family-rpc.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
 
-/**
- * **Calls the objects that hold refresh families**: finds the shard, follows a family that moved, and moves it to the newest
- * generation when it rotates. Tokens have been verified by {@link readRefreshToken} before. Cost: 1 object call each; one more,
- * once per family and generation, when the family moves.
- */
 export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBindings {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
 }
@@ -71,16 +66,16 @@ export type Rotation =
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;
-  /** False for a family that was killed, or whose token was reused. */
+  /** False for a family that was ended or whose token was reused. */
   readonly live: boolean;
   /** The token that may be used next. A used token is inactive, although a retry with it would succeed. */
   readonly current: boolean;
 }
 
-/** A family only moves to newer generations, and its tokens are at most as old as the family. */
+/** A family only moves to newer generations, and its tokens are no older than the family. */
 const mostMoves = 16;
 
-/** Rotations per call: one transaction in the object, some tens of microseconds each. */
+/** Maximum rotations per call: one transaction in the object, some tens of microseconds each. */
 const rotationsAtOnce = 64;
 
 /** A waiting rotation and the arrival time of its request. */
@@ -96,6 +91,11 @@ interface LocatedShard {
   readonly region: RegionShards;
 }
 
+/**
+ * **Calls the objects that hold refresh families**: finds the shard, follows a family that moved, and moves it to the newest generation when it
+ * rotates. Callers have verified tokens with {@link readRefreshToken}. Cost: 1 object call each; one more when the family moves, once per family and
+ * generation.
+ */
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
   /** Concurrent refreshes of one shard share a call and a durable commit. */
@@ -110,7 +110,9 @@ export class RefreshFamilies {
     });
   }
 
-  /** Starts a family and returns its first token. `issued` is the grant's first access token; `address`: where its record says that it starts. */
+  /**
+   * Starts a family and returns its first token. `issued` is the grant's first access token; `address` is the start address in the grant's record.
+   */
   async create(
     context: FamilyContext,
     family: RefreshFamily,
@@ -152,12 +154,12 @@ export class RefreshFamilies {
     return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
-  /** The state of a token's family; `undefined` if it is unknown or has ended. No write. */
+  /** The state of a token's family; `undefined` if it is unknown or has ended. Does not write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
     const state = await this.#follow<FamilyState>(context, token.address, async (shard, handover) => {
       const inspect = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
       const found = await callObject<FamilyState>("refresh", inspect);
-      // Between leaving one shard and arriving at the next, a family has the state that it left with.
+      // While a family moves between two shards, it has the state in which it left the first.
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
     if (state?.kind !== "found") return undefined;
@@ -169,8 +171,8 @@ export class RefreshFamilies {
   }
 
   /**
-   * Ends the family of a token, if it exists. Returns when the row must end that revokes its access tokens, which the caller writes next;
-   * `undefined` without a family.
+   * Ends the family of a token, if it exists. Returns the expiry of the row that revokes its access tokens, which the caller writes next; `undefined`
+   * without a family.
    */
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<number | undefined> {
     const { grantId } = token.grant;
@@ -189,8 +191,9 @@ export class RefreshFamilies {
   }
 
   /**
-   * The same for a grant of which only the id is known: its family can be in one shard of each region and live generation, and is refused
-   * where it is not. `tokensEndAtMs`: when the tokens that the grant has issued without it have expired. Cost: 1 object call for each of them, at once.
+   * Like {@link end}, for a grant of which only the id is known: its family can be in one shard of each region and live generation, and its tokens
+   * are refused in all of them. `tokensEndAtMs` is when the tokens issued without the family have expired. Cost: 1 object call for each of these
+   * shards, in parallel.
    */
   async endWherever(
     context: FamilyContext,
@@ -206,7 +209,7 @@ export class RefreshFamilies {
     return { ...revocation, untilMs: Math.max(...ended.map(({ untilMs }) => untilMs)) };
   }
 
-  /** Calls the shard that holds the family now. `undefined`: its generation has been retired, so the family has expired. */
+  /** Calls the shard that holds the family now. Returns `undefined` if its generation has been retired, which means that the family has expired. */
   async #follow<Result extends { readonly kind: string }>(
     context: FamilyContext,
     start: ShardAddress,
@@ -251,8 +254,8 @@ async function sendRotations(
 }
 
 /**
- * The time that a retry waited here does not count against its grace: under load it would otherwise be refused as a theft. A grace
- * of 0 stays strict.
+ * Excludes the time that a retry waited here from its grace period: under load, the retry would otherwise be refused as theft. A grace of 0 stays
+ * strict.
  */
 function asOfArrival(request: RotateRequest, waitedMs: number): RotateRequest {
   return request.graceMs === 0 ? request : { ...request, graceMs: request.graceMs + Math.max(0, waitedMs) };

@@ -7,18 +7,16 @@ import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
-/**
- * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has
- * its id. The caller has verified the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
- * unless the name contains seconds.
- */
 export interface RefreshFamily extends LoginContext {
   readonly grant: GrantIdentity;
   readonly clientId: string;
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly expiresAtMs: number;
-  /** The method by which its first access token was bound: each refresh must prove a key by it. Absent for bearer tokens. */
+  /**
+   * The method by which the family's first access token was bound; each refresh must prove possession of a key by this method. Absent for bearer
+   * tokens.
+   */
   readonly confirmedBy?: KeyConfirmation["method"] | undefined;
 }
 
@@ -33,15 +31,15 @@ export interface FamilyAccessToken {
 export interface Successor {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  /** Those that the request named, within the family's; absent: all of the family's. */
+  /** The details that the request named, a subset of the family's; absent: all of the family's. */
   readonly authorizationDetails?: DetailsText | undefined;
   readonly accessToken: FamilyAccessToken;
-  /** The shard that issued it: part of the refresh token's text, which must stay the same after the family has moved. */
+  /** The shard that issued the refresh token. It is part of the token's text, which must stay the same after the family has moved. */
   readonly address: ShardAddress;
   readonly operationId: string;
   /** When the last access or ID token that the family has issued expires, replays of this version included. */
   readonly tokensEndAtMs: number;
-  /** The key that a public client proved at a refresh, if its family began without one. Kept in all that follow. */
+  /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
   readonly bound?: LaterBinding | undefined;
 }
 
@@ -58,10 +56,10 @@ export function boundKey({ family, successor }: FamilySnapshot): KeyConfirmation
 
 export type FamilyStatus = "live" | "reused" | "killed";
 
-/** The state of a family; also the form in which one generation hands it to the next. */
+/** The state of a family. One generation sends it to the next in this form. */
 export interface FamilySnapshot {
   readonly family: RefreshFamily;
-  /** The version that may be used next; 0 is the first token's. */
+  /** The version that may be used next; the first token has version 0. */
   readonly version: number;
   readonly rotatedAtMs: number;
   readonly replays: number;
@@ -69,7 +67,7 @@ export interface FamilySnapshot {
   readonly successor: Successor;
 }
 
-/** A replay gives a new ID token: `REFRESH_GRACE` is 300 s at most, and the waiting time of a request is added to it. */
+/** A replay issues a new ID token at most this much later: `REFRESH_GRACE` is 300 s at most, plus the waiting time of a request. */
 export const replayMarginMs = 360_000;
 
 export interface RotateRequest {
@@ -78,22 +76,22 @@ export interface RotateRequest {
   readonly clientId: string;
   /** The key that the request proves. */
   readonly cnf: KeyConfirmation | undefined;
-  /** The requested subset of scope and resources; `undefined` = all of the family's. */
+  /** The requested subset of scope and resources; `undefined` requests all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
   /** The requested subset of the authorization details. */
   readonly authorizationDetails: DetailsText | undefined;
   /** The audiences that the client's current registration allows. */
   readonly targets: TokenTargets;
-  /** The scope values that the client may have now, of any resource in `targets`. */
+  /** The scope values that the client may have now, for any resource in `targets`. */
   readonly allowedScope: readonly string[];
   /** The access token of the successor, if this use creates it. */
   readonly accessToken: FamilyAccessToken;
-  /** When the tokens that this use gives expire, replays included. */
+  /** When the tokens issued by this use expire, replays included. */
   readonly tokensEndAtMs: number;
   /** The shard that is called. */
   readonly address: ShardAddress;
-  /** Identifies one request: sending it again is not a replay, however strict the grace is. */
+  /** Identifies one request, so that sending it again is not a replay, however strict the grace is. */
   readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
@@ -101,7 +99,7 @@ export interface RotateRequest {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
-  /** The address in the newest generation if that is not this shard's: the family moves there before it rotates. */
+  /** The address in the newest generation if that is not this shard; the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */
   readonly handover: FamilySnapshot | undefined;
@@ -116,9 +114,9 @@ export type RotateResult =
     }
   /** The family is at `to`: call that shard with `handover`. */
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
-  /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
+  /** `theft`: the caller revokes the grant before it responds, and repeats this until a shard has acknowledged the revocation. */
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
-  /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
+  /** Nothing was changed, because the rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
   | { readonly kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
 
@@ -126,20 +124,24 @@ export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
   | { readonly kind: "unknown" }
-  /** Has not started; would start as an ended one. */
+  /** The family has not started; if it starts, it starts as an ended one. */
   | { readonly kind: "refused" };
 
+/**
+ * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has its id. The caller
+ * has verified the token's MAC (no I/O); the shard decides by version. Times are epoch milliseconds unless the name contains seconds.
+ */
 export interface RefreshTokenRotatorRpc extends FactsRpc {
   /** Idempotent by grant id. Version 0 is the first token's. The family of a grant that has ended begins as an ended one. */
   create(family: RefreshFamily, successor: Successor): Promise<void>;
-  /** One result each, in order; one transaction and one durable commit for all. */
+  /** Returns one result per request, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
-  /** The state of the family. No write. */
+  /** The state of the family. Does not write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved
-   * is followed with its `handover`, so that it also ends where it has not arrived yet. One that is unknown may be about to be created:
-   * with `untilMs` it is "refused" until then.
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved is followed with
+   * its `handover`, so that it also ends in a shard where it has not arrived yet. An unknown family may be about to be created; with `untilMs` it is
+   * "refused" until then.
    */
   kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
 }

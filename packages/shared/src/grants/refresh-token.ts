@@ -1,3 +1,10 @@
+/**
+ * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read only here. The MAC covers everything before
+ * it, so a version always has the same text and a forged token causes no I/O. `sealed` is the grant and the user, encrypted once per family (AES-GCM,
+ * random IV), so that revocation and the user are checked before the family is called, and a pairwise client cannot read them. Cost: no I/O,
+ * microseconds.
+ */
+
 import type { RequestContext } from "../http/request-context.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { macText, verifyMac } from "../secrets/mac.ts";
@@ -5,12 +12,6 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 import { formatRefreshToken, parseRefreshToken, type ShardAddress } from "../storage/shard-address.ts";
 
-/**
- * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read here and nowhere else.
- * The MAC covers everything before it, so a version always has the same text and a forged token causes no I/O. `sealed` is the
- * grant and the user, encrypted once per family (AES-GCM, random IV), so that revocation and the user are checked before the
- * family is called, and a pairwise client cannot read them. Cost: no I/O, microseconds.
- */
 export interface RefreshToken {
   /** Where the family lived when this version was issued. */
   readonly address: ShardAddress;
@@ -30,7 +31,7 @@ export async function formatSignedRefreshToken(
   return signed + (await macText(env, purpose, signed));
 }
 
-/** `undefined` for whatever this provider did not issue. Says nothing about the family's state. */
+/** `undefined` for any text that this provider did not issue. Does not check the family's state. */
 export async function readRefreshToken(
   context: RequestContext<MasterKeyBindings>,
   token: string,
@@ -43,7 +44,7 @@ export async function readRefreshToken(
   return subject && { address: id.address, sealed: id.familyId, version: id.version, ...subject };
 }
 
-/** Made once, when the family is created: another sealing of the same family would be another token. */
+/** Called once, when the family is created: sealing the same family again would produce a different token. */
 export async function sealFamily(
   env: MasterKeyBindings,
   { grant, sub }: Pick<RefreshToken, "grant" | "sub">,

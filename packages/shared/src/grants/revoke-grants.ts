@@ -10,9 +10,9 @@ interface Revoking {
 }
 
 /**
- * **Revokes grants as a confirmed write**: resolves when no isolate can decide without it. The refresh families of a shard's grants end before
- * its rows are written (ADR 38); the shards are called at once. Cost: 1 object call for each grant with refresh tokens, then 1 for each
- * revocation shard; depth 2.
+ * **Revokes grants as a confirmed write**: resolves when every isolate decides with it. The refresh families of a shard's grants end before its rows
+ * are written (ADR 38); the shards are called in parallel. Cost: 1 object call for each grant with refresh tokens, then 1 for each revocation shard;
+ * depth 2.
  */
 export async function revokeGrants(
   context: RequestContext<RefreshFamilyBindings & RevocationBindings>,

@@ -1,9 +1,10 @@
 /**
- * **The user code of the device flow**: eight consonants, shown as `BCDF-GHJK`. The letters form no words and none looks like another or
- * like a digit (RFC 8628 §6.1); 20^8 codes, about 34.6 bits. Accepted in any case, with or without dash and spaces.
+ * **The user code of the device flow**: eight consonants, shown as `BCDF-GHJK`. The letters form no words, and no letter resembles another one or a
+ * digit (RFC 8628 §6.1); 20^8 codes, about 34.6 bits. Accepted in any case, with or without dash and spaces.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-6.1
  */
+
 const letters = "BCDFGHJKLMNPQRSTVWXZ";
 const length = 8;
 const half = length / 2;
@@ -12,16 +13,16 @@ export function newUserCode(): string {
   const code: string[] = [];
   while (code.length < length) {
     for (const byte of crypto.getRandomValues(new Uint8Array(2 * length))) {
-      // 240 is the largest multiple of 20 in a byte: every letter has the same probability.
+      // 240 is the largest multiple of 20 within a byte, so every letter has the same probability.
       if (byte < 240 && code.length < length) code.push(letters[byte % letters.length]!);
     }
   }
   return code.join("");
 }
 
-/** The code as it is stored, from what a person has typed or a URL contains; `undefined` for text that is no code. */
+/** The code in its stored form, from a text that a person typed or a URL contains; `undefined` for text that is not a code. */
 export function readUserCode(text: string): string | undefined {
-  // Dashes of other keyboards too: a phone may replace "-" while it is typed.
+  // Other dash characters are accepted too, because a phone may replace "-" while it is typed.
   const typed = text
     .normalize("NFKC")
     .replace(/[\s\p{Pd}_.]/gu, "")

@@ -11,39 +11,39 @@ interface Receiving {
 }
 
 export interface BodyDeadlineOptions {
-  /** A body is complete after this, or its request is refused. */
+  /** A request whose body is not complete after this time is refused. */
   readonly limitMs: number;
   readonly late: () => never;
 }
 
-/** The isolate is busy from 100 requests a second on. */
+/** An isolate is busy from 100 requests a second. */
 const busy = { count: 16, withinMs: 160 } as const;
-/** How often the watch looks for late bodies. */
+/** How often the watch checks for late bodies. */
 const watchEveryMs = 1_000;
 /** The platform ends background work 30 s after the response: a watch accepts bodies for this long and is then replaced. */
 const acceptsForMs = 5_000;
 
 /**
- * **The time limit of request bodies.** Each body has a timer, except in a busy isolate: there a timer each is a twelfth of the CPU of an
- * introspection, so one watch, in the background of one request, ends the wait for all late bodies, at most a second late. It runs
- * until its own bodies are complete. A watch that was lost with its request is replaced by the next arrival.
+ * **The time limit of request bodies.** Each body has a timer, except in a busy isolate, where a timer per body is a twelfth of the CPU of an
+ * introspection: there one watch, in the background of one request, ends the wait for all late bodies, at most a second late. It runs until its
+ * bodies are complete. If the watch is lost with its request, the next arrival replaces it.
  */
 export class BodyDeadline {
   readonly #options: BodyDeadlineOptions;
   readonly #rate = new ArrivalRate(busy);
   readonly #receiving = new Set<Receiving>();
-  /** Number of the present watch. */
+  /** Number of the current watch. */
   #watch = 0;
-  /** The present watch accepts bodies until then, … */
+  /** The current watch accepts bodies until this time, … */
   #acceptsUntilMs = Number.NEGATIVE_INFINITY;
-  /** … unless it is lost: it has not looked by then. */
+  /** … unless it is lost: it has not checked by this time. */
   #looksByMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: BodyDeadlineOptions) {
     this.#options = options;
   }
 
-  /** `background` of the request; without it the body has a timer of its own. */
+  /** `background` is that of the request; without it, the body has its own timer. */
   wait<Body>(body: Promise<Body>, background: WaitUntil | undefined): Promise<Body> {
     const { limitMs, late } = this.#options;
     const atMs = nowMs();
@@ -85,7 +85,7 @@ export class BodyDeadline {
     if (this.#watch === watch) this.#acceptsUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** All have the same limit, so the first ones are due first. */
+  /** All bodies have the same limit, so the earliest ones are due first. */
   #endLate(atMs: number): void {
     for (const receiving of this.#receiving) {
       if (receiving.dueAtMs > atMs) return;

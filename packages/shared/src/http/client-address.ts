@@ -7,9 +7,9 @@ interface Sender {
 }
 
 /**
- * **The address of a request's sender**, for rate limits: the one that Cloudflare reports, or the one that a trusted proxy appends
- * to `X-Forwarded-For`. `undefined` without either, because any other sender can forge these headers. Of IPv6 the /64 counts, since
- * one person has all of its addresses.
+ * **The address of a request's sender**, for rate limits: the one that Cloudflare reports, or the one that a trusted proxy appends to
+ * `X-Forwarded-For`. `undefined` otherwise, because any other sender can forge these headers. For IPv6 the /64 counts, because one person can use all
+ * of its addresses.
  */
 export function clientAddress(sender: Sender, request: Pick<Request, "headers">): string | undefined {
   const address = fullAddress(sender, request);

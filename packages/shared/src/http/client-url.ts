@@ -1,12 +1,13 @@
 /**
  * **The URLs of a client that this provider fetches**: https on port 443 of a public host other than the provider's own, in one spelling. Private,
- * loopback, link-local, unique-local, shared and special addresses are refused, and host names that always mean one. The platform
- * blocks public names that resolve to private addresses, and sends requests for hosts of the Worker's own zone through that zone's
- * protections (`global_fetch_strictly_public`).
+ * loopback, link-local, unique-local, shared and special addresses are refused, as are host names that always resolve to one. The platform blocks
+ * public names that resolve to private addresses, and sends requests for hosts of the Worker's own zone through that zone's protections
+ * (`global_fetch_strictly_public`).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6890
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
  */
+
 const localNames =
   /(^|\.)(localhost|local|internal|intranet|lan|corp|home|private|localdomain|home\.arpa|test|invalid|onion|alt)$/;
 
@@ -36,8 +37,8 @@ const specialIpv4: readonly (readonly [number, number, number, number, number])[
 ];
 
 /**
- * Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development, with or without TLS) loopback is
- * allowed, by http and on any port but the issuer's.
+ * The reason why `url` must not be fetched; `undefined` if it may be. With a local issuer (development, with or without TLS) loopback is allowed,
+ * over http and on any port except the issuer's.
  */
 export function refuseClientUrl(url: string, issuer: string): string | undefined {
   if (!URL.canParse(url)) return "not an absolute URL";
@@ -64,7 +65,7 @@ export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]";
 }
 
-/** `hostname` as the URL parser writes it: IPv4 in four decimal octets however it was spelled, IPv6 compressed in brackets. */
+/** `hostname` in the URL parser's form: IPv4 as four decimal octets, IPv6 compressed in brackets. */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicIpv6(hostname.slice(1, -1));
   const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(hostname)?.slice(1).map(Number);
@@ -85,8 +86,8 @@ function toNumber(octets: readonly number[]): number {
 }
 
 /**
- * Global unicast (2000::/3) alone, without documentation and the transition ranges that embed an IPv4 address:
- * mapped, NAT64, 6to4 and Teredo addresses would smuggle a private one.
+ * Only global unicast (2000::/3), without documentation ranges and the transition ranges that embed an IPv4 address: a mapped, NAT64, 6to4 or Teredo
+ * address could contain a private one.
  */
 function isPublicIpv6(address: string): boolean {
   const groups = address.split(":");

@@ -21,7 +21,7 @@ export function preflight(settings: Settings, methods: string): Response {
       ...securityHeaders(settings),
       "Access-Control-Allow-Origin": "*",
       "Access-Control-Allow-Methods": methods,
-      // Clients send headers of their own, such as MCP-Protocol-Version. The wildcard does not cover Authorization (Fetch §4.9).
+      // Clients send custom headers, such as MCP-Protocol-Version. The wildcard does not cover Authorization (Fetch §4.9).
       "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, *",
       "Access-Control-Max-Age": "86400",
     },

@@ -1,7 +1,8 @@
 /**
- * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, by wrapping the bindings. Used for
- * `Server-Timing` if enabled, and by the tests that hold each endpoint to its stated cost.
+ * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, by wrapping the bindings. Used for `Server-Timing` if
+ * enabled, and by the tests that compare each endpoint with its stated cost.
  */
+
 export interface CallCounts {
   object: number;
   kv: number;

@@ -1,15 +1,16 @@
+/**
+ * **The one boundary between errors and responses.** {@link reportFailure} classifies an error as a refusal, unavailability or a bug and logs it
+ * once; the result is then rendered as JSON ({@link renderJson}), as a page, or as a redirect to the client.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
+
 import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { loggedValue } from "@edge-op/protocol/oauth/shown-value";
 import { log } from "../runtime/log.ts";
 import { JsonResponse } from "./json-response.ts";
 import type { RequestContext } from "./request-context.ts";
 
-/**
- * **The one boundary between errors and responses.** {@link reportFailure} classifies an error as a refusal, unavailability or a bug
- * and logs it once; the result is then rendered as JSON ({@link renderJson}), as a page, or as a redirect to the client.
- *
- * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
- */
 export interface Failure {
   readonly kind: "refused" | "unavailable" | "bug";
   readonly code: OAuthErrorCode | "temporarily_unavailable" | "server_error";
@@ -23,7 +24,7 @@ export interface Failure {
 
 const retryAfterSeconds = "1";
 
-/** Work without a request, such as a queue's batch, has no `requestId`. `progress`: what is known of the client of a refused request. */
+/** Work without a request, such as a queue's batch, has no `requestId`. `progress` contains the known facts about the client of a refused request. */
 export function reportFailure(
   error: unknown,
   requestId?: string,
@@ -41,7 +42,7 @@ export function reportFailure(
     return {
       kind: "unavailable",
       code: "temporarily_unavailable",
-      description: "A store did not answer. Try again.",
+      description: "A backend did not respond. Try again.",
       status: 503,
       headers: { "Retry-After": retryAfterSeconds, ...named, ...error.headers },
       error,
@@ -51,7 +52,7 @@ export function reportFailure(
   return {
     kind: "bug",
     code: "server_error",
-    description: "The server failed. The request id names the log entry.",
+    description: "An internal error occurred. The request id identifies the log entry.",
     status: 500,
     headers: named,
     error,

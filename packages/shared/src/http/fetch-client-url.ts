@@ -1,23 +1,16 @@
 import { limits } from "../config/limits.ts";
 import { refuseClientUrl } from "./client-url.ts";
 
-/**
- * **The one fetcher of URLs that others choose** (jwks_uri, sector identifiers, logout endpoints, client metadata, logos, issuers): public hosts only, no redirects, no
- * cookies or credentials, and a time and a size limit for the whole response. The size is that of the decoded body, so a compressed body cannot exceed
- * it. Never throws: a failure of another server is a result, not a 5xx.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
- */
 export type ClientUrlResult =
   | { readonly kind: "response"; readonly status: number; readonly headers: Headers; readonly body: string }
-  /** Not allowed, redirected, or too large: repeating it would not help. */
+  /** Not allowed, redirected, or too large; a retry would not help. */
   | { readonly kind: "refused"; readonly reason: string }
   /** No complete response in time. */
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface FetchRules {
   readonly timeoutMs: number;
-  /** Of the decoded body. */
+  /** The size of the decoded body. */
   readonly bodyBytes: number;
 }
 
@@ -32,6 +25,13 @@ export interface ClientUrlRequest {
 
 const usualRules: FetchRules = { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes };
 
+/**
+ * **The one fetcher of URLs that others choose** (jwks_uri, sector identifiers, logout endpoints, client metadata, logos, issuers): public hosts
+ * only, no redirects, no cookies or credentials, and a time and a size limit for the whole response. The size is that of the decoded body, so a
+ * compressed body cannot exceed it. It never throws: the failure of another server is a result, not a 5xx.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
+ */
 export async function fetchClientUrl(
   url: string,
   issuer: string,
@@ -44,7 +44,7 @@ export async function fetchClientUrl(
     const response = await fetch(url, {
       method,
       headers,
-      // A redirect could lead to an address that is not allowed, so its response is returned as it is.
+      // A redirect could lead to an address that is not allowed, so its response is returned unchanged.
       redirect: "manual",
       signal,
       ...(body === undefined ? {} : { body }),
@@ -61,7 +61,7 @@ export async function fetchClientUrl(
   }
 }
 
-/** `application/json`, and what RFC 6839 §3.1 derives from it. */
+/** `application/json` and the types derived from it by RFC 6839 §3.1. */
 export function isJsonType(contentType: string): boolean {
   const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
   return type === "application/json" || /^application\/[a-z0-9!#$&^_.-]+\+json$/.test(type);
@@ -84,7 +84,7 @@ async function readBounded(
 ): Promise<readonly Uint8Array[] | undefined> {
   if (response.body === null) return [];
   const reader = response.body.getReader();
-  // Closing the stream ends a read that waits for a silent server.
+  // Closing the stream ends a read that is waiting for a silent server.
   signal.addEventListener("abort", () => void reader.cancel(signal.reason).catch(() => undefined), { once: true });
   let size = 0;
   const chunks: Uint8Array[] = [];

@@ -8,16 +8,16 @@ type HeaderRecord = Readonly<Record<string, string>>;
 const none: HeaderRecord = {};
 const json = { "Content-Type": "application/json" } as const;
 
-/**
- * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage
- * calls of the request. A count is a metric's `dur`, its one numeric member (docs/reference/server-timing.md). A `Response` is
- * changed in place, because copying one costs as much as creating it.
- *
- * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
- */
 type Finished = Pick<RequestContext<unknown>, "counts" | "settings" | "requestId"> &
   (ObservedContext | { readonly endpoint: undefined; readonly progress?: undefined });
 
+/**
+ * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage calls of the request.
+ * A count is a metric's `dur`, its one numeric member (docs/reference/server-timing.md). A `Response` is changed in place, because copying one costs
+ * as much as creating it.
+ *
+ * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
+ */
 export function finishResponse(context: Finished, response: EndpointResponse, more: HeaderRecord = none): Response {
   const { settings, progress } = context;
   const security = securityHeaders(settings);
@@ -53,7 +53,10 @@ function varyingHeaders(
   };
 }
 
-/** By the records that they consist of, most of which are constants: a `Response` copies them, which costs a third of making them. */
+/**
+ * Serialized headers by the records that they consist of, most of which are constants: a `Response` copies them, which costs a third of building
+ * them.
+ */
 const built = new WeakMap<HeaderRecord, WeakMap<HeaderRecord, WeakMap<HeaderRecord, Headers>>>();
 
 function successHeaders(security: HeaderRecord, more: HeaderRecord, own: HeaderRecord): Headers {

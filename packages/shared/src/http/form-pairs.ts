@@ -2,9 +2,9 @@
 export type FormPairs = Iterable<readonly [name: string, value: string]>;
 
 /**
- * **Decodes `application/x-www-form-urlencoded` text**, with the result of `URLSearchParams` for every text (form-pairs.test.ts). The
- * class is used for texts in which a percent sign does not begin the encoding of a character, because its rules for those are long. For
- * all others, decoding here saves an object of the runtime and a call of it for each parameter.
+ * **Decodes `application/x-www-form-urlencoded` text**, with the result of `URLSearchParams` for every text (form-pairs.test.ts). The class is used
+ * for texts with a percent sign that does not begin an encoded character, because the rules for those are long. For all other texts, decoding here
+ * saves a runtime object and one call per parameter.
  *
  * @see https://url.spec.whatwg.org/#concept-urlencoded-parser
  */

@@ -23,8 +23,9 @@ export class HostBusyError extends OAuthError {
 }
 
 /**
- * **How often an isolate fetches from one host** for callers who choose the URLs: any number of URLs may name one third party. A leaky bucket for each host, by
- * the host name as the URL parser writes it; none for loopback, which a local issuer alone may fetch (client-url.ts). One that is lost is counted anew.
+ * **Limits how often an isolate fetches from one host** for callers who choose the URLs, because any number of URLs may name one third party. Each
+ * host, by its name in the URL parser's form, has a leaky bucket; loopback, which only a local issuer may fetch (client-url.ts), has none. A bucket
+ * that is evicted starts empty.
  */
 export class HostBudget {
   readonly #perMinute: number;
@@ -39,7 +40,7 @@ export class HostBudget {
     return this.#buckets.bytes;
   }
 
-  /** Counts a fetch. Returns the seconds after which the next one may be made, if this one may not. */
+  /** Counts a fetch. If it is over the limit, returns the seconds until the next one is allowed. */
   spend(url: string, atMs: number): number | undefined {
     const host = URL.canParse(url) ? new URL(url).hostname : "";
     if (isLoopback(host)) return undefined;

@@ -16,7 +16,7 @@ export class JsonResponse {
   readonly body: unknown;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The JSON of the body, where it was made before. */
+  /** The JSON of the body, if it was created earlier. */
   readonly text: string | undefined;
 
   constructor(body: unknown, { status = 200, headers = noHeaders, text }: JsonResponseOptions = {}) {

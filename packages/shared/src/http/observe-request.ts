@@ -3,11 +3,6 @@ import { log } from "../runtime/log.ts";
 import { type EndpointResponse, JsonResponse } from "./json-response.ts";
 import type { RequestContext } from "./request-context.ts";
 
-/**
- * **The one log line and the one data point of a request** (docs/operating/monitor.md). Built from the route, the response's status and
- * error code, and ids that were verified: nothing that the caller chose, so no secret and no personal data. Cost of a successful request
- * that is not sampled: a comparison, and the data point if the binding exists.
- */
 export type ObservedContext = Pick<
   RequestContext<unknown>,
   "endpoint" | "method" | "arrivedAtMs" | "progress" | "counts" | "isSampled" | "metrics" | "requestId" | "traceId"
@@ -15,6 +10,11 @@ export type ObservedContext = Pick<
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
+/**
+ * **The one log line and the one data point of a request** (docs/operating/monitor.md). Built from the route, the response's status and error code,
+ * and ids that were verified: nothing that the caller chose, and so neither secrets nor personal data. Cost of a successful request that is not
+ * sampled: a comparison, and the data point if the binding exists.
+ */
 export function observeRequest(context: ObservedContext, endpoint: string, response: EndpointResponse): void {
   const { metrics, isSampled, counts, progress } = context;
   const { status } = response;
@@ -41,7 +41,7 @@ function outcomeOf(status: number): "ok" | "refused" | "unavailable" | "failed" 
   return status === 503 ? "unavailable" : "failed";
 }
 
-/** Pages have none. */
+/** Pages have no error code. */
 function codeOf(response: EndpointResponse): string | undefined {
   const { body } = response;
   if (!(response instanceof JsonResponse) || typeof body !== "object" || body === null) return undefined;

@@ -2,8 +2,8 @@
 const operations = new WeakMap<object, string>();
 
 /**
- * **The id of the operation that a request performs**: the same however often its decision is repeated or a call is sent again
- * after a lost response, and never chosen by the caller. Objects find their own earlier result by it.
+ * **The id of the operation that a request performs**: the same however often its decision is repeated or a call is sent again after a lost response,
+ * and never chosen by the caller. Objects use it to find their own earlier result.
  */
 export function operationId(context: object): string {
   const known = operations.get(context);

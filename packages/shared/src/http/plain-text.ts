@@ -1,18 +1,18 @@
 import * as z from "zod";
 
 /**
- * **Text that is displayed or that names something**: Unicode without control characters, and without those that reorder the text after
- * them (embeddings, overrides and isolates): a client's name stands in sentences of this provider.
+ * **Text that is displayed or that names something**: Unicode without control characters, and without those that reorder the text after them
+ * (embeddings, overrides and isolates): a client's name appears in sentences of this provider.
  */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(text);
 }
 
-/** Fillers are letters that nobody sees. */
+/** Fillers are invisible letters. */
 const invisible = /^[^\p{L}\p{N}\p{P}\p{S}]*$/u;
 const fillers = /[\u115f\u1160\u3164\uffa0]/g;
 
-/** A name of nothing but spaces and joiners would leave a gap in a sentence that asks for consent. */
+/** A name of only spaces and joiners would leave a gap in a sentence that asks for consent. */
 function isVisible(text: string): boolean {
   return !invisible.test(text.replaceAll(fillers, ""));
 }
@@ -21,7 +21,7 @@ export function plainText(longest: number) {
   return z.string().min(1).max(longest).refine(isPlainText, "must not hold control characters");
 }
 
-/** Text of which people see something. */
+/** Text with at least one visible character. */
 export function visibleText(longest: number) {
   return plainText(longest).refine(isVisible, "must have a visible character");
 }

@@ -1,6 +1,6 @@
 /**
- * **Whether a request comes from a browser that navigates**: a GET or HEAD whose `Accept` names HTML and does not prefer JSON to it.
- * A wildcard alone is an API client's: command-line clients and libraries send one by default.
+ * **Whether a request comes from a browser that navigates**: a GET or HEAD whose `Accept` names HTML and does not prefer JSON to it. A wildcard alone
+ * does not count, because command-line clients and libraries send one by default.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1
  */
@@ -11,7 +11,7 @@ export function prefersPage({ method, headers }: Pick<Request, "method" | "heade
   return html > 0 && html >= (qualities.get("application/json") ?? 0);
 }
 
-/** More media types than browsers send; the rest is ignored. */
+/** More media types than browsers send; further ones are ignored. */
 const mediaTypesRead = 20;
 
 function readAccept(header: string): ReadonlyMap<string, number> {

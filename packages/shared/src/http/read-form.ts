@@ -28,9 +28,7 @@ export interface FormReader<Name extends string> {
 /** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
 export class Form implements FormReader<string> {
   readonly #values: ReadonlyMap<string, readonly string[]>;
-  /**
-   * Parameters that are repeated although they must not be. They have no value here, because it is undefined which one is meant.
-   */
+  /** Parameters that must not be repeated but are. They have no value here, because it is undefined which one is meant. */
   readonly repeated: ReadonlySet<string>;
 
   constructor(values: ReadonlyMap<string, readonly string[]>, repeated = nothing) {
@@ -89,11 +87,11 @@ export function refuseRepeats({ repeated }: Form): void {
 function repeats(name: string): OAuthError {
   return new OAuthError("invalid_request", "parameter-repeated", {
     detail: `${name} repeated`,
-    description: `The parameter ${shownValue(name)} is repeated; it may be given once.`,
+    description: `The parameter ${shownValue(name)} is repeated; it may appear only once.`,
   });
 }
 
-/** Collects parameters into a {@link Form}; refuses too many of them and oversized tokens. The caller refuses repeats. */
+/** Collects parameters into a {@link Form}; refuses too many parameters and oversized tokens. The caller refuses repeats. */
 export function collectParameters(parameters: FormPairs): Form {
   const values = new Map<string, string[]>();
   const repeated = new Set<string>();
@@ -148,19 +146,19 @@ function parseJson(body: string | ArrayBuffer): unknown {
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body),
     );
   } catch {
-    // The message of the exception would contain a part of the body, which may be a password.
+    // The message of the exception would contain part of the body, which may be a password.
     throw new OAuthError("invalid_request", "body-not-json", { description: "The body is not JSON." });
   }
 }
 
-/** Schemas drop a member `__proto__` without a fault: a condition of that name would be lost, and what it protects be open. */
+/** Refuses a member `__proto__`, which schemas drop without an error: a condition of that name would be lost and its protection with it. */
 function refusePrototype(value: unknown): void {
   const remaining = [value];
   for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
     if (typeof next !== "object" || next === null) continue;
     if (Object.hasOwn(next, "__proto__")) {
       throw new OAuthError("invalid_request", "body-has-proto-member", {
-        description: "The body has a member __proto__.",
+        description: "The body contains a member __proto__.",
       });
     }
     for (const member of Object.values(next)) if (typeof member === "object" && member !== null) remaining.push(member);

@@ -56,7 +56,7 @@ export class ReceivedRequest {
     return this.#request.cf;
   }
 
-  /** The body of a form, or nothing where there is none; `undefined` for one that was not accepted or is no text. */
+  /** The body of a form, or an empty text if there is none; `undefined` for a body that was not accepted or is not text. */
   get text(): string | undefined {
     const body = this.#body ?? "";
     return typeof body === "string" ? body : undefined;
@@ -70,9 +70,9 @@ export class ReceivedRequest {
 }
 
 /**
- * **Reads a request completely**, within `limits.bodyMs` and the size of the format: 413 for a larger body, 408 for a slower one,
- * 400 for an incomplete one. A body of another media type is not read. Without a format there is no body to read. `background` of the
- * request: what waits for bodies in a busy isolate (body-deadline.ts).
+ * **Reads a request completely**, within `limits.bodyMs` and the size of the format: 413 for a larger body, 408 for a slower one, 400 for an
+ * incomplete one. A body of another media type is not read. Without a format there is no body to read. `background` of the request is where a busy
+ * isolate waits for bodies (body-deadline.ts).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-15.5.9
  */
@@ -87,7 +87,7 @@ export async function receiveRequest(
   } catch (error) {
     if (error instanceof OAuthError) return new ReceivedRequest(request, error);
     // An incomplete or wrongly framed body is an error of its sender, not of the server.
-    const description = "The body is not complete.";
+    const description = "The body is incomplete.";
     return new ReceivedRequest(
       request,
       new OAuthError("invalid_request", "body-incomplete", { detail: `body: ${String(error)}`, description }),
@@ -109,13 +109,13 @@ async function readBody(
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > format.maxBytes)
     throw new OAuthError("request_too_large", "body-too-large", { detail: `${declared} bytes declared` });
-  // `request.body` is not touched where the platform enforces the length: making the stream costs more than reading it.
+  // `request.body` is not accessed if the platform enforces the length, because creating the stream costs more than reading it.
   if (declared > 0) return deadline.wait(format.read(request), background);
   if (request.body === null) return new ArrayBuffer(0);
   return readStream(request.body.getReader(), format.maxBytes, background);
 }
 
-/** Reads a body of undeclared length chunk by chunk, so that no more than the limit is held. */
+/** Reads a body of undeclared length chunk by chunk, so that at most the limit is held. */
 async function readStream(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   maxBytes: number,
@@ -134,7 +134,7 @@ async function readStream(
   try {
     await deadline.wait(readAll(), background);
   } catch (error) {
-    // Nothing more is read; the result of the cancellation does not matter.
+    // Nothing more is read, so the result of the cancellation does not matter.
     reader.cancel().catch((cause: unknown) => log("body-cancelled", { cause: String(cause) }));
     throw error;
   }

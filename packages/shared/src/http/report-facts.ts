@@ -1,11 +1,6 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { type FactsBindings, readDeploymentFacts } from "../secrets/deployment-facts.ts";
 
-/**
- * **Reports the facts of a Worker to the deployment's operator**: a request on any of its paths whose header contains the token that
- * `npm run deploy` keeps in the database. Without the variable, or with another token, the request is served as usual. Cost for
- * other requests: one header lookup.
- */
 export interface ReportBindings extends FactsBindings {
   /** SHA-256 of the token, base64url; written into the configuration by `npm run deploy`. */
   readonly FACTS_TOKEN_SHA256?: string;
@@ -15,6 +10,10 @@ export const factsHeader = "Edge-OP-Facts";
 
 type Fetch<Env, Execution> = (request: Request, env: Env, execution: Execution) => Response | Promise<Response>;
 
+/**
+ * **Reports the facts of a Worker to the deployment's operator**: a request on any of its paths whose header contains the token that `npm run deploy`
+ * keeps in the database. Without the variable, or with another token, the request is served as usual. Cost for other requests: one header lookup.
+ */
 export function reportFacts<Env extends object, Execution>(
   worker: string,
   fetch: Fetch<Env, Execution>,

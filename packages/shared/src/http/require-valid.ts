@@ -32,7 +32,7 @@ export function wrongMembers(fields: readonly FieldError[]): ReadonlySet<string>
   return new Set(fields.map(({ path }) => path.split(/[.[]/, 1)[0] ?? ""));
 }
 
-/** Names and paths in a body are text of the caller: bounded before they are sent back. */
+/** Names and paths in a body are chosen by the caller, so they are bounded before they are returned. */
 const mostFields = 32;
 const longestName = 64;
 
@@ -64,7 +64,7 @@ function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   }
   // A discriminated union with an invalid discriminator has no candidate forms.
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
-    // Of the candidate forms, the intended one is the first whose type matches.
+    // Among the candidate forms, the intended one is the first whose type matches.
     const meant = issue.errors.find(([first]) => first?.code !== "invalid_type" || first.path.length > 0);
     return (meant ?? issue.errors[0] ?? []).flatMap((inner) =>
       describeIssue({ ...inner, path: [...issue.path, ...inner.path] }),

@@ -19,9 +19,9 @@ export type PathHandler<Env> = (
 const noParameters = {};
 
 /**
- * **The router of a Worker.** A path without parameters is looked up in a table; only other paths reach Hono, whose context and
- * matching cost a tenth of an introspection. An error before the request has a context, such as a setting that is not accepted,
- * passes the same boundary as all others (failure.ts). It is rendered as JSON without HSTS, because no settings are known.
+ * **The router of a Worker.** A path without parameters is looked up in a table; only other paths reach Hono, whose context and matching cost a tenth
+ * of an introspection. An error before the request has a context, such as an invalid setting, passes the same boundary as all others (failure.ts). It
+ * is rendered as JSON without HSTS, because no settings are known.
  */
 export class Router<Env extends SettingsVariables> {
   readonly #exact = new Map<string, PathHandler<Env>>();
@@ -31,7 +31,7 @@ export class Router<Env extends SettingsVariables> {
     this.#patterns.onError((error, { req }) => renderEarlyError(error, req.raw));
   }
 
-  /** Serves a path of any method, by the first handler that it was given. Hono's patterns: `/interaction/:id`, `*`. */
+  /** Serves a path for every method. The first handler of a path wins. Supports Hono's patterns: `/interaction/:id`, `*`. */
   serve(path: string, handler: PathHandler<Env>): void {
     if (!/[:*]/.test(path)) {
       if (!this.#exact.has(path)) this.#exact.set(path, handler);
@@ -47,7 +47,7 @@ export class Router<Env extends SettingsVariables> {
     this.#patterns.route(path, app);
   }
 
-  /** Serves every path without a handler. */
+  /** Serves every path that has no handler. */
   serveOthers(handler: (request: Request, env: Env, execution: Execution) => Response | Promise<Response>): void {
     this.#patterns.notFound(({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution));
   }
@@ -62,7 +62,7 @@ export class Router<Env extends SettingsVariables> {
   };
 }
 
-/** RFC 9110 §9.3.2: a response to HEAD has the headers of one to GET. */
+/** RFC 9110 §9.3.2: a response to HEAD has the same headers as a response to GET. */
 function withoutBody(response: Response): Response {
   return new Response(null, response);
 }

@@ -8,15 +8,10 @@ import { type BodyFormat, formBody, type ReceivedRequest, receiveRequest } from 
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 import type { PathHandler, Router } from "./router.ts";
 
-/**
- * **Serves one path**: reads the request completely, creates its context and calls the handler of its method; 405 with `Allow` for
- * other methods. An error is classified and logged once (failure.ts) and rendered as JSON, unless the endpoint renders pages. Adds
- * CORS headers where browsers need them, and the cost of the request in `Server-Timing`.
- */
 export type EndpointHandler<Env> = (
   context: RequestContext<Env>,
   request: ReceivedRequest,
-  /** Of the path. */
+  /** The parameters of the path. */
   parameters: Readonly<Record<string, string>>,
 ) => Promise<EndpointResponse>;
 
@@ -30,9 +25,9 @@ export interface EndpointOptions<Env> {
    * because a cache may store one that was not requested by a browser.
    */
   readonly cors?: "always" | "when asked";
-  /** Of POST and PUT; a form by default. */
+  /** The body of POST and PUT; a form by default. */
   readonly body?: BodyFormat;
-  /** Renders an error, as JSON by default. */
+  /** Renders an error; as JSON by default. */
   renderFailure?(
     context: RequestContext<Env>,
     request: ReceivedRequest,
@@ -42,6 +37,11 @@ export interface EndpointOptions<Env> {
 
 type Handlers<Env> = Readonly<Partial<Record<Method, EndpointHandler<Env>>>>;
 
+/**
+ * **Serves one path**: reads the request completely, creates its context and calls the handler of its method; 405 with `Allow` for other methods. An
+ * error is classified and logged once (failure.ts) and rendered as JSON, unless the endpoint renders pages. Adds CORS headers for browsers, and the
+ * cost of the request in `Server-Timing`.
+ */
 export function serveEndpoint<Env extends SettingsVariables>(
   router: Pick<Router<Env>, "serve">,
   path: string,

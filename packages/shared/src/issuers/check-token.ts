@@ -3,16 +3,9 @@ import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/
 import { limits } from "../config/limits.ts";
 import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
 
-/**
- * **What a token of a trusted issuer must be, besides signed**: of the type of its use, for this provider, in time, and neither delegated nor a
- * token of another kind. Pure; returns every fault, for the log and the dry run.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
- * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.11
- */
 export interface TokenExpectation {
   readonly use: TokenUse;
-  /** `id_token`: an access token does not pass for one. */
+  /** Requires an ID token: an access token is not accepted as one. */
   readonly idToken?: boolean;
   readonly ownIssuer: string;
   readonly atMs: number;
@@ -20,7 +13,9 @@ export interface TokenExpectation {
 
 export const idJagType = "oauth-id-jag+jwt";
 
-/** Values of `typ`; a token of most uses may have none. An ID-JAG is nothing else, and nothing else is an ID-JAG. */
+/**
+ * Accepted values of `typ`; for most uses a token may have none. Only an ID-JAG is accepted as an ID-JAG, and an ID-JAG is accepted as nothing else.
+ */
 const tokenTypesOf: Readonly<Record<TokenUse, readonly string[]>> = {
   assertion: ["JWT", "JOSE", "authorization-grant+jwt"],
   subject_token: ["JWT", "at+jwt"],
@@ -29,6 +24,13 @@ const tokenTypesOf: Readonly<Record<TokenUse, readonly string[]>> = {
   software_statement: ["JWT", "JOSE"],
 };
 
+/**
+ * **Checks the claims of a trusted issuer's token**: it must have the type of its use, be intended for this provider, be valid at this time, and be
+ * neither delegated nor a token of another kind. Pure; returns every fault, for the log and the dry run.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.11
+ */
 export function findTokenFaults(
   { issuer, document, status }: TrustedIssuer,
   { header, claims }: Pick<DecodedJwt, "header" | "claims">,
@@ -51,13 +53,13 @@ export function findTokenFaults(
   if (jti === undefined ? needsId : typeof jti !== "string" || jti === "" || jti.length > 256) {
     faults.push("jti is missing, malformed or too long");
   }
-  // Dropped in silence, a delegated token would become its subject's own; a security event or logout token is no assertion.
+  // If these were ignored, a delegated token would become its subject's own; a security event or logout token is not an assertion.
   for (const name of ["act", "events"]) if (claims[name] !== undefined) faults.push(`the token has ${name}`);
   return faults;
 }
 
 /**
- * A software statement lives for as long as its software, perhaps without end, and names this provider only if it has an audience.
+ * A software statement is valid for as long as its software, perhaps without an end. It must name this provider only if it has an audience.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.3
  */
@@ -83,10 +85,10 @@ function findStatementFaults(
   return faults;
 }
 
-/** SPIFFE ID §2: no empty, `.` or `..` segment, by which a path could leave what a prefix allows. */
+/** SPIFFE ID §2: no empty, `.` or `..` segment, with which a path could escape an allowed prefix. */
 const spiffeId = /^(spiffe:\/\/[a-z0-9._-]{1,255})(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
 
-/** The record that a token belongs to: that of its `iss`; for a JWT-SVID without one, that of the trust domain of its `sub`. */
+/** The issuer whose record a token belongs to: its `iss` or, for a JWT-SVID without `iss`, the trust domain of its `sub`. */
 export function issuerOf({ iss, sub }: JwtClaims): string | undefined {
   if (iss !== undefined) return typeof iss === "string" ? iss : undefined;
   return typeof sub === "string" ? spiffeId.exec(sub)?.[1] : undefined;
@@ -99,7 +101,7 @@ function refuseSubject(issuer: string, claims: JwtClaims): string[] {
   return issuer.startsWith("spiffe://") && spiffeId.exec(sub)?.[1] !== issuer ? ["sub is not of the trust domain"] : [];
 }
 
-/** Every value of `aud` must be one of this provider: another audience could send the token here (RFC 9700 §4.4). */
+/** Every value of `aud` must belong to this provider, because another audience could replay the token here (RFC 9700 §4.4). */
 function refuseAudience(
   configured: readonly string[] | undefined,
   audience: unknown,

@@ -1,8 +1,9 @@
 /**
- * **Globs of claim rules.** `*` is one or more characters other than the separators `/`, `:` and `@`; `**` is one or more of any characters;
- * everything else is itself. So `repo:acme/*:ref:refs/heads/main` cannot be satisfied by a branch or an environment whose name contains
- * more of the pattern, and `*@example.com` by no second `@`. Takes time proportional to pattern × text, never more (no regular expressions).
+ * **Globs of claim rules.** `*` is one or more characters other than the separators `/`, `:` and `@`; `**` is one or more of any characters; every
+ * other character matches itself. So a branch or environment whose name contains part of the pattern cannot match `repo:acme/*:ref:refs/heads/main`,
+ * and a text with a second `@` cannot match `*@example.com`. The time is at most proportional to pattern × text (no regular expressions).
  */
+
 const separators = "/:@";
 
 /** Longer values match no pattern. */
@@ -27,7 +28,7 @@ export function globFault(pattern: string): string | undefined {
 
 export function matchesGlob(pattern: string, text: string): boolean {
   if (text.length > longestText || globFault(pattern) !== undefined) return false;
-  // The positions that the parts so far can have reached.
+  // The positions that the parts so far can reach.
   let reached = new Set([0]);
   for (const part of parse(pattern)) {
     reached =

@@ -6,16 +6,16 @@ import type { RequestContext } from "../http/request-context.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
 import type { TrustedIssuer } from "./trusted-issuer.ts";
 
-/** The members of an issuer's metadata that count. */
+/** The members of an issuer's metadata that are used. */
 interface IssuerMetadata {
   readonly issuer: string;
   readonly jwksUri: string;
 }
 
 /**
- * **Verifies the signatures of trusted issuers**, with keys of the record, of a `jwks_uri`, or of the `jwks_uri` that the issuer's metadata
- * names. Both documents are cached as their HTTP headers say; an unknown `kid` fetches the keys again at most once a minute, and concurrent
- * requests share one fetch. Cost: 1 verification; 1 or 2 fetches from the issuer's server if nothing is cached.
+ * **Verifies the signatures of trusted issuers**, with keys from the record, a `jwks_uri`, or the `jwks_uri` of the issuer's metadata. Both documents
+ * are cached as their HTTP headers allow; an unknown `kid` fetches the keys again at most once a minute, and concurrent requests share one fetch.
+ * Cost: 1 verification; 1 or 2 fetches from the issuer's server if nothing is cached.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfigurationValidation
  */
@@ -58,7 +58,7 @@ export class IssuerKeys {
     if (uri !== undefined) return { jwks_uri: uri };
     if (discoveryUri === undefined) return undefined;
     const found = await this.#metadata.find(context, discoveryUri);
-    // RFC 8414 §3.3: another provider's metadata would bring its keys along.
+    // RFC 8414 §3.3: otherwise another provider's metadata could supply its own keys.
     if (found.kind !== "document" || found.value.issuer !== issuer.issuer) return undefined;
     return { jwks_uri: found.value.jwksUri };
   }

@@ -3,8 +3,8 @@ import { matchesGlob } from "./glob.ts";
 import type { ClaimRule } from "./trusted-issuer.ts";
 
 /**
- * **Whether a claim satisfies a rule.** Values are compared with their types: a number never equals its text, a list never matches a rule
- * for one value, and only own members of an object count, so that no shape of a claim passes for another one.
+ * **Whether a claim satisfies a rule.** Values are compared with their types: a number never equals its text, a list never matches a rule for one
+ * value, and only own members of an object count, so that a claim of one form cannot pass for another.
  */
 export function refuseClaim(claims: JwtClaims, name: string, rule: ClaimRule): string | undefined {
   const value = claimAt(claims, name);
@@ -24,7 +24,7 @@ function describeRule(rule: ClaimRule): string {
   return JSON.stringify(rule);
 }
 
-/** A claim by its name, or a member inside of one by a JSON pointer (RFC 6901 §4). */
+/** A claim by its name, or a nested member by a JSON pointer (RFC 6901 §4). */
 export function claimAt(claims: JwtClaims, name: string): unknown {
   if (!name.startsWith("/")) return ownMember(claims, name);
   let value: unknown = claims;
@@ -34,7 +34,7 @@ export function claimAt(claims: JwtClaims, name: string): unknown {
   return value;
 }
 
-/** Members of objects alone: a list has no members that a rule could name. */
+/** Reads members of objects only: a rule cannot name members of a list. */
 function ownMember(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, name))
     return undefined;

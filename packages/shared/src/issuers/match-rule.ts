@@ -4,23 +4,23 @@ import { allowsAudience } from "../clients/token-targets.ts";
 import { refuseClaim } from "./match-claims.ts";
 import type { IssuerRule, TokenUse } from "./trusted-issuer.ts";
 
-/** **How a token is presented**: what as, by which authenticated client, and for which targets. */
+/** **The presentation of a token**: its use, the authenticated client, and the targets. */
 export interface Presentation {
   readonly use: TokenUse;
-  /** `undefined`: without client authentication. */
+  /** `undefined` without client authentication. */
   readonly clientId: string | undefined;
   /** The targets that the request, or an ID-JAG, names. */
   readonly audiences: readonly string[];
   readonly resources: readonly string[];
 }
 
-/** The reasons why a rule does not apply. `target`: nothing but what was requested stands against it. */
+/** The reasons why a rule does not apply. `target` is true if only the requested targets prevent it. */
 export interface RuleRefusal {
   readonly reasons: readonly string[];
   readonly target: readonly string[];
 }
 
-/** Pure. A rule applies if both lists are empty. */
+/** Pure. A rule applies if both lists of reasons are empty. */
 export function refuseRule(
   rule: IssuerRule,
   claims: JwtClaims,
@@ -33,7 +33,7 @@ export function refuseRule(
   if (!rule.uses.includes(use)) reasons.push(`the rule does not accept the use ${use}`);
   const isStatement = use === "software_statement";
   if (isStatement) {
-    // Presented by nobody yet, and for no target.
+    // A software statement has neither a presenting client nor a target.
   } else if (clientId === undefined) {
     if (use !== "assertion") reasons.push(`the use ${use} needs client authentication`);
     else if (rule.client_id === undefined)
@@ -46,7 +46,7 @@ export function refuseRule(
   return { reasons, target: isStatement ? [] : refuseTargets(rule, presentation, ownIssuer) };
 }
 
-/** A service client that authenticates by itself may present an assertion for itself; anyone else is named in `clients`. */
+/** A service client that authenticates may present an assertion for itself; any other client must be named in `clients`. */
 function isPresenter(rule: IssuerRule, clientId: string, use: TokenUse): boolean {
   if (use === "assertion" && rule.subject.type === "client") return rule.client_id === clientId;
   return listAllows(rule.clients ?? [], clientId) || (use === "assertion" && rule.client_id === clientId);
@@ -63,7 +63,7 @@ function refuseTargets(rule: IssuerRule, { audiences, resources }: Presentation,
   ];
 }
 
-/** The first rule that applies, or why none does: only because of what was requested, or at all. */
+/** The first rule that applies, or the reason why none does: only the requested targets, or the rules in general. */
 export type RuleMatch =
   | { readonly kind: "rule"; readonly rule: IssuerRule }
   | { readonly kind: "target"; readonly reason: string }

@@ -7,14 +7,14 @@ import { canonicalUsername } from "../users/username.ts";
 import { claimAt } from "./match-claims.ts";
 import type { IssuerRule } from "./trusted-issuer.ts";
 
-/** Whom a token stands for here. `sub` of a client is its id. */
+/** The subject of a token at this provider. The `sub` of a client is its id. */
 export type ResolvedSubject =
   | { readonly kind: "subject"; readonly sub: string; readonly forUser: boolean }
   | { readonly kind: "refused"; readonly reason: string };
 
 /**
- * **The user or service client that a rule maps a token to.** Only active users count; a client is checked where it takes part. Cost warm:
- * 0 calls; by `username` 1 D1 call.
+ * **The user or service client that a rule maps a token to.** Only active users count; a client's status is checked where the client is used. Cost
+ * warm: 0 calls; by `username` 1 D1 call.
  */
 export async function resolveSubject(
   context: RequestContext<StorageBindings>,
@@ -35,7 +35,7 @@ export async function resolveSubject(
     : { kind: "refused", reason: "the user is suspended" };
 }
 
-/** Longer texts name no user (OIDC Core §2). */
+/** Longer texts are not names of users (OIDC Core §2). */
 const longestName = 255;
 
 async function findMapped(

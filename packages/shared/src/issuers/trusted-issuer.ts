@@ -1,7 +1,7 @@
 /**
- * **A trusted issuer**: whose JWTs are accepted as assertions (RFC 7523), as subject and actor tokens (RFC 8693), as ID-JAGs and as software statements (RFC 7591), and the
- * rules that say for whom. The document has the spelling of the admin API, as stored in D1. Trust in the issuer and the rules are
- * apart: a token whose signature is valid gives nothing unless a rule matches (default deny).
+ * **A trusted issuer**: its JWTs are accepted as assertions (RFC 7523), subject and actor tokens (RFC 8693), ID-JAGs and software statements (RFC
+ * 7591), for the subjects that its rules define. The document has the spelling of the admin API, as stored in D1. A valid signature alone grants
+ * nothing; a matching rule is required (default deny).
  */
 export interface TrustedIssuer {
   readonly issuerId: string;
@@ -13,21 +13,21 @@ export interface TrustedIssuer {
 
 export interface IssuerDocument {
   readonly name?: string | undefined;
-  /** Exactly one of the next three: its public keys, where they are, or the metadata that names where they are. */
+  /** Exactly one of the next three members is present: the public keys, their URL, or the metadata that contains their URL. */
   readonly jwks?: { readonly keys: readonly JsonWebKey[] } | undefined;
   readonly jwks_uri?: string | undefined;
   readonly discovery_uri?: string | undefined;
   readonly algorithms: readonly string[];
-  /** Values that `aud` may have. Absent: the issuer identifier of this provider; for assertions its token endpoint too. */
+  /** The accepted values of `aud`. Absent: the issuer identifier of this provider; for assertions also its token endpoint. */
   readonly audiences?: readonly string[] | undefined;
-  /** `exp − iat` at most, seconds. */
+  /** The maximum of `exp − iat`, in seconds. */
   readonly max_token_lifetime: number;
   /** An assertion may be sent again until it expires, as a mounted token file is; otherwise its `jti` is accepted once. */
   readonly reusable_assertions: boolean;
   readonly rules: readonly IssuerRule[];
 }
 
-/** What a token is presented as. */
+/** The ways in which a token can be presented. */
 export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
 export type TokenUse = (typeof tokenUses)[number];
 
@@ -36,18 +36,18 @@ export interface IssuerRule {
   readonly status: "active" | "disabled";
   readonly description?: string | undefined;
   readonly uses: readonly TokenUse[];
-  /** Every one must match. A name that begins with `/` is a JSON pointer (RFC 6901). */
+  /** Every claim rule must match. A name that begins with `/` is a JSON pointer (RFC 6901). */
   readonly claims: Readonly<Record<string, ClaimRule>>;
   /** Clients that may present the token with their own authentication. */
   readonly clients?: readonly string[] | undefined;
-  /** The service client: a request without client authentication acts as it. */
+  /** The service client that a request without client authentication acts as. */
   readonly client_id?: string | undefined;
-  /** Without meaning in a rule for software statements, like every member below. */
+  /** Ignored in a rule for software statements, like every member below. */
   readonly subject: RuleSubject;
   readonly audiences: readonly string[];
   readonly resources: readonly string[];
   readonly scopes: readonly string[];
-  /** Seconds, at most; the client's own lifetime counts too. */
+  /** The maximum lifetime in seconds; the client's own lifetime also applies. */
   readonly access_token_lifetime?: number | undefined;
 }
 
@@ -60,15 +60,15 @@ export type ClaimRule =
   | { readonly glob: string }
   | { readonly contains: string };
 
-/** Who a token stands for here: the rule's service client, one user, or the user whom a claim names. */
+/** The subject of a token at this provider: the rule's service client, one user, or the user that a claim names. */
 export type RuleSubject =
   | { readonly type: "client" }
   | { readonly type: "user"; readonly sub: string }
   | { readonly type: "user"; readonly claim: string; readonly by: "sub" | "username" };
 
 /**
- * The name under which an issuer, or one of its rules, takes part in a grant (`grant_client` and `via` of its tokens), so that a cut-off
- * of this name ends them. No client has it: a client's id contains no colon, or is an https URL.
+ * The name of an issuer, or of one of its rules, as a party of a grant (`grant_client` and `via` of its tokens), so that a cut-off of this name
+ * revokes them. It cannot be a client's id: a client's id contains no colon, or is an https URL.
  */
 export function issuerParty({ issuerId }: Pick<TrustedIssuer, "issuerId">): string {
   return `issuer:${issuerId}`;

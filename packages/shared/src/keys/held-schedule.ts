@@ -13,11 +13,6 @@ import { type KeySchedule, signingKey } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
 import { readStoredSchedule } from "./stored-schedule.ts";
 
-/**
- * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in
- * the background. While KeyManager does not respond, the copy in memory, KV or D1 remains in use, because keys are scheduled weeks
- * ahead. It always contains every change of keys that the isolate knows: without such a copy, the request is 503.
- */
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
 }
@@ -39,23 +34,26 @@ const copyKey = "keys:schedule";
 const copyLifeSeconds = 30 * 86_400;
 /** The minimum time between two calls of one isolate for a key that is missing. */
 const wantIntervalMs = 1_000;
-/**
- * After a failed renewal the copy is used for this long before the next attempt, so that a slow KeyManager does not slow requests.
- */
+/** After a failed renewal, the copy is used for this long before the next attempt, so that a slow KeyManager does not delay requests. */
 const retryMs = 10_000;
 
+/**
+ * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in the background.
+ * While KeyManager does not respond, the copy in memory, KV or D1 remains in use, because keys are scheduled weeks ahead. The copy always contains
+ * every change of keys that the isolate knows; without such a copy, the response is 503.
+ */
 export class HeldSchedule {
   readonly #control: ControlView;
   readonly #onLoad: (schedule: KeySchedule) => void;
-  /** Algorithms of which KeyManager makes keys if there are none. */
+  /** Algorithms for which KeyManager creates keys if there are none. */
   readonly #wanted = new Set<KeyAlgorithm>();
-  /** After a change of keys every request needs the schedule at the same moment: an isolate sends one call for all of its own. */
+  /** After a change of keys, every request needs the schedule at the same moment; an isolate sends one call for all of them. */
   readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
     name: "KeyManager",
     joinsCallInFlight: true,
     send: (context) => this.#callKeyManager(context),
   });
-  /** Any request may use the copy: what it may miss is judged by its control version. */
+  /** Any request may use the copy: its control version shows which changes it may lack. */
   readonly #copies = new SharedCall<KeyScheduleBindings, undefined, ScheduleCopy | undefined>({
     name: "KV",
     joinsCallInFlight: true,
@@ -99,8 +97,8 @@ export class HeldSchedule {
   }
 
   /**
-   * The schedule in which a key of each algorithm signs (or is published to encrypt with) now: KeyManager makes those that are missing.
-   * Without them if it cannot; it is then called again after a second at the earliest. Cost: 1 object call if a key is missing.
+   * The schedule in which a key of each algorithm signs (or is published to encrypt with) now: KeyManager creates those that are missing. If it
+   * cannot, the schedule lacks them, and KeyManager is called again after a second at the earliest. Cost: 1 object call if a key is missing.
    */
   async currentWith(
     context: RequestContext<KeyScheduleBindings>,
@@ -126,7 +124,7 @@ export class HeldSchedule {
     }
   }
 
-  /** The copy remains in use if nothing newer is available, unless a change of keys has discarded it meanwhile. */
+  /** The copy remains in use if nothing newer is available, unless a change of keys has meanwhile discarded it. */
   async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
@@ -188,7 +186,7 @@ export class HeldSchedule {
     return schedule;
   }
 
-  /** Before the first control version, changes are unknown: the copy is discarded when the version is learnt. */
+  /** Before the first control version, changes are unknown; the copy is discarded when the version becomes known. */
   #includesKnownChanges(copy: ScheduleCopy): boolean {
     return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
   }

@@ -13,18 +13,11 @@ import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
 import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "./key-schedule.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
 
-/**
- * **Signs and verifies with the provider's keys**, by the schedule and the clock: the algorithm that verifies is the
- * schedule's, never the token's (K4), and without a key that may sign nothing is signed (K5).
- * A `kid` that the schedule does not contain is not this provider's: a key signs when every isolate knows it (K6). Cost warm: 0 calls.
- *
- * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
- */
 export type KeyBindings = KeyScheduleBindings & MasterKeyBindings;
 
 export interface SignRequest {
   readonly alg: SigningAlgorithm;
-  /** Absent in formats that define none. A JWS without `typ` is never verified here, so it cannot pass for another token. */
+  /** Absent in formats that define none. A JWS without `typ` is never verified here, so it cannot be mistaken for another token. */
   readonly typ: string | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
 }
@@ -33,10 +26,17 @@ export interface VerifiedJwt {
   readonly header: JwtHeader;
   readonly claims: JwtClaims;
   readonly kid: string;
-  /** When its key stops verifying; nothing derived from the verification may be cached longer. */
+  /** When the key stops verifying; results derived from the verification must not be cached longer. */
   readonly retireAtMs: number;
 }
 
+/**
+ * **Signs and verifies with the provider's keys**, by the schedule and the clock. The schedule, never the token, determines the algorithm of a
+ * verification (K4), and without a key that may sign, nothing is signed (K5). A `kid` that is not in the schedule does not belong to this provider,
+ * because a key only signs after every isolate knows it (K6). Cost warm: 0 calls.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
+ */
 export class KeyRing {
   readonly #held: HeldSchedule;
   /** Imported keys by kid. A kid never changes its key (K3); the schedule decides each time which kids count. */
@@ -49,7 +49,7 @@ export class KeyRing {
     this.#held = new HeldSchedule(control, (schedule) => this.#forgetKeysMissingFrom(schedule));
   }
 
-  /** The schedule, with keys of the wanted algorithms, where KeyManager has or can make them. */
+  /** The schedule, including keys of the wanted algorithms that KeyManager has or can create. */
   schedule(context: RequestContext<KeyScheduleBindings>, wanted: readonly KeyAlgorithm[] = []): Promise<KeySchedule> {
     return this.#held.currentWith(context, wanted);
   }
@@ -59,26 +59,26 @@ export class KeyRing {
     return (await this.#held.reload(context)) !== undefined;
   }
 
-  /** A compact JWS with the claims as payload; members that are `undefined` are left out. */
+  /** A compact JWS with the claims as payload; `undefined` members are omitted. */
   async sign(context: RequestContext<KeyBindings>, { alg, typ, claims }: SignRequest): Promise<string> {
     const key =
       signingKey(await this.#held.current(context), alg, context.arrivedAtMs) ?? (await this.#make(context, alg));
     return signCompact(alg, await this.#privateKey(context, key), this.#header(alg, key.kid, typ), claims);
   }
 
-  /** Throws if no key signs with an algorithm, as {@link sign} would. */
+  /** Throws if no key can sign with an algorithm, as {@link sign} would. */
   async requireSigner(context: RequestContext<KeyBindings>, alg: SigningAlgorithm): Promise<void> {
     if (signingKey(await this.#held.current(context), alg, nowMs()) === undefined) await this.#make(context, alg);
   }
 
-  /** The key of a schedule that KeyManager returns now: it makes one for an algorithm that has none. */
+  /** The signing key of the schedule that KeyManager returns now, which includes a new key for an algorithm without one. */
   async #make(context: RequestContext<KeyBindings>, alg: SigningAlgorithm): Promise<ScheduledKey> {
     const key = signingKey(await this.#held.currentWith(context, [alg]), alg, context.arrivedAtMs);
     if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
     return key;
   }
 
-  /** `undefined` for anything but a JWS of one of the types `typ`, signed by a key that verifies now. Does not validate claims. */
+  /** `undefined` for everything except a JWS with one of the types `typ`, signed by a key that verifies now. Does not validate claims. */
   async verify(
     context: RequestContext<KeyScheduleBindings>,
     token: string,
@@ -102,7 +102,7 @@ export class KeyRing {
 
   /**
    * Throws for an unknown kid of this provider's issuer unless the schedule is that of a control version confirmed since the request's arrival:
-   * within `settle` a decision stands only at such a version.
+   * within `settle`, a decision is only final at such a version.
    */
   async #find(
     context: RequestContext<KeyScheduleBindings>,

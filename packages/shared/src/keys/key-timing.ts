@@ -1,9 +1,10 @@
+/**
+ * **Propagation times and lifetimes of the key schedule** (docs/reference/protocols.md §4): every duration of K1 and K2, in milliseconds, except the
+ * header value `jwksMaxAgeSeconds`.
+ */
+
 import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 
-/**
- * **Propagation times and lifetimes of the key schedule** (docs/reference/protocols.md §4): every duration of K1 and K2, in
- * milliseconds, except `jwksMaxAgeSeconds`, which is a header's.
- */
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
@@ -21,15 +22,15 @@ export const keyTiming = {
   /** The successor signs this long before its predecessor stops. */
   overlapMs: dayMs,
   /**
-   * The maximum difference of two clocks of the platform, with a margin. The times of a new key begin this long before its
-   * creation, so that it counts for an earlier request on a machine whose clock is behind.
+   * The maximum difference between two clocks of the platform, with a margin. The times of a new key begin this long before its creation, so that it
+   * is valid for an earlier request on a machine whose clock is behind.
    */
   skewMs: minuteMs,
 } as const;
 
 const { jwksMaxAgeSeconds, isolateTtlMs, kvCopyMs, kvStalenessMs, skewMs } = keyTiming;
 
-/** K1: a key is published this long before it signs: at least the sum of every cache through which a relying party may read it. */
+/** K1: a key is published this long before it signs: at least the sum of all caches through which a relying party may read it. */
 export const announceMs =
   skewMs +
   Math.max(
@@ -37,5 +38,5 @@ export const announceMs =
     jwksMaxAgeSeconds * 1000 + isolateTtlMs + kvCopyMs + kvStalenessMs,
   );
 
-/** K2: a key verifies this long after it last signed. */
+/** K2: a key verifies for this long after it last signed. */
 export const verifyMs = longestTokenLifetimeSeconds * 1000 + skewMs;

@@ -1,15 +1,16 @@
-import { queryDatabase } from "../storage/query-database.ts";
-import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
-
 /**
- * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that
- * KeyManager does not respond to. Private keys are wrapped under `OP_MASTER_KEY`, as they are in KV and in KeyManager.
+ * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that KeyManager
+ * does not respond to. Private keys are wrapped under `OP_MASTER_KEY`, as they are in KV and in KeyManager.
  *
  *   key_schedule(part, version, revision, keys)   `keys`: JSON; in parts, because a value of D1 has at most 2 MB
  */
+
+import { queryDatabase } from "../storage/query-database.ts";
+import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
+
 const keysInPart = 100;
 
-/** To be executed after the announcement of the change, if there is one: the copy has its number. */
+/** Execute after the announcement of the change, if there is one, because the copy contains its number. */
 export function storeSchedule(database: D1Database, { keys, revision }: KeySchedule): D1PreparedStatement[] {
   const parts = Array.from({ length: Math.ceil(keys.length / keysInPart) }, (_, part) =>
     database
@@ -25,8 +26,8 @@ interface StoredPart {
 }
 
 /**
- * `undefined` if a change of keys is newer than the copy, or if D1 does not know the changes up to `knownVersion`, because it was
- * restored to an earlier moment (ADR 11).
+ * `undefined` if a change of keys is newer than the copy, or if D1 lacks changes up to `knownVersion`, because it was restored to an earlier time
+ * (ADR 11).
  */
 export async function readStoredSchedule(database: D1Database, knownVersion: number): Promise<KeySchedule | undefined> {
   const query = database

@@ -1,13 +1,14 @@
+/**
+ * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8) under a key derived from `OP_MASTER_KEY`. The kid and the algorithm are
+ * authenticated data, so the ciphertext of one key cannot replace another's in a stored schedule.
+ */
+
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { importPrivateKey } from "@edge-op/protocol/jwt/import-key";
 import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";
 import { openBytes, openWithEither, sealBytes } from "../secrets/seal.ts";
 
-/**
- * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8) under a key derived from `OP_MASTER_KEY`. The kid and the
- * algorithm are authenticated data, so the ciphertext of one key cannot replace another's in a stored schedule.
- */
 function bindTo(kid: string, alg: KeyAlgorithm): Uint8Array<ArrayBuffer> {
   return encodeUtf8(`${alg} ${kid}`);
 }
@@ -26,7 +27,7 @@ async function wrap(env: MasterKeyBindings, kid: string, alg: KeyAlgorithm, pkcs
   return encodeBase64Url(await sealBytes(await deriveKey(env, "key-wrapping"), pkcs8, bindTo(kid, alg)));
 }
 
-/** Wraps a key with the current secret that unwraps with the previous one; `undefined` for any other. */
+/** Wraps a key that unwraps with the previous secret with the current one; `undefined` for any other key. */
 export async function rewrapPrivateKey(
   env: MasterKeyBindings,
   kid: string,

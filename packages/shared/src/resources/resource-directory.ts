@@ -5,8 +5,8 @@ import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import type { Resource, ResourceMetadata } from "./resource.ts";
 
 /**
- * **Finds resources by identifier** through memory (1 h), KV (1 h) and D1, kept current by the control version. Absence is cached for
- * an hour, since a creation is a control change: audiences that only clients name are looked up once. Cost warm: 0.
+ * **Finds resources by identifier** through memory (1 h), KV (1 h) and D1, kept current by the control version. Absence is cached for an hour,
+ * because creation is a control change: audiences that only clients name are looked up once. Cost warm: 0.
  */
 export class ResourceDirectory {
   readonly #resources: ReadThrough<Resource>;
@@ -26,7 +26,7 @@ export class ResourceDirectory {
     return this.#resources.find(context, identifier);
   }
 
-  /** Those of the identifiers that are resources, in the order given. */
+  /** The resources among the identifiers, in the given order. */
   async findAll(context: RequestContext<StorageBindings>, identifiers: readonly string[]): Promise<Resource[]> {
     const found = await Promise.all(identifiers.map((identifier) => this.find(context, identifier)));
     return found.filter((resource) => resource !== undefined);

@@ -1,6 +1,4 @@
-/**
- * **Whether an isolate is busy**: at least `count` arrivals within `withinMs`, the latest included. Costs one write for each arrival.
- */
+/** **Whether an isolate is busy**: at least `count` arrivals within `withinMs`, the latest included. Cost: one write per arrival. */
 export class ArrivalRate {
   readonly #withinMs: number;
   /** The times of the last `count` arrivals; the oldest is at `#oldest`. */
@@ -12,7 +10,7 @@ export class ArrivalRate {
     this.#atMs = Array.from({ length: count }, () => Number.NEGATIVE_INFINITY);
   }
 
-  /** Notes an arrival. */
+  /** Records an arrival. */
   isBusyAt(atMs: number): boolean {
     const isBusy = atMs - this.#atMs[this.#oldest]! <= this.#withinMs;
     this.#atMs[this.#oldest] = atMs;

@@ -1,7 +1,7 @@
 /**
- * **Waits for a promise, at most `ms`**, and then returns or throws as `late` does. The timer is cleared when the promise settles.
- * Uses `setTimeout` rather than `scheduler.wait` with an `AbortSignal`: each abort creates an exception with a stack trace, which
- * was a sixth of the CPU of a refresh.
+ * **Waits for a promise for at most `ms`**; after that, returns or throws the result of `late`. The timer is cleared when the promise settles. Uses
+ * `setTimeout` rather than `scheduler.wait` with an `AbortSignal`: each abort creates an exception with a stack trace, which was a sixth of the CPU
+ * of a refresh.
  */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T | Late>();

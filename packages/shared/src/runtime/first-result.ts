@@ -1,6 +1,6 @@
 /**
- * **Returns the first result of several attempts**: the next attempt begins when one has failed, or when none has settled for
- * `patienceMs`. Rejects with the last failure when all have failed. Has no time limit of its own: use it inside one.
+ * **Returns the first result of several attempts**: the next attempt begins when one has failed, or when none has settled for `patienceMs`. Rejects
+ * with the last failure when all have failed. It has no time limit, so call it within one.
  */
 export function firstResult<T>(ways: readonly (() => Promise<T>)[], patienceMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();

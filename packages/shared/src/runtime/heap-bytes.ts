@@ -1,16 +1,9 @@
-/**
- * **Estimates how many bytes of heap a value occupies**, by walking it: for copies in isolate memory, whose bounds are in bytes. Called
- * once when an entry is stored, never when it is read; takes a fraction of the time in which the value was parsed or verified.
- *
- * The sizes are those of V8 without compressed pointers; with them, as in Workers, the real size is smaller. Depth is unbounded, so
- * the walk does not recurse. Plain data only: strings, numbers, arrays, objects, and typed arrays.
- */
 const sizes = {
-  /** Map, hash, length and padding of a string. */
+  /** The map, hash, length and padding of a string. */
   string: 24,
   /** A number that is not a small integer is an object of its own. */
   number: 16,
-  /** An array and the store of its elements, without the elements. */
+  /** An array and its element store, without the elements. */
   array: 48,
   object: 48,
   /** One element or property. */
@@ -19,16 +12,23 @@ const sizes = {
   bytes: 200,
 } as const;
 
-/** Of an entry in a `Map` besides key and value: its slots, with the half that is empty after the table has grown, and the record. */
+/** The memory of a `Map` entry besides key and value: its slots, including the half that is empty after the table has grown, and the record. */
 export const mapEntryBytes = 128;
 
 const beyondLatin1 = /[\u{100}-\u{10ffff}]/u;
 
-/** A string has one byte a character, or two if any character is outside Latin-1. */
+/** A string has one byte per character, or two if any character is outside Latin-1. */
 export function stringBytes(text: string): number {
   return sizes.string + (beyondLatin1.test(text) ? 2 * text.length : text.length);
 }
 
+/**
+ * **Estimates how many bytes of heap a value occupies**, by walking it: for copies in isolate memory, which are bounded in bytes. It is called once
+ * when an entry is stored, never when it is read, and takes a fraction of the time of parsing or verifying the value.
+ *
+ * The sizes are those of V8 without compressed pointers; with them, as in Workers, the real size is smaller. Depth is unbounded, so the walk does not
+ * recurse. Plain data only: strings, numbers, arrays, objects, and typed arrays.
+ */
 export function heapBytes(value: unknown): number {
   let bytes = 0;
   const left: unknown[] = [value];
@@ -60,8 +60,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
 /**
- * The same text in memory of its own. A substring refers to the text that it was cut from: kept as it is, an id of 20 characters keeps
- * the header or body of the request that named it.
+ * Copies text to memory of its own. A substring refers to the text that it was cut from, so an id of 20 characters would keep the header or body of
+ * its request in memory.
  */
 export function ownText(text: string): string {
   return text.isWellFormed() ? decoder.decode(encoder.encode(text)) : text;

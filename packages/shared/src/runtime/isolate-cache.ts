@@ -1,9 +1,9 @@
 import { heapBytes, mapEntryBytes, ownText, stringBytes } from "./heap-bytes.ts";
 
 export interface IsolateCacheOptions<Value> {
-  /** Of all entries together, keys included. An entry that is larger by itself is not kept. */
+  /** The maximum size of all entries together, keys included. An entry that is larger on its own is not stored. */
   readonly maxBytes: number;
-  /** The bytes of a value that its members do not contain, for example of imported keys. */
+  /** Bytes of a value that its members do not show, such as imported keys. */
   readonly attachedBytes?: (value: Value) => number;
 }
 
@@ -14,11 +14,11 @@ interface Entry<Value> {
 }
 
 /**
- * **A map in isolate memory, bounded by bytes**, whose entries end by time. When it is full the oldest entries go (insertion order; a
- * hit does not move an entry: allocation on hot paths costs more than a rare reload).
+ * **A map in isolate memory, bounded by bytes**, whose entries expire. When it is full, the oldest entries are evicted, in insertion order: a hit
+ * does not move an entry, because allocation on hot paths costs more than a rare reload.
  *
- * The size of an entry is estimated by {@link heapBytes} when it is stored. A hit estimates and allocates nothing. The bounds of all
- * caches are in one table, `isolateMemory` (config/limits.ts).
+ * The size of an entry is estimated by {@link heapBytes} when it is stored. A hit estimates and allocates nothing. The bounds of all caches are in
+ * one table, `isolateMemory` (config/limits.ts).
  */
 export class IsolateCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();

@@ -2,7 +2,7 @@ import { cause, type LogEvent, number, requestId, text, texts } from "./log-even
 
 const keyFields = { cause, requestId };
 
-/** **Events of what an isolate keeps: copies, leases and keys.** */
+/** **Events of the copies, leases and keys that an isolate holds.** */
 export const isolateEvents = {
   "kv-read-failed": {
     level: "warn",
@@ -51,7 +51,7 @@ export const isolateEvents = {
   "acknowledgement-slow": {
     level: "warn",
     meaning:
-      "A revocation, a sign-out or an administrative change waited half a second or longer for lease holders that did not confirm it, or for the leases of an earlier instance ([confirmed writes](../operating/confirmed-writes.md)). At most one line a second and shard.",
+      "A revocation, a sign-out or an administrative change waited half a second or longer for lease holders that did not confirm it, or for the leases of an earlier instance ([confirmed writes](../operating/confirmed-writes.md)). At most one line per second and shard.",
     fields: {
       shard: text("The name of the object."),
       waitedMs: number("How long it waited."),
@@ -69,7 +69,7 @@ export const isolateEvents = {
   "discovery-unconfirmed": {
     level: "warn",
     meaning:
-      "Discovery was returned by what was last known of the hosts of client metadata documents, at first by the settings alone, because a store did not respond. At most one line in ten seconds and isolate.",
+      "Discovery was returned with the last known hosts of client metadata documents, initially those of the settings, because a store did not respond. At most one line per ten seconds and isolate.",
     fields: { store: text("Which store did not respond."), requestId },
   },
   "keys-not-renewed": {

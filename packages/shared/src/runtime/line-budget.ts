@@ -1,6 +1,6 @@
 export interface LineBudgetOptions {
   readonly perSecond: number;
-  /** Lines at once, after a pause. */
+  /** The maximum number of lines at once after a pause. */
   readonly burst: number;
 }
 
@@ -15,7 +15,7 @@ export class LineBudget {
     this.#left = options.burst;
   }
 
-  /** Whether a line may be written now; counts it. A clock that is set back adds nothing. */
+  /** Whether a line may be written now; counts it. A clock that moves backwards adds nothing. */
   take(atMs: number): boolean {
     const { perSecond, burst } = this.#options;
     const sinceMs = Math.max(0, atMs - this.#filledAtMs);

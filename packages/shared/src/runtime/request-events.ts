@@ -7,7 +7,7 @@ const signInFields = {
   requestId,
 };
 
-/** **Events of the requests of an isolate, their callers and the URLs that they name.** */
+/** **Events of an isolate's requests, their callers and the URLs that they name.** */
 export const requestEvents = {
   request: {
     level: "info",
@@ -33,12 +33,12 @@ export const requestEvents = {
       code: text("The error code of the response."),
       reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
       detail: text(
-        "What is special about the request, or the meaning of the reason. Of a redirect URI that is not registered: the URI without user information, the values of its query, and its fragment, 200 characters at most. The response contains neither.",
+        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI without user information, query values and fragment, at most 200 characters. The response contains neither.",
       ),
       clientId: optional(text("The client, once it has authenticated or its token was verified.")),
       claimedClientId: optional(
         text(
-          "Otherwise the client that the request names, whether or not it exists: 200 characters at most, others than printable ASCII as `\\u{…}`.",
+          "Otherwise the client that the request names, whether or not it exists: at most 200 characters, with characters other than printable ASCII as `\\u{…}`.",
         ),
       ),
       requestId: optional(requestId),
@@ -52,18 +52,19 @@ export const requestEvents = {
   },
   bug: {
     level: "error",
-    meaning: "An unexpected exception, or a setting that is not accepted. The response was 500.",
+    meaning: "An unexpected exception or an invalid setting. The response was 500.",
     fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
   },
   "sign-in-failed": { level: "info", meaning: "A wrong password or passkey.", fields: signInFields },
   "sign-in-throttled": {
     level: "info",
-    meaning: "A sign-in was refused because of the failed ones before it.",
+    meaning: "A sign-in was refused because of earlier failed ones.",
     fields: signInFields,
   },
   "user-code-refused": {
     level: "info",
-    meaning: "A signed-in person typed a user code of the device flow that no device waits for, or tried too many.",
+    meaning:
+      "A signed-in person entered a user code of the device flow for which no device is waiting, or tried too many codes.",
     fields: { sub: text("The person."), reason: text("Why, or which bucket was full."), requestId },
   },
   "passkey-refused": {

@@ -20,31 +20,30 @@ export const stateEvents = {
   },
   "database-nearly-full": {
     level: "warn",
-    meaning: "The same above 80 % of what the platform allows. A full database accepts no write: see sizing.",
+    meaning: "The same above 80 % of the platform's limit. A full database accepts no writes: see sizing.",
     fields: sizeFields,
   },
   "object-nearly-full": {
     level: "warn",
     meaning:
-      "The storage of an object is above half of what the platform allows, once an hour at most. A full object accepts no write: see sizing.",
+      "The storage of an object is above half of the platform's limit; at most once an hour. A full object accepts no writes: see sizing.",
     fields: { object: text("The object's name."), bytes: sizeFields.bytes, limitBytes: sizeFields.limitBytes },
   },
   "sessions-still-listed": {
     level: "warn",
-    meaning:
-      "Sessions that have expired could not be taken off the users' lists. They stay listed until their absolute end.",
+    meaning: "Expired sessions could not be removed from the users' lists. They stay listed until their absolute end.",
     fields: { sessions: number("How many."), cause },
   },
   "session-ending-delayed": {
     level: "error",
     meaning:
-      "An object did not end a session of a user who was suspended, deleted or given a new password. It is called again until it does.",
+      "An object did not end a session of a user who was suspended or deleted, or whose password was changed. The call is repeated until it does.",
     fields: { sid: text("The session."), cause },
   },
   "keys-not-announced": {
     level: "error",
     meaning:
-      "A new key could not be announced to every isolate, because the control plane, D1 or a revocation shard did not respond. It does not sign until it is; KeyManager repeats the announcement.",
+      "A new key could not be announced to every isolate, because the control plane, D1 or a revocation shard did not respond. It does not sign until then; KeyManager repeats the announcement.",
     fields: { cause },
   },
   "logout-notice-failed": {
@@ -79,7 +78,7 @@ export const stateEvents = {
   },
   "audit-chain-broken": {
     level: "error",
-    meaning: "An audit event is not the one that its object recorded.",
+    meaning: "An audit event differs from the one that its object recorded.",
     fields: {
       shard: text("The name of the object."),
       seq: number("The number of the event."),
@@ -89,7 +88,7 @@ export const stateEvents = {
   "audit-set-back": {
     level: "error",
     meaning:
-      "A database was restored to an earlier moment, or its newest audit rows were deleted ([ADR 35](../adr/0035-one-audit-chain-in-a-database-of-its-own.md)).",
+      "A database was restored to an earlier time, or its newest audit rows were deleted ([ADR 35](../adr/0035-one-audit-chain-in-a-database-of-its-own.md)).",
     fields: {
       database: text("`DB` (rows of `admin_events`) or `AUDIT_DB` (positions of the chain)."),
       known: number("The newest number that was known."),
@@ -110,13 +109,13 @@ export const stateEvents = {
   "audit-export-failed": {
     level: "error",
     meaning:
-      "A part of the audit log was not written to R2. It is written again minutes later; retention waits for it.",
+      "A part of the audit log was not written to R2. The write is retried minutes later; retention waits for it.",
     fields: { key: text("The key of the object."), cause },
   },
   "d1-set-back": {
     level: "error",
     meaning:
-      "D1 has lost control changes: it was restored to an earlier moment ([ADR 11](../adr/0011-a-restored-database-is-detected.md)).",
+      "D1 has lost control changes, because it was restored to an earlier time ([ADR 11](../adr/0011-a-restored-database-is-detected.md)).",
     fields: {
       told: number("The control version that was known."),
       found: number("The newest one in D1."),

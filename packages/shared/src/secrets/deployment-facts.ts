@@ -2,12 +2,12 @@ import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/
 import type { MasterKeyBindings } from "./master-key.ts";
 
 /**
- * **What a Worker or object is running**: its version and the fingerprints of its secrets. A deployment and a replacement of the
- * master key continue when these facts are as intended, not when some time has passed. A fingerprint is 64 bits derived from the
- * secret's 256, so it identifies the secret and reveals nothing about it.
+ * **The version of a Worker or object and the fingerprints of its secrets.** A deployment or a replacement of the master key continues when these
+ * facts are as intended, not after a certain time. A fingerprint is 64 bits derived from the secret's 256, so it identifies the secret and reveals
+ * nothing about it.
  */
 export interface DeploymentFacts {
-  /** The id of the Worker's version; empty where the platform does not name one. */
+  /** The id of the Worker's version; empty if the platform does not provide one. */
   readonly version: string;
   readonly keys: Readonly<Partial<Record<keyof MasterKeyBindings, string>>>;
 }
@@ -28,7 +28,7 @@ export async function readDeploymentFacts(env: FactsBindings): Promise<Deploymen
   return { version: env.VERSION?.id ?? "", keys: Object.fromEntries(keys.flat()) };
 }
 
-/** `undefined` for a text that is no master key. */
+/** `undefined` for a text that is not a master key. */
 export async function keyFingerprint(secret: string): Promise<string | undefined> {
   const bytes = decodeBase64Url(secret);
   if (bytes?.byteLength !== 32) return undefined;

@@ -1,12 +1,13 @@
-import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
-import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
-
 /**
- * **Authenticates text of this provider**: HMAC-SHA-256 under a derived key, truncated to 128 bits, base64url. A value is verified
- * without I/O before its content is used. Comparison is in constant time, and a value has one spelling.
+ * **Authenticates text of this provider**: HMAC-SHA-256 under a derived key, truncated to 128 bits, base64url. A value is verified without I/O before
+ * its content is used. Comparison is in constant time, and a value has one spelling.
  *
  * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
  */
+
+import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
+
 export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "registration-mac" | "pairwise-mac" | "dpop-nonce";
 
 const macBytes = 16;

@@ -1,15 +1,16 @@
-import { decodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
-
 /**
- * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the
- * master key (ADR 10) a second secret is tried where the current one does not fit. New values are always created with the current
- * one, so only values older than the replacement need the second attempt.
+ * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the master key (ADR 10) a
+ * second secret is tried if the current one does not match. New values are always created with the current secret, so only values older than the
+ * replacement need the second attempt.
  *
  * @see https://www.rfc-editor.org/rfc/rfc5869
  */
+
+import { decodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+
 export interface MasterKeyBindings {
   readonly OP_MASTER_KEY: string;
-  /** Used to read, never to create: the previous `OP_MASTER_KEY` or, during the change itself, the next one. */
+  /** Only used to read: the previous `OP_MASTER_KEY` or, during the change itself, the next one. */
   readonly OP_MASTER_KEY_PREVIOUS?: string;
   /**
    * The secret from which pairwise subjects are derived, permanently; `OP_MASTER_KEY` by default. Relying parties know users by
@@ -47,7 +48,7 @@ const algorithms = {
   "dpop-nonce": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
 } as const;
 
-/** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */
+/** Derived keys of this isolate, by secret and purpose: values, not promises, because a promise belongs to one request. */
 const derived = new Map<string | undefined, Map<Purpose, CryptoKey>>();
 
 /** The key that new values are created with. */
@@ -56,7 +57,7 @@ export function deriveKey(env: MasterKeyBindings, purpose: Purpose): CryptoKey |
   return deriveFrom(env, isPairwise ? "OP_PAIRWISE_KEY" : "OP_MASTER_KEY", purpose);
 }
 
-/** The key to try when the one of {@link deriveKey} does not fit; `undefined` in a deployment that is not replacing its secret. */
+/** The key to try if the one of {@link deriveKey} does not match; `undefined` in a deployment that is not replacing its secret. */
 export async function derivePreviousKey(env: MasterKeyBindings, purpose: Purpose): Promise<CryptoKey | undefined> {
   return isGiven(env.OP_MASTER_KEY_PREVIOUS) ? deriveFrom(env, "OP_MASTER_KEY_PREVIOUS", purpose) : undefined;
 }
@@ -71,7 +72,7 @@ function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Purpose):
 
 async function deriveNew(env: MasterKeyBindings, name: SecretName, purpose: Purpose): Promise<CryptoKey> {
   const secret = readSecret(env, name);
-  // A wrong value must fail immediately, not at the first value that is older than the replacement.
+  // An invalid value must fail immediately, not at the first value that is older than the replacement.
   if (isGiven(env.OP_MASTER_KEY_PREVIOUS)) readSecret(env, "OP_MASTER_KEY_PREVIOUS");
   if (isGiven(env.OP_PAIRWISE_KEY)) readSecret(env, "OP_PAIRWISE_KEY");
   const master = await crypto.subtle.importKey("raw", secret, "HKDF", false, ["deriveKey"]);

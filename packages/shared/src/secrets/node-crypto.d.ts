@@ -1,4 +1,4 @@
-/** The one function of workerd's `node:crypto` that is used; Node's own types would put its globals into every Worker. */
+/** The one function of workerd's `node:crypto` that is used; Node's own types would declare its globals in every Worker. */
 declare module "node:crypto" {
   interface ScryptOptions {
     readonly N: number;

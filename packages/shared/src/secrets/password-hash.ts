@@ -1,16 +1,17 @@
+/**
+ * **Hashes and verifies passwords** with scrypt, the memory-hard function that workerd has natively. A stored hash is a PHC string that contains its
+ * cost, so raising the cost changes no stored value.
+ *
+ * Cost of one hash or verification: 16 MiB for its duration and about 100 ms of CPU (measured in workerd, one core of a small virtual machine), hence
+ * the throttle in front of it. An unknown user costs the same as a wrong password.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7914
+ */
+
 /// <reference path="./node-crypto.d.ts" />
 import { scrypt } from "node:crypto";
 import { decodeBase64Url, encodeBase64Url, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 
-/**
- * **Hashes and verifies passwords** with scrypt, the memory-hard function that workerd has natively. A stored hash is a PHC
- * string that carries its own cost, so raising the cost touches no stored value.
- *
- * Cost of one hash or verification: 16 MiB for its duration and about 100 ms of CPU (measured in workerd, one core of a
- * small virtual machine), hence the throttle in front of it. An unknown user costs the same as a wrong password.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7914
- */
 interface ScryptCost {
   /** log2 of N. */
   readonly ln: number;
@@ -18,7 +19,7 @@ interface ScryptCost {
   readonly p: number;
 }
 
-/** OWASP's recommendation for 16 MiB; more memory a hash would crowd out the isolate's 128 MB. */
+/** OWASP's recommendation for 16 MiB; more memory per hash would take too much of the isolate's 128 MB. */
 const currentCost: ScryptCost = { ln: 14, r: 8, p: 5 };
 
 const saltBytes = 16;

@@ -1,17 +1,11 @@
 import { commonPasswords } from "./common-passwords.ts";
 import { normalizePassword } from "./password-hash.ts";
 
-/**
- * **Whether a new password is acceptable**: long enough, not a common one, and not made of the user's own words, repetitions and sequences alone.
- * No rule about kinds of characters. Passwords that were set before a rule go on working. Pure; under 1 ms.
- *
- * @see https://pages.nist.gov/800-63-4/sp800-63b.html#passwordver
- */
 export type PasswordFault = "malformed" | "tooShort" | "tooLong" | "common" | "personal" | "simple";
 
 /** Code points after normalization. */
 export const mostPasswordCharacters = 256;
-/** What must be left of a password when its predictable parts count as one character each. */
+/** The minimum length of a password after each of its predictable parts was reduced to one character. */
 const leastSimplified = 8;
 /** Shorter words are part of too many others. */
 const shortestWord = 3;
@@ -20,10 +14,16 @@ export interface PasswordContext {
   readonly settings: { readonly issuer: string; readonly passwordMin: number };
   readonly username: string;
   readonly email?: string | undefined;
-  /** The name of the service, as people read it. */
+  /** The name of the service, as shown to people. */
   readonly service?: string;
 }
 
+/**
+ * **Whether a new password is acceptable**: long enough, not a common one, and not made of the user's own words, repetitions and sequences alone. No
+ * rule about kinds of characters. Passwords that were set before a rule was added keep working. Pure; under 1 ms.
+ *
+ * @see https://pages.nist.gov/800-63-4/sp800-63b.html#passwordver
+ */
 export function findPasswordFault(password: string, context: PasswordContext): PasswordFault | undefined {
   if (!password.isWellFormed()) return "malformed";
   const text = normalizePassword(password);
@@ -43,7 +43,7 @@ function isCommon(text: string): boolean {
   return commonPasswords.includes(`\n${text}\n`);
 }
 
-/** The longest first: a name contains its parts. */
+/** Longest first, because a name contains its parts. */
 function wordsOf({ username, email = "", service = "", settings }: PasswordContext): string[] {
   const { host, hostname } = new URL(settings.issuer);
   const whole = [username, email, email.split("@")[0] ?? "", service, host, hostname].map((word) =>
@@ -82,7 +82,7 @@ function collapseRuns(text: string): string {
   return result;
 }
 
-/** How many characters from `start` follow each other in the sequence. */
+/** The number of characters from `start` that follow each other in the sequence. */
 function runLength(characters: readonly string[], start: number, sequence: string): number {
   const positions = (index: number) => sequence.indexOf(characters[index] ?? "\0");
   const lengths = [1, -1].map((step) => {

@@ -1,11 +1,12 @@
-import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
-import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
-
 /**
  * **Encrypts text that clients store for this provider**: AES-256-GCM under a derived key, random iv, base64url of iv ‖ ciphertext.
  *
  * @see https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
+
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
+
 export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal";
 
 const ivBytes = 12;
@@ -17,8 +18,8 @@ export async function sealText(env: MasterKeyBindings, purpose: SealPurpose, tex
 }
 
 /**
- * Decrypts the result of {@link sealText} with the current secret or the previous one; `undefined` if neither fits. That is
- * possible for an authentic value too: its ciphertext can be older than its MAC and than both secrets.
+ * Decrypts the result of {@link sealText} with the current secret or the previous one; `undefined` if neither fits. This can happen for an authentic
+ * value too, because its ciphertext can be older than its MAC and both secrets.
  */
 export async function openSealed(
   env: MasterKeyBindings,
@@ -44,7 +45,7 @@ export async function openWithEither(
   return previous && openBytes(previous, bytes, bound);
 }
 
-/** iv ‖ ciphertext. `bound` must be the same to open it. */
+/** Returns iv ‖ ciphertext. Opening it requires the same `bound`. */
 export async function sealBytes(
   key: CryptoKey,
   content: BufferSource,

@@ -1,11 +1,3 @@
-/**
- * **Decides which requests of an isolate share a call of one object.** Pure: no I/O, no clock. A line is *idle* (no call) or has
- * one call that is *gathering* or *sent*. A waiter is in the queue, in the current call, or done.
- *
- * A leader sends the call and ends it within `callMs`. A call that has not ended {@link graceMs} later is lost: the next arrival or
- * timer leads another call for the same waiters, and a late result of the lost call is ignored. A waiter waits at most
- * `longestWaitMs`: it leads in time to be served by its own call, or fails.
- */
 export interface Waiter {
   readonly arrivedAtMs: number;
   isDone: boolean;
@@ -46,6 +38,14 @@ export function longestWaitMs(callMs: number): number {
   return 2 * callMs + 2 * graceMs;
 }
 
+/**
+ * **Decides which requests of an isolate share a call of one object.** Pure: no I/O, no clock. A line is *idle* (no call) or has one call that is
+ * *gathering* or *sent*. A waiter is in the queue, in the current call, or done.
+ *
+ * A leader sends the call and ends it within `callMs`. A call that has not ended {@link graceMs} later is lost: the next arrival or timer leads
+ * another call for the same waiters, and a late result of the lost call is ignored. A waiter waits at most `longestWaitMs`: it either leads early
+ * enough to be served by its own call, or fails.
+ */
 export class CallLine<W extends Waiter> {
   readonly #options: LineOptions;
   #call: Call<W> | undefined;
@@ -110,7 +110,7 @@ export class CallLine<W extends Waiter> {
     return atMs >= call.lostAtMs;
   }
 
-  /** Waiters of a lost call first, then the queue. Waiters that exceed the batch stay in the queue. */
+  /** Takes the waiters of a lost call first, then those of the queue. Waiters that exceed the batch stay in the queue. */
   protected takeAlong(leader: W, lost: Call<W> | undefined, queue: readonly W[]): W[] {
     if (lost === undefined && queue.length === 0) return [];
     return [...(lost?.waiters ?? []), ...queue].filter((other) => other !== leader && !other.isDone);

@@ -22,7 +22,7 @@ export async function callObject<T>(
   return withoutTimeLimit(store, limited);
 }
 
-/** The same without a time limit, for a call within a `SharedCall`, which has one. */
+/** Like {@link callObject}, without a time limit, for a call within a `SharedCall`, which has one. */
 export async function withoutTimeLimit<T>(store: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -39,14 +39,14 @@ export function shardStub<T extends Rpc.DurableObjectBranded>(
   at: ShardAddress,
   region?: RegionShards,
 ): DurableObjectStub<T> {
-  // Without the row: regions are usually named like their hint.
+  // Without the row, the region's name is tried: regions are usually named like their hint.
   const hint = region?.hint ?? (isLocationHint(at.region) ? at.region : settings.region);
   return objectStub(settings, namespace, objectName(store, at), hint);
 }
 
 type Placement = Pick<Settings, "region" | "jurisdiction">;
 
-/** **The stub of an object by its name**: every call of an object begins here, so that each is created where the deployment says. */
+/** **The stub of an object by its name**: every call of an object begins here, so that every object is created in the configured location. */
 export function objectStub<T extends Rpc.DurableObjectBranded>(
   { region, jurisdiction }: Placement,
   namespace: DurableObjectNamespace<T>,

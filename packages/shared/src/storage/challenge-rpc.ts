@@ -4,7 +4,7 @@ import type { FactsRpc } from "../config/deployment-facts.ts";
 export interface Spend {
   readonly key: string;
   readonly untilMs: number;
-  /** Of the caller's request: a call that is sent again finds its own earlier result. */
+  /** The operation of the caller's request: a repeated call finds its own earlier result. */
   readonly operationId: string;
 }
 

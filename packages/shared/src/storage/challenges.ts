@@ -13,7 +13,7 @@ export interface ChallengeBindings extends StorageBindings {
   readonly CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc>;
 }
 
-/** A stored value is found only under its own kind: an id of one kind names nothing of another. */
+/** A stored value is found only under its own kind, so that an id of one kind cannot be used as another. */
 export type ChallengeKind = "authorization-request" | "interaction" | "logout-request" | "passkey-ceremony";
 
 /** Keys per call: one commit in the object, some tens of microseconds each. */
@@ -46,7 +46,7 @@ export class Challenges {
     this.#shardMap = shardMap;
   }
 
-  /** True exactly once for a key until `untilMs`. A failed call may have spent the key; another request with it is then refused. */
+  /** True exactly once per key until `untilMs`. A failed call may have spent the key; another request with it is then refused. */
   async spendOnce(context: RequestContext<ChallengeBindings>, key: string, untilMs: number): Promise<boolean> {
     const table = await this.#shardMap.table(context);
     const spend: Spend = { key: `s:${key}`, untilMs, operationId: operationId(context) };
@@ -58,7 +58,7 @@ export class Challenges {
     return true;
   }
 
-  /** Stores a value and returns the id that takes it. */
+  /** Stores a value and returns the id with which it can be taken. */
   async put(
     context: RequestContext<ChallengeBindings>,
     kind: ChallengeKind,

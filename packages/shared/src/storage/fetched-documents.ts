@@ -7,32 +7,24 @@ import { log } from "../runtime/log.ts";
 import { type FreshnessBounds, freshSeconds } from "./freshness.ts";
 import { SharedCall } from "./shared-call.ts";
 
-/**
- * **Documents of other servers** (key sets, client metadata, logos, issuers), fetched by the one guarded fetcher and kept in the memory of the isolate as their
- * HTTP headers say, within bounds. Concurrent requests for a URL share one fetch. A server that does not respond, or with 5xx or 429, is not called
- * again for `failureSeconds`, and the last copy is used until `staleSeconds` after it was fresh. A server that responds with something else takes
- * its document back: the copy goes at once. A host whose budget is spent is not called: 429 without a copy. Cost: 1 fetch if no fresh copy is held.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2
- */
 export interface DocumentKind<Value> {
-  /** In the log and in errors. */
+  /** The kind's name in the log and in errors. */
   readonly name: string;
   readonly rules: FetchRules;
-  /** What a server must send: a JSON type, or that or none; or an image, whose bytes decide and are read in base64. */
+  /** The required media type: a JSON type, that or none, or an image, which is recognised by its bytes and read as base64. */
   readonly content: "json" | "json or untyped" | "image";
   readonly freshness: FreshnessBounds;
-  /** How long after it was fresh a copy may be used while its server fails. */
+  /** How long a copy may be used after it was fresh, while its server fails. */
   readonly staleSeconds: number;
   readonly failureSeconds: number;
-  /** Of the copies together. */
+  /** The maximum size of all copies together. */
   readonly maxBytes: number;
-  /** Of each of three lists of URLs: renewed, failed, being fetched. */
+  /** The maximum size of each of three lists of URLs: renewed, failed, being fetched. */
   readonly urlBytes: number;
   readonly attachedBytes?: (value: Value) => number;
-  /** Of documents whose URLs anyone can name. */
+  /** The budget for documents whose URLs anyone can name. */
   readonly hostBudget?: HostBudget;
-  /** The document in a body, or why there is none. */
+  /** The document in a body, or the reason why there is none. */
   read(body: string, url: string, issuer: string): Value | DocumentRefusal | Promise<Value | DocumentRefusal>;
 }
 
@@ -40,7 +32,7 @@ export interface DocumentRefusal {
   readonly refused: string;
 }
 
-/** What is held: the value, and until when it is fresh. */
+/** A held copy: the value, and the time until which it is fresh. */
 export interface HeldDocument<Value> {
   readonly value: Value;
   readonly freshUntilMs: number;
@@ -48,7 +40,7 @@ export interface HeldDocument<Value> {
 
 export type FetchedDocument<Value> =
   | (HeldDocument<Value> & { readonly kind: "document" })
-  /** The server says that there is no such document, or sends another. */
+  /** The server responds that there is no such document, or with a different one. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
@@ -57,9 +49,18 @@ interface Throttled {
   readonly retryAfterSeconds: number;
 }
 
-/** How often one URL is fetched before its copy has ended, because something is missing in the copy. */
+/** How often one URL is fetched while its copy is fresh, because something is missing in the copy. */
 const renewalMs = 60_000;
 
+/**
+ * **Documents of other servers** (key sets, client metadata, logos, issuers), fetched by the one guarded fetcher and kept in the isolate's memory as
+ * long as their HTTP headers allow, within bounds. Concurrent requests for a URL share one fetch. A server that does not respond, or with 5xx or 429,
+ * is not called again for `failureSeconds`, and the last copy is used until `staleSeconds` after it was fresh. Any other response withdraws the
+ * document, and its copy is deleted at once. A host whose budget is spent is not called; without a copy, the response is then 429. Cost: 1 fetch if
+ * no fresh copy is held.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2
+ */
 export class FetchedDocuments<Value extends object> {
   readonly #kind: DocumentKind<Value>;
   readonly #held: IsolateCache<HeldDocument<Value>>;
@@ -92,13 +93,13 @@ export class FetchedDocuments<Value extends object> {
     return this.#held.bytes + this.#renewed.bytes + this.#failed.bytes + this.#fetching.bytes + budget;
   }
 
-  /** The copy that is held and fresh; no fetch. */
+  /** The held copy, if it is fresh; never fetches. */
   held(context: RequestContext<unknown>, url: string): HeldDocument<Value> | undefined {
     const held = this.#held.get(url, context.arrivedAtMs);
     return held !== undefined && held.freshUntilMs > context.arrivedAtMs ? held : undefined;
   }
 
-  /** Whether a fetch is known to fail for a while. */
+  /** Whether a recent fetch failed, so that none is made for a while. */
   isFailing(context: RequestContext<unknown>, url: string): boolean {
     return this.#failed.get(url, context.arrivedAtMs) !== undefined;
   }
@@ -115,7 +116,7 @@ export class FetchedDocuments<Value extends object> {
     return fetched;
   }
 
-  /** A newer copy than the one that is held, at most once a minute for a URL; `undefined` if it was renewed already or fails. */
+  /** A newer copy than the one held, at most once a minute per URL; `undefined` if it was already renewed or the fetch fails. */
   async renew(context: RequestContext<unknown>, url: string): Promise<Value | undefined> {
     const { arrivedAtMs } = context;
     if (this.#held.get(url, arrivedAtMs) !== undefined && !this.#fetching.get(url, arrivedAtMs)) {
@@ -131,7 +132,7 @@ export class FetchedDocuments<Value extends object> {
     try {
       return await this.#fetches.call(context, url, url);
     } catch (error) {
-      // The requests that led the fetch were cancelled: handled like a server that does not respond.
+      // The requests that led the fetch were cancelled, which is handled like a server that does not respond.
       if (!(error instanceof UnavailableError)) throw error;
       return this.#fail(context, url, { kind: "unreachable", reason: "no turn" });
     }

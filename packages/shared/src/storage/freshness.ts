@@ -1,16 +1,16 @@
-/**
- * **How long a fetched document may be used**: as its HTTP headers say, within bounds. `s-maxage` counts before `max-age`, `max-age` before `Expires`; `Age` is
- * subtracted; `no-store` and `no-cache` are the shortest time, since each request would otherwise fetch. Pure.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1
- */
 export interface FreshnessBounds {
   readonly leastSeconds: number;
-  /** Without a statement of the server. */
+  /** The lifetime without such headers. */
   readonly usualSeconds: number;
   readonly mostSeconds: number;
 }
 
+/**
+ * **How long a fetched document may be used**: as its HTTP headers allow, within bounds. `s-maxage` precedes `max-age`, which precedes `Expires`;
+ * `Age` is subtracted; `no-store` and `no-cache` mean the shortest time, because every request would otherwise fetch. Pure.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1
+ */
 export function freshSeconds(headers: Pick<Headers, "get">, bounds: FreshnessBounds, nowMs: number): number {
   const stated = statedSeconds(headers, nowMs);
   if (stated === undefined) return bounds.usualSeconds;
@@ -26,7 +26,7 @@ function statedSeconds(headers: Pick<Headers, "get">, nowMs: number): number | u
   const expires = headers.get("expires");
   if (expires === null) return undefined;
   const expiresMs = Date.parse(expires);
-  // §5.3: an invalid date, "0" above all, is in the past.
+  // §5.3: an invalid date, especially "0", is in the past.
   if (Number.isNaN(expiresMs)) return 0;
   const sentMs = Date.parse(headers.get("date") ?? "");
   return (expiresMs - (Number.isNaN(sentMs) ? nowMs : sentMs)) / 1000 - age;

@@ -1,13 +1,9 @@
 import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
 import { type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
-/**
- * **The generation table**: the number of shards of each store, their regions, and since when. Append-only: new ids use the newest
- * generation, and an existing id is routed by its own generation (docs/reference/protocols.md §1).
- */
 export interface RegionShards {
   readonly shards: number;
-  /** Durable Object location hint its objects are created with. */
+  /** The location hint with which its Durable Objects are created. */
   readonly hint: DurableObjectLocationHint;
 }
 
@@ -18,10 +14,14 @@ export interface Generation {
   readonly mintedFromMs: number;
   /** Absent while it is the newest. */
   readonly mintedUntilMs: number | undefined;
-  /** Drained: no live token or session names it (G2). */
+  /** Drained: no live token or session refers to it (G2). */
   readonly retired: boolean;
 }
 
+/**
+ * **The generation table**: the number of shards of each store, their regions, and their start. Append-only: new ids use the newest generation, and
+ * an existing id is routed by its own generation (docs/reference/protocols.md §1).
+ */
 export class GenerationTable {
   readonly #generations: ReadonlyMap<string, Generation>;
   readonly #newest: ReadonlyMap<ShardedStore, Generation>;
@@ -68,12 +68,12 @@ export class GenerationTable {
     return this.#generations.has(`${store}:${generation}`);
   }
 
-  /** Whether no live token or session can name the generation. */
+  /** Whether no live token or session can refer to the generation. */
   isRetired(store: ShardedStore, generation: number): boolean {
     return this.#generations.get(`${store}:${generation}`)?.retired === true;
   }
 
-  /** Every address of a store that a live token or session may name. */
+  /** Every address of a store to which a live token or session may refer. */
   live(store: ShardedStore): ShardAddress[] {
     return this.all
       .filter((row) => row.store === store && !row.retired)
@@ -84,14 +84,14 @@ export class GenerationTable {
       );
   }
 
-  /** Where an id may be that its key has placed: one address of each region of each live generation. */
+  /** The possible addresses of an id that was placed by its key: one address per region of each live generation. */
   candidates(store: ShardedStore, key: string): ShardAddress[] {
     return this.all
       .filter((row) => row.store === store && !row.retired)
       .flatMap((row) => Object.keys(row.regions).map((region) => placeIn(row, region, key)!));
   }
 
-  /** One address of each live generation, oldest first, for a key that every isolate must look up in the same place. */
+  /** One address per live generation, oldest first, for a key that every isolate must look up in the same place. */
   homes(store: ShardedStore, key: string): ShardAddress[] {
     return this.all
       .filter((row) => row.store === store && !row.retired)

@@ -1,13 +1,13 @@
+/**
+ * **Reads and writes KV within a time limit.** KV holds only copies, so a failed or late read is a miss and a failed or late write is a later miss.
+ * Both are logged and fail no request. KV stores its values in every region, so a deployment with a jurisdiction does not use it.
+ */
+
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
 
-/**
- * **Reads and writes KV within a time limit.** KV holds only copies, so a failed or late read is a miss and a failed or late write
- * is a later miss. Both are logged and fail no request. KV stores its values everywhere: a deployment with a jurisdiction does
- * not use it.
- */
 export interface CacheBindings {
   readonly CACHE: KVNamespace;
 }

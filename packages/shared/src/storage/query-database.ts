@@ -3,8 +3,8 @@ import { limits } from "../config/limits.ts";
 import { within } from "../runtime/deadline.ts";
 
 /**
- * **Runs a D1 query within a time limit.** Every error and a timeout become {@link UnavailableError}. A late write may still be
- * executed, so its caller responds 503, which permits a retry.
+ * **Runs a D1 query within a time limit.** Every error and a timeout become {@link UnavailableError}. A late write may still be executed, so the
+ * caller responds with 503, which permits a retry.
  */
 export async function queryDatabase<T>(
   work: () => Promise<T>,

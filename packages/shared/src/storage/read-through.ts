@@ -7,17 +7,11 @@ import { queryDatabase } from "./query-database.ts";
 import type { ControlKind, RecordVersions } from "./record-kinds.ts";
 import { SharedCall } from "./shared-call.ts";
 
-/**
- * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that
- * was known before they were read; a copy that a later change names is not used. Absence is stored in memory alone, and only of
- * records whose creation is a control change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability.
- * Concurrent look-ups of one record in an isolate are shared.
- */
 export interface StorageBindings extends CacheBindings {
   readonly DB: D1Database;
 }
 
-/** Ids are printable ASCII (RFC 6749 Appendix A.1) of 255 characters at most (OIDC Core §2); a key of KV has 512 bytes. */
+/** Ids are at most 255 characters (OIDC Core §2) of printable ASCII (RFC 6749 Appendix A.1); a key of KV has at most 512 bytes. */
 const idPattern = /^[\x20-\x7e]{1,255}$/;
 
 /** The number of requests that may share one look-up. */
@@ -30,7 +24,7 @@ interface Copy<Value> {
 
 interface Found<Value> {
   readonly value: Value | undefined;
-  /** The request that made the look-up; it may have arrived before the one that reads this. */
+  /** The request that performed the look-up; it may have arrived before the request that reads this. */
   readonly by: object;
 }
 
@@ -39,20 +33,25 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly ttlSeconds: number;
   /** How long absence is cached; only for records whose creation is a control change. */
   readonly absentSeconds?: number;
-  /** Whether the absence of this id is not cached, because its creation is no control change. */
+  /** Whether the absence of this id is not cached, because its creation is not a control change. */
   readonly mayAppear?: (id: string) => boolean;
-  /** Of the copies in memory together (`isolateMemory`). */
+  /** The maximum size of all copies in memory (`isolateMemory`). */
   readonly maxBytes: number;
-  /** Of the ids that were not found. */
+  /** The maximum size of the ids that were not found. */
   readonly presenceBytes?: number;
-  /** Before the isolate knows a control version, a copy in KV is used, though a change may name it. */
+  /** Whether a copy in KV may be used before the isolate knows a control version, although a change may name it. */
   readonly usesUnconfirmed?: boolean;
-  /** The bytes that an isolate attaches to a copy in memory. */
+  /** Bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
-  /** The authority: D1. */
+  /** Reads the authority, D1. */
   load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
 }
 
+/**
+ * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that was known before
+ * they were read; a copy that a later change names is not used. Absence is cached only in memory, and only for records whose creation is a control
+ * change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability. Concurrent look-ups of one record in an isolate are shared.
+ */
 export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   readonly #memory: IsolateCache<Value>;
   readonly #control: RecordVersions;
@@ -63,7 +62,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     joinsCallInFlight: true,
     send: async (context, id) => ({ value: await this.#lookUp(context, id), by: context }),
   });
-  /** Look-ups that began after each of their requests arrived; only these prove that a record does not exist. */
+  /** Look-ups that began after each of their requests arrived. Only these prove that a record does not exist. */
   readonly #freshLookUps = new SharedCall<Env, string, Value | undefined>({
     name: "D1",
     maxBatch: sharersAtOnce,
@@ -93,7 +92,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    // Ids come from callers: an impossible id costs no look-up and no log line.
+    // Ids come from callers, so an impossible id costs no look-up and no log line.
     if (!idPattern.test(id)) return undefined;
     context.progress.reads?.note(this.#options.kind, id);
     const held = this.#memory.get(id, context.arrivedAtMs);
@@ -118,9 +117,8 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   /**
-   * The record of the authority, for a credential that does not match what {@link find} returned. The first failed attempt for an
-   * id costs one KV and one D1 read, whether or not the record exists. Further attempts are free until the record changes or
-   * `absentSeconds` have passed.
+   * The record of the authority, for a credential that does not match the result of {@link find}. The first failed attempt for an id costs one KV and
+   * one D1 read, whether or not the record exists. Further attempts are free until the record changes or `absentSeconds` have passed.
    */
   async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
@@ -176,7 +174,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
     const { kind, absentSeconds, mayAppear } = this.#options;
     if (presence === "absent" && mayAppear?.(id) === true) return;
-    // A cold isolate does not know the version of its read yet.
+    // A cold isolate does not yet know the control version of its read.
     if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
     this.#presence.set(id, presence, nowMs() + absentSeconds * 1000);
   }

@@ -1,13 +1,14 @@
 /**
- * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
- * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries, with the rows in
- * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows them all.
+ * **Administrative changes and the copies that they end.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is
+ * a row of D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard contains, with the rows in
+ * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows all of them.
  *
- * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
+ * A row of kind "cut-off" orders a cut-off among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
  *
- * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
- * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
+ * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records carry that `cv`. A
+ * missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
  */
+
 export type ControlKind =
   | "client"
   | "user"
@@ -19,10 +20,10 @@ export type ControlKind =
   | "generations"
   | "cut-off";
 
-/** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
+/** The id of a change that affects every record of its kind (a role's permissions, a group's roles). */
 export const everyId = "*";
 
-/** **The control version that an isolate knows, as far as copies of records need it**: its changes end copies (control/control-view.ts). */
+/** **The control version that an isolate knows**, as caches of records use it: its changes end copies (control/control-view.ts). */
 export interface RecordVersions {
   /** `undefined` before the first response of a revocation shard. */
   readonly version: number | undefined;

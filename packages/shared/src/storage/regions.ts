@@ -1,11 +1,12 @@
-import type { RegionShards } from "./generation-table.ts";
-
 /**
- * **Finds the configured region nearest to a request**: by the coordinates that Cloudflare reports, else by continent, else the
- * first. Distances are great-circle distances to a point in the middle of the region's location hint.
+ * **Finds the configured region nearest to a request**: by the coordinates that Cloudflare reports, else by continent, else the first. Distances are
+ * great-circle distances to a central point of the region's location hint.
  *
  * @see https://developers.cloudflare.com/durable-objects/reference/data-location/#provide-a-location-hint
  */
+
+import type { RegionShards } from "./generation-table.ts";
+
 interface Point {
   readonly latitude: number;
   readonly longitude: number;
@@ -36,7 +37,7 @@ const continentPoints: Readonly<Record<string, Point>> = {
 
 export type RequestOrigin = Partial<Pick<IncomingRequestCfProperties, "continent" | "latitude" | "longitude">>;
 
-/** Name of the nearest region; equally near ones and unknown origins take the first in the generation's own order. */
+/** Name of the nearest region; if regions are equally near or the origin is unknown, the first in the generation's order. */
 export function nearestRegion(
   origin: RequestOrigin | undefined,
   regions: Readonly<Record<string, RegionShards>>,
@@ -62,7 +63,7 @@ function originPoint(origin: RequestOrigin | undefined): Point | undefined {
   return continent !== undefined && Object.hasOwn(continentPoints, continent) ? continentPoints[continent] : undefined;
 }
 
-/** Central angle between two points, radians (spherical law of cosines). */
+/** Central angle between two points in radians (spherical law of cosines). */
 function angle(a: Point, b: Point): number {
   const radians = Math.PI / 180;
   const [from, to] = [a.latitude * radians, b.latitude * radians];

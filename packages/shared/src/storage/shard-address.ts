@@ -16,7 +16,7 @@ export type NamedStore = (typeof namedStores)[number];
 export const shardedStores = [...namedStores, "relay"] as const;
 export type ShardedStore = (typeof shardedStores)[number];
 
-/** Six digits at most and no leading zero: one address has one spelling. */
+/** At most six digits and no leading zero, so that an address has one spelling. */
 const number = "(0|[1-9][0-9]{0,5})";
 const generation = "([1-9][0-9]{0,5})";
 const region = "([a-z]{2,8})";
@@ -39,7 +39,7 @@ export function objectName(store: ShardedStore, at: ShardAddress): string {
   return `${store}:g${at.generation}:${at.region}:${at.shard}`;
 }
 
-/** The `jti` of an access token: its shard, its grant, and its own random part. */
+/** The `jti` of an access token: its shard, its grant, and a random part. */
 export interface TokenId {
   readonly address: ShardAddress;
   readonly grantId: string;

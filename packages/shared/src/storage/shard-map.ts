@@ -12,12 +12,12 @@ import { type NamedStore, objectName, type ShardAddress, type ShardedStore } fro
 const unverifiedReloadMs = 1_000;
 
 /**
- * **Routes ids to shards** by the isolate's copy of the generation table (memory 5 min, KV, D1; kept current by the control
- * version): the shard of an existing id and the shard for a new one. Refuses addresses outside the table before any object is
- * addressed (docs/reference/protocols.md §1, G1). Cost warm: 0.
+ * **Routes ids to shards** by the isolate's copy of the generation table (memory 5 min, KV, D1; kept current by the control version): the shard of an
+ * existing id and the shard for a new one. Refuses addresses outside the table before any object is addressed (docs/reference/protocols.md §1, G1).
+ * Cost warm: 0.
  *
- * A cold isolate takes the shard that confirms the control version from KV's copy, of at most 5 min: the newest generation of then is live
- * for a year after its successor is opened, so the shard receives every change.
+ * A cold isolate selects the shard that confirms the control version by KV's copy, which is at most 5 min old: the generation that was newest then is
+ * live for a year after its successor is opened, so the shard receives every change.
  */
 export class ShardMap {
   readonly #generations: ReadThrough<readonly Generation[]>;
@@ -57,10 +57,7 @@ export class ShardMap {
     return region;
   }
 
-  /**
-   * The same for an unverified id: `undefined` outside the table (G1), and at most one reload a second, because the id may be
-   * forged.
-   */
+  /** Like {@link locate}, for an unverified id: `undefined` outside the table (G1), and at most one reload a second, because the id may be forged. */
   async locateUnverified(
     context: RequestContext<StorageBindings>,
     store: ShardedStore,
@@ -76,12 +73,12 @@ export class ShardMap {
   async place(context: RequestContext<StorageBindings>, store: NamedStore, key: string): Promise<ShardAddress> {
     const table = await this.table(context);
     const { regions } = table.newest(store);
-    // Reading `cf` parses it, and with one region there is nothing to choose.
+    // Reading `cf` parses it, which is unnecessary if there is only one region.
     const region = Object.keys(regions).length === 1 ? undefined : nearestRegion(context.cf, regions);
     return table.place(store, region ?? "", key);
   }
 
-  /** The relay of an isolate with this key, nearest to the request; `undefined` if there are no relays. */
+  /** The relay for an isolate with this key, nearest to the request; `undefined` if there are no relays. */
   async placeRelay(context: RequestContext<StorageBindings>, key: string): Promise<ShardAddress | undefined> {
     const table = await this.table(context);
     return table.placeRelay(nearestRegion(context.cf, table.newestRegions("relay")) ?? "", key);

@@ -9,11 +9,11 @@ export interface AccessToken extends AuthenticationEvent {
   readonly id: TokenId;
   readonly sub: string;
   readonly clientId: string;
-  /** The client that the grant was given to; differs from `clientId` after an exchange. */
+  /** The client that the grant was issued to; differs from `clientId` after an exchange. */
   readonly grantClientId: string;
-  /** The clients that exchanged it on the way from the grant's to its own, oldest first. */
+  /** The clients that exchanged it between the grant's client and its own, oldest first. */
   readonly viaClientIds: readonly string[];
-  /** `random` parts of the ids of the tokens it was exchanged from, oldest first; all are of the same grant. */
+  /** The `random` parts of the ids of the tokens it was exchanged from, oldest first; all belong to the same grant. */
   readonly lineage: readonly string[];
   readonly audiences: readonly string[];
   readonly resources: readonly string[];
@@ -22,16 +22,16 @@ export interface AccessToken extends AuthenticationEvent {
   readonly expiresAtSeconds: number;
   readonly act: ActorClaim | undefined;
   readonly mayAct: Readonly<Record<string, unknown>> | undefined;
-  /** The key that its bearer must prove; such a token is never accepted as a bearer token. */
+  /** The key that the token's bearer must prove; such a token is never accepted as a bearer token. */
   readonly cnf: Confirmation | undefined;
   /** Limited to what the scope covers, as `username` is. */
   readonly rbac: RbacClaims | undefined;
-  /** Whether `sub` is a user: client-credentials tokens have the client as their subject. */
+  /** Whether `sub` is a user; the subject of a client-credentials token is the client. */
   readonly forUser: boolean;
   readonly username: string | undefined;
-  /** The `sub` that this client is shown instead (OIDC Core §8.1): the `sub` claim of the token. */
+  /** The `sub` that this client sees instead (OIDC Core §8.1): the `sub` claim of the token. */
   readonly pairwiseSub: string | undefined;
-  /** RFC 9396 §9.1. */
+  /** `authorization_details` (RFC 9396 §9.1). */
   readonly authorizationDetails: AuthorizationDetails | undefined;
   /** Claims requested individually at /authorize (OIDC Core §5.5). */
   readonly userinfoClaims: readonly string[] | undefined;

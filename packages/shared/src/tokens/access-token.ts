@@ -1,3 +1,11 @@
+/**
+ * **The access token format**: a signed JWT, written and read only here. Private claims, read by this provider only: `grant_client` (client of the
+ * grant, if another than the token's), `via` (clients that exchanged it in between), `lineage` (ids of the tokens it was exchanged from),
+ * `sealed_sub` (the user, where `sub` is pairwise). Cost: write 1 signature; read 1 verification, 0 if verified before.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
+ */
+
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
@@ -23,21 +31,13 @@ export type AccessTokenContent = Pick<
 > &
   Partial<AccessToken>;
 
-/**
- * **The access token format**: a signed JWT, written and read here and nowhere else. Private claims, read by this provider only:
- * `grant_client` (client of the grant, if another than the token's), `via` (clients
- * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from), `sealed_sub` (the user, where `sub` is pairwise).
- * Cost: write 1 signature; read 1 verification, 0 when seen before.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
- */
 const typ = "at+jwt";
 
 export interface TokenSigner {
   readonly keyRing: KeyRing;
 }
 
-/** Signs an access token with `alg`. Equal content makes equal claims. */
+/** Signs an access token with `alg`. Equal content produces equal claims. */
 export async function signAccessToken(
   context: RequestContext<KeyBindings>,
   isolate: TokenSigner,
@@ -57,7 +57,7 @@ export async function signAccessToken(
 function toClaims(issuer: string, content: AccessTokenContent): Record<string, unknown> {
   const { audiences } = content;
   const { username, rbac } = coveredByScope(content);
-  // Members without spread: their order and number are the same in every token, which makes the object and its JSON cheap.
+  // The members are listed without a spread, so that their order and number are the same in every token, which makes the object and its JSON cheap.
   const { auth_time, acr, amr } = authenticationClaims(content);
   return {
     iss: issuer,
@@ -90,8 +90,8 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
 }
 
 /**
- * **An access token contains of its user only what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
- * which it would reveal; roles, groups and permissions each by the scope value of that name (ADR 18).
+ * **Limits the user claims of an access token to its scope**: `username` by `profile`, but never with a pairwise subject, whose user it would reveal;
+ * roles, groups and permissions each by the scope value of that name (ADR 18).
  */
 function coveredByScope({
   scope,
@@ -115,8 +115,8 @@ export interface TokenReader {
 }
 
 /**
- * Verifies a token and reads it: signature, type, issuer, times as of the request's arrival, and the form of every claim.
- * `undefined` for anything else than an unexpired access token of this provider. Revocation is not checked.
+ * Verifies a token and reads it: signature, type, issuer, times as of the request's arrival, and the form of every claim. Returns `undefined` for
+ * anything other than an unexpired access token of this provider. Revocation is not checked.
  */
 export async function readAccessToken(
   context: RequestContext<KeyBindings>,
@@ -136,7 +136,7 @@ export async function readAccessToken(
   return read;
 }
 
-/** Where `sub` is a pairwise subject, `sealed_sub` holds the user. */
+/** If `sub` is a pairwise subject, `sealed_sub` contains the user. */
 async function withSealedSubject(
   env: MasterKeyBindings,
   claims: Readonly<Record<string, unknown>>,
@@ -186,7 +186,7 @@ function isActorClaim(value: unknown): value is ActorClaim {
   );
 }
 
-/** The signature is verified before; every claim is checked all the same, so that a bug elsewhere cannot widen a token. */
+/** The signature has been verified; every claim is checked anyway, so that a bug elsewhere cannot widen a token. */
 function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | undefined {
   const id = parseTokenId(text(claims["jti"]) ?? "");
   const sub = text(claims["sub"]);
@@ -203,7 +203,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     issuedAtSeconds === undefined ||
     expiresAtSeconds === undefined ||
     audiences === undefined ||
-    // Without its binding it would be a bearer token.
+    // Without its binding, the token would be a bearer token.
     (cnf !== undefined && !isJsonObject(cnf))
   ) {
     return undefined;
@@ -256,7 +256,7 @@ export function revocationSubjects(
     clientId: token.clientId,
     lineage: token.lineage.map((random) => formatTokenId({ ...token.id, random })),
   };
-  // Most tokens; saves the allocations below.
+  // Most tokens take this path, which saves the allocations below.
   if (token.grantClientId === token.clientId && token.lineage.length === 0) return [subject];
   const others = new Set([token.grantClientId, ...token.viaClientIds, ...actingClients(token.act)]);
   others.delete(token.clientId);

@@ -1,3 +1,10 @@
+/**
+ * **The ID token format**, written and read only here; it contains registered claims only. The `jti` contains the grant, so that an ID token can be
+ * exchanged and is revoked with its grant. Cost: write 1 signature; read 1 verification.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
+ */
+
 import { encodeBase64Url, encodeUtf8, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
@@ -16,20 +23,15 @@ import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
-/**
- * **The ID token format**, written and read here and nowhere else; every claim is a registered one. The `jti` names the grant, so that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
- *
- * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
- */
 export interface IdTokenContent extends AuthenticationEvent {
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly client: Client;
-  /** The subject as the client knows it: pairwise where it registered that. */
+  /** The subject that the client knows: pairwise if the client registered that. */
   readonly sub: string;
   readonly nonce: string | undefined;
   /** The session id of this client's sector (clients/pairwise-subject.ts). */
   readonly sid: string | undefined;
-  /** Issued with it, and bound to it by `at_hash` and `c_hash`. */
+  /** Issued together with the ID token, which contains its `at_hash` and `c_hash`. */
   readonly accessToken: string;
   readonly code: string | undefined;
   /** Claims requested individually (OIDC Core §5.5). */
@@ -81,7 +83,7 @@ async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
   return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
 }
 
-/** A verified ID token: the members that it shares with an access token, and `sid`. `sub` is the subject as its client knows it. */
+/** A verified ID token: the members that it shares with an access token, and `sid`. `sub` is the subject that its client knows. */
 export type IdToken = Omit<
   AccessToken,
   "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims" | "authorizationDetails"
@@ -105,7 +107,7 @@ export async function readIdToken(
   return expired && options.acceptExpired !== true ? undefined : idToken;
 }
 
-/** Other JWTs of this provider have no `azp` and no grant, so none of them passes for an ID token, whatever its `typ`. */
+/** Other JWTs of this provider have no `azp` and no grant, so none of them can be mistaken for an ID token, whatever its `typ`. */
 function fromClaims(claims: JwtClaims): IdToken | undefined {
   const { sub, aud, azp, iat, exp, jti } = claims;
   const id = typeof jti === "string" ? parseTokenId(jti) : undefined;

@@ -4,13 +4,13 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
 /**
- * **Tokens this isolate has verified before**, keyed by the whole token and filled only after verification: a forged token
- * with a live token's `jti` never meets that token's entry. An entry ends with `exp`, with its key, and with every change
- * of keys. It says nothing about revocation, which is asked every time.
+ * **Tokens that this isolate has verified**, keyed by the whole token and filled only after verification: a forged token with a live token's `jti`
+ * never finds that token's entry. An entry ends with `exp`, with its key, and with every change of keys. Revocation is not part of it and is checked
+ * every time.
  */
 export class VerifiedTokens {
   readonly #tokens = new IsolateCache<AccessToken>({ maxBytes: isolateMemory.verifiedTokens });
-  /** Moves with every change of keys: a verification that began before it must not be remembered after it. */
+  /** Increased by every change of keys: a verification that began before it must not be stored after it. */
   #epoch = 0;
 
   constructor(control: ControlView) {
@@ -28,7 +28,7 @@ export class VerifiedTokens {
     return this.#tokens.get(token, atMs);
   }
 
-  /** To be taken before verification starts, for {@link add}. */
+  /** The epoch for {@link add}. Call it before the verification starts. */
   begin(): number {
     return this.#epoch;
   }

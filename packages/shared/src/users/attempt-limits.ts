@@ -1,13 +1,14 @@
-import type { AttemptLimit } from "./session-rpc.ts";
-
 /**
- * **Limits of attempts at a credential.** An attempt takes a place in every bucket of one lane, the first that has room. At a password, an address
- * that has failed at the account fewer than three times uses a lane of its own: others, however busy, use it up only if they have 240 addresses.
- * Addresses that have failed more often share a lane, which is ten times slower after a hundred failures. NIST allows these and would then disable
- * the password, which keeps its owner out. At most 2,548 guesses at an account in the first day, and 1,728 in each further one.
+ * **Limits of attempts at a credential.** An attempt takes a place in every bucket of one lane: the first lane that has room. For passwords, an
+ * address that has failed at the account fewer than three times has a lane of its own, which others can exhaust only with 240 addresses. Addresses
+ * that have failed more often share a lane, which is ten times slower after a hundred failures. NIST allows a hundred failures and would then disable
+ * the password, which would lock out its owner. An account can receive at most 2,548 guesses on the first day, and 1,728 on each further day.
  *
  * @see https://pages.nist.gov/800-63-4/sp800-63b.html#throttle
  */
+
+import type { AttemptLimit } from "./session-rpc.ts";
+
 export interface LaneBucket {
   /** Distinguishes the buckets of one subject. */
   readonly part: string;
@@ -24,7 +25,7 @@ export const sharedLane: Lane = [
   { part: "sustained", limit: { capacity: 100, drainMs: hour / 12 } },
 ];
 
-/** Three attempts, one more every four hours, within what all addresses have together. */
+/** Three attempts, then one every four hours, within the limit for all addresses together. */
 function ownLane(address: string): Lane {
   return [
     { part: `from ${address}`, limit: { capacity: 3, drainMs: 4 * hour } },
@@ -36,7 +37,7 @@ export function passwordLanes(address: string | undefined): readonly Lane[] {
   return address === undefined ? [sharedLane] : [ownLane(address), sharedLane];
 }
 
-/** A single bucket. */
+/** A lane with a single bucket. */
 export function laneOf(limit: AttemptLimit): readonly Lane[] {
   return [[{ part: "", limit }]];
 }

@@ -1,11 +1,12 @@
+/**
+ * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing here is cached: a
+ * changed password takes effect at once. Cost: 1 D1 call each.
+ */
+
 import { queryDatabase } from "../storage/query-database.ts";
 import type { User } from "./user.ts";
 import { canonicalUsername } from "./username.ts";
 
-/**
- * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing
- * here is cached: a changed password counts at once. Cost: 1 D1 call each.
- */
 export interface PasswordRecord {
   readonly sub: string;
   readonly status: "active" | "suspended";
@@ -27,7 +28,7 @@ export interface Passkey {
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** The user of a name, in any spelling of it (username.ts). */
+/** The user with a name, in any spelling of it (username.ts). */
 export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
   const row = await queryDatabase(() =>
     database
@@ -40,7 +41,7 @@ export async function findPassword(database: D1Database, username: string): Prom
   return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
 }
 
-/** Stores a password: a statement, to be run in one transaction with the other rows of the change. */
+/** Stores a password. Returns a statement to be run in one transaction with the other rows of the change. */
 export function savePassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -54,7 +55,7 @@ export function deletePassword(database: D1Database, sub: string): D1PreparedSta
   return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
 }
 
-/** Stores another hash of the same password, unless the password was changed concurrently. */
+/** Replaces the hash of an unchanged password, unless the password was changed concurrently. */
 export async function replacePasswordHash(
   database: D1Database,
   sub: string,
@@ -94,7 +95,7 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-/** Contains the user's status: the passkey of a suspended user is returned too, and the caller refuses it. */
+/** Contains the user's status. The passkey of a suspended user is returned too; the caller refuses it. */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
@@ -121,7 +122,7 @@ export async function listPasskeys(database: D1Database, sub: string): Promise<P
   return results.map(toPasskey);
 }
 
-/** False if the credential id is registered already, for any user. `event` is written only if the passkey is. */
+/** Returns false if the credential id is already registered, for any user. `event` is written only if the passkey is. */
 export async function insertPasskey(
   database: D1Database,
   passkey: Passkey,
@@ -164,7 +165,7 @@ export async function recordPasskeyUse(
   );
 }
 
-/** False if the user has no such passkey. */
+/** Returns false if the user has no such passkey. */
 export async function renamePasskey(
   database: D1Database,
   sub: string,
@@ -180,7 +181,7 @@ export async function renamePasskey(
   return meta.changes === 1;
 }
 
-/** False if the user has no such passkey. `event` is written only if there is one. */
+/** Returns false if the user has no such passkey. `event` is written only if there is one. */
 export async function deletePasskey(
   database: D1Database,
   sub: string,

@@ -1,10 +1,11 @@
 import { isCutOffSince } from "../control/cut-offs.ts";
 
 /**
- * **Sessions that end with a change of their user** (ADR 54): a suspension, a deletion, a new password, a cut-off. In D1 in the transaction of
- * the change, so that none is lost if the Worker dies after it; `ControlPlane` ends each in its object, whose clients get logout tokens.
+ * **Sessions that end with a change of their user** (ADR 54): a suspension, a deletion, a new password, a cut-off. They are listed in D1 in the
+ * transaction of the change, so that none is lost if the Worker fails after it; `ControlPlane` ends each in its object, which sends logout tokens to
+ * its clients.
  *
- * The statements move the user's sessions, but for the one that is `kept`.
+ * The statements move all of the user's sessions except `kept`.
  */
 export function endUserSessions(
   database: D1Database,
@@ -23,7 +24,7 @@ export function endUserSessions(
 }
 
 /**
- * Lists a session that began while its user was cut off: its sign-in rests on an earlier version, and was committed after the change, which
+ * Lists a session that began while its user was cut off: its sign-in was verified at an earlier version and committed after the change, which
  * therefore did not move it.
  */
 export function listEndingSession(

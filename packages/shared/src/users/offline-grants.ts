@@ -6,7 +6,7 @@ export interface OfflineGrant {
   readonly grantId: string;
   readonly address: GrantIdentity["address"];
   readonly untilMs: number;
-  /** Absent if it has no refresh family. */
+  /** Absent if the grant has no refresh family. */
   readonly family?: { readonly address: ShardAddress; readonly tokensEndAtMs: number } | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function saveOfflineGrant(
   );
 }
 
-/** For a change that ends every grant of a user: none of them is listed any more. */
+/** Used by a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
   return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
 }

@@ -3,18 +3,13 @@ import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { GrantFamily, GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
-/** The result of a sign-in: who signed in, and how. Its members become columns of the session (session-row.ts). */
+/** The result of a sign-in: the user and the methods. Its members become columns of the session (session-row.ts). */
 export interface Authentication {
   readonly sub: string;
   readonly acr: string;
   readonly amr: readonly string[];
 }
 
-/**
- * **The RPC interface of a `SessionStore` shard**: the sessions of users in their browsers, the clients that used each, and the
- * buckets that limit sign-in attempts. A session is found by the hash of its cookie's secret, so a stored row does not open it;
- * `sid` is its public name, which clients learn. Times are epoch milliseconds.
- */
 export interface Session extends Authentication {
   readonly sid: string;
   readonly signedInAtMs: number;
@@ -25,35 +20,35 @@ export interface Session extends Authentication {
 export interface NewSession extends Session {
   /** Hash of the cookie's secret. */
   readonly key: string;
-  /** It ends earlier when it is not used for this long. */
+  /** The session ends earlier if it is not used for this long. */
   readonly idleMs: number;
 }
 
 /** A client that was given a code in this session. */
 export interface SessionClient {
   readonly clientId: string;
-  /** The subject that this client knows: pairwise or public. */
+  /** The subject that this client sees: pairwise or public. */
   readonly subject: string;
-  /** What the user has consented to, `claim:<name>` for single claims: a request that it covers needs no read of D1. */
+  /** The access that the user has consented to, `claim:<name>` for single claims. A request that it covers needs no read from D1. */
   readonly consented: readonly string[];
-  /** When the client was registered: a later client of the same id inherits nothing. */
+  /** When the client was registered, so that a later client with the same id inherits nothing. */
   readonly registeredAtMs: number | undefined;
 }
 
-/** A grant that ends with the session: every one without `offline_access` (OIDC Back-Channel Logout §2.7). */
+/** A grant that ends with the session: every grant without `offline_access` (OIDC Back-Channel Logout §2.7). */
 export interface SessionGrant {
   readonly grantId: string;
   /** Its revocation shard. */
   readonly address: ShardAddress;
-  /** When no token of it can be alive. */
+  /** When all of its tokens have expired. */
   readonly untilMs: number;
-  /** Of a grant with refresh tokens. */
+  /** Present for a grant with refresh tokens. */
   readonly family?: GrantFamily | undefined;
 }
 
 export interface SessionUse {
   readonly session: Session;
-  /** `undefined`: the client has not been given a code in this session yet, and the grant was not recorded. */
+  /** `undefined` if the client has not been given a code in this session yet, in which case the grant was not recorded. */
   readonly client: SessionClient | undefined;
 }
 
@@ -63,26 +58,26 @@ export interface SessionContents {
 }
 
 /**
- * A session that has ended. `due`: the first of its grants whose revocation no shard has acknowledged yet; the object's alarm sends them until
- * each has, but a caller that must not respond before revokes them itself.
+ * A session that has ended. `due` contains the first of its grants whose revocation no shard has acknowledged yet. The object's alarm sends them
+ * until each is acknowledged; a caller that must not respond before that revokes them itself.
  */
 export interface EndedSession extends SessionContents {
   readonly due: readonly GrantRevocation[];
 }
 
-/** A bucket of attempts that drains at a constant rate: the next place is free after `drainMs` at most. */
+/** A bucket of attempts that drains at a constant rate: the next place is free after at most `drainMs`. */
 export interface AttemptLimit {
   readonly capacity: number;
   readonly drainMs: number;
 }
 
-/** Buckets of one object, in each of which an attempt takes a place. */
+/** Buckets of one object. An attempt takes a place in each of them. */
 export type AttemptLane = readonly { readonly key: string; readonly limit: AttemptLimit }[];
 
 /** A failed sign-in, for the audit. Never contains the input, which may be a password. */
 export interface RefusedSignIn extends EventOrigin {
   readonly method: "password" | "passkey";
-  /** The account that was named, if it exists. */
+  /** The account whose name was typed, if it exists. */
   readonly sub: string | undefined;
   /** The reason, or the bucket that was full. */
   readonly reason: string;
@@ -92,19 +87,24 @@ export type AttemptResult =
   | { readonly kind: "allowed"; readonly lane: AttemptLane }
   | { readonly kind: "refused"; readonly retryAfterMs: number };
 
+/**
+ * **The RPC interface of a `SessionStore` shard**: the sessions of users in their browsers, the clients that used each, and the buckets that limit
+ * sign-in attempts. A session is found by the hash of its cookie's secret, so a stored row does not open it; `sid` is its public name, which clients
+ * receive. Times are epoch milliseconds.
+ */
 export interface SessionStoreRpc extends FactsRpc {
   /** Idempotent by key. */
   open(session: NewSession, origin?: EventOrigin): Promise<void>;
   /** The same user signed in again: a new key and times, the same `sid` and clients. False if the old session has ended. */
   renew(oldKey: string, session: NewSession, origin?: EventOrigin): Promise<boolean>;
-  /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs this call alone. */
+  /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs only this call. */
   use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
-  /** A client is about to get a code: it will be notified when the session ends. False if the session has ended. */
+  /** A client is about to get a code and will be notified when the session ends. Returns false if the session has ended. */
   admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean>;
   read(key: string): Promise<SessionContents | undefined>;
   /**
-   * Ends a session, also one that has expired and was not swept yet; its clients are sent logout tokens and its grants are revoked by
-   * the object's alarm, until each has acknowledged. A repetition changes nothing, and finds what is still due.
+   * Ends a session, also one that has expired and was not swept yet. The object's alarm sends logout tokens to its clients and revokes its grants,
+   * until each has been acknowledged. A repeated call changes nothing and returns the remaining work.
    */
   end(
     by: { readonly key: string } | { readonly sid: string },
@@ -112,8 +112,8 @@ export interface SessionStoreRpc extends FactsRpc {
     origin?: EventOrigin,
   ): Promise<EndedSession | undefined>;
   /**
-   * The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. Returns the first
-   * that are due, also of a session that has ended, in a repetition as well.
+   * The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. Returns the first grants
+   * that are due, also for a session that has ended and for a repeated call.
    */
   dismissClient(
     sid: string,
@@ -121,7 +121,7 @@ export interface SessionStoreRpc extends FactsRpc {
     reason: string,
     origin?: EventOrigin,
   ): Promise<readonly GrantRevocation[]>;
-  /** These grants are revoked everywhere. Returns the next that are due of the session, or of its client. */
+  /** The revocation of these grants is confirmed everywhere. Returns the next grants that are due for the session or its client. */
   acknowledgeRevoked(
     sid: string,
     clientId: string | undefined,
@@ -132,8 +132,8 @@ export interface SessionStoreRpc extends FactsRpc {
    * the audit as `throttled`, at most once a minute per `key`.
    */
   reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult>;
-  /** The attempt succeeded: its places are returned. */
+  /** The attempt succeeded, so its places are returned. */
   refundAttempt(lane: AttemptLane): Promise<void>;
-  /** The attempt failed: recorded for the audit. */
+  /** The attempt failed, so it is recorded for the audit. */
   recordFailedSignIn(failed: RefusedSignIn): Promise<void>;
 }

@@ -23,11 +23,6 @@ import type {
   SessionUse,
 } from "./session-rpc.ts";
 
-/**
- * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret,
- * which ends with the control version that was confirmed before the user's credentials were verified (ADR 28).
- * `sid` is `g{gen}.{region}.{shard}.{random}`; it is public and used to end the session. Cost: 1 object call each.
- */
 export interface SessionBindings extends StorageBindings {
   readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
 }
@@ -37,13 +32,13 @@ export interface SessionLifetime {
   readonly absoluteMs: number;
 }
 
-/** A verified sign-in. `version`: the control version that was confirmed before its credentials were read. */
+/** A verified sign-in. `version` is the control version that was confirmed before its credentials were read. */
 export interface SignIn extends Authentication {
   readonly version: number;
 }
 
 export interface OpenedSession {
-  /** The cookie's value: a new one at every sign-in, which prevents session fixation. */
+  /** The cookie's value. Every sign-in creates a new one, which prevents session fixation. */
   readonly id: string;
   readonly session: Session;
 }
@@ -54,6 +49,11 @@ interface Located {
   readonly key: string;
 }
 
+/**
+ * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret. The secret ends
+ * with the control version that was confirmed before the user's credentials were verified (ADR 28). `sid` is `g{gen}.{region}.{shard}.{random}`; it
+ * is public and used to end the session. Cost: 1 object call each.
+ */
 export class Sessions {
   readonly #shardMap: ShardMap;
 
@@ -126,7 +126,7 @@ export class Sessions {
     return at && callObject("session", () => at.stub.read(at.key));
   }
 
-  /** Its grants that are `due` are revoked by the caller, and by the object's alarm if the caller is lost. */
+  /** The caller revokes the grants that are `due`; the object's alarm does so if the caller is lost. */
   async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<EndedSession | undefined> {
     const at = await this.#locate(context, id);
     return at && callObject("session", async () => at.stub.end({ key: at.key }, reason, originOf(context)));
@@ -153,7 +153,7 @@ export class Sessions {
     return callObject<readonly GrantRevocation[]>("session", dismiss);
   }
 
-  /** Returns what is due next of the session, or of its client. */
+  /** Returns the next grants that are due for the session or its client. */
   async acknowledgeRevoked(
     context: RequestContext<SessionBindings>,
     sid: string,
@@ -193,13 +193,13 @@ export class Sessions {
     await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
   }
 
-  /** `lane`: the one that allowed the attempt. */
+  /** `lane` is the one that allowed the attempt. */
   async refundAttempt(context: RequestContext<SessionBindings>, subject: string, lane: AttemptLane): Promise<void> {
     const { stub } = await this.#bucket(context, subject);
     await callObject("session", () => stub.refundAttempt(lane));
   }
 
-  /** A hash, since users sometimes type their password into the username field. */
+  /** A hash, because users sometimes type their password into the username field. */
   async #bucket(context: RequestContext<SessionBindings>, subject: string) {
     const key = await hash(subject);
     const stub = await this.#stub(context, await this.#shardMap.place(context, "session", key));
@@ -233,7 +233,7 @@ function newSecret({ version }: SignIn): string {
   return randomBase64Url(secretBytes) + formatVersion(version);
 }
 
-/** A changed version is another secret, which opens nothing. */
+/** A changed version makes it another secret, which opens nothing. */
 export function sessionVersion(id: string): number {
   return parseVersion(parseOpaqueId("ss", id)?.random.slice(secretCharacters) ?? "");
 }
@@ -256,7 +256,7 @@ function toSid(address: ShardAddress, random: string): string {
   return formatOpaqueId("ss", address, random).slice("ss.".length);
 }
 
-/** Also a hash: parts may contain addresses. */
+/** Also a hash, because parts may contain addresses. */
 async function keyedBucket(subject: string, { part, limit }: LaneBucket): Promise<AttemptLane[number]> {
   return { key: await hash(part === "" ? subject : `${subject}\n${part}`), limit };
 }

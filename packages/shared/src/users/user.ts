@@ -1,6 +1,5 @@
 import type { RecordedCutOff } from "../control/cut-offs.ts";
 
-/** **A user.** `claims` are the standard claims of OIDC Core §5.1 in their own spelling. */
 export interface UserClaims {
   readonly name?: string;
   readonly given_name?: string;
@@ -31,12 +30,13 @@ export interface UserClaims {
   readonly updated_at?: number;
 }
 
+/** **A user.** `claims` are the standard claims of OIDC Core §5.1, in their own spelling. */
 export interface User {
   readonly sub: string;
   readonly username: string;
   readonly status: "active" | "suspended";
   readonly claims: UserClaims;
-  /** What the user granted before one of them is revoked. */
+  /** Cut-offs of the user: grants from before one of them are revoked. */
   readonly cutOffs: readonly RecordedCutOff[];
 }
 

@@ -1,10 +1,11 @@
 /**
- * **The canonical form of usernames**: RFC 8265's UsernameCaseMapped profile of the PRECIS IdentifierClass (RFC 8264). Two spellings name
- * one user if and only if their canonical forms are equal. Stricter than the profile in one point: join controls are refused, not allowed
- * in context, as every format character. Pure.
+ * **The canonical form of usernames**: RFC 8265's UsernameCaseMapped profile of the PRECIS IdentifierClass (RFC 8264). Two spellings name one user if
+ * and only if their canonical forms are equal. It is stricter than the profile in one point: join controls are refused like every other format
+ * character, not allowed in context. Pure.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8265#section-3.3
  */
+
 const longestUsername = 255;
 
 /** The form that is compared: width, case and composition mapped. `undefined` for a text that is not a username. */
@@ -17,7 +18,7 @@ export function canonicalUsername(text: string): string | undefined {
 export function preservedUsername(text: string): string | undefined {
   if (text.length > longestUsername || !text.isWellFormed()) return undefined;
   const mapped = mapWidth(text);
-  // Before composition, which would replace the Kelvin sign by the letter.
+  // Done before composition, which would replace the Kelvin sign with the letter.
   if ([...mapped].some(hasCompatibilityForm)) return undefined;
   const preserved = mapped.normalize("NFC");
   return findUsernameFault(preserved) === undefined ? preserved : undefined;
@@ -92,7 +93,7 @@ function isAllowedInContext(point: string, points: readonly string[], index: num
   return undefined;
 }
 
-/** Scripts whose letters are written from right to left (Bidi_Class R and AL), of which names are written today. */
+/** Scripts with right-to-left letters (Bidi_Class R and AL) in which names are written today. */
 const rightToLeft =
   /^[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}\p{Script=Hanifi_Rohingya}\p{Script=Mende_Kikakui}\p{Script=Yezidi}]$/u;
 
@@ -106,7 +107,7 @@ function directionOf(point: string): Direction {
   return /^[\p{L}\p{N}\p{Mc}]$/u.test(point) ? "left" : "neutral";
 }
 
-/** §3.3.1: the Bidi Rule of RFC 5893 §2, for a name that holds a character written from right to left. */
+/** §3.3.1: the Bidi Rule of RFC 5893 §2, for a name that contains a right-to-left character. */
 function isBidiRuleMet(points: readonly string[]): boolean {
   const directions = points.map(directionOf);
   if (!directions.includes("right") && !directions.includes("arabicNumber")) return true;

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { RateShield } from "../../src/callers/rate-limit.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 
-/** The platform's limiter as it is documented: a counter a key, allowed while it is below the limit. */
+/** The platform's limiter as documented: a counter per key, which allows requests below the limit. */
 class CountingLimiter implements RateLimit {
   readonly counted = new Map<string, number>();
   calls = 0;

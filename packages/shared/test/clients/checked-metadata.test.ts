@@ -17,7 +17,7 @@ const assertionClient = {
 
 const requireDocument = (document: Record<string, unknown>) => requireDocumentOf(document, "https://op.example.com");
 
-/** What a refusal tells the caller. */
+/** The refusal that the caller receives. */
 async function refusalOf(document: Record<string, unknown>) {
   const result = await requireDocument(document).then(
     () => undefined,

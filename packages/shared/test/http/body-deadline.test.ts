@@ -26,7 +26,7 @@ function wait(body: Promise<string>): Promise<string> {
   return deadline.wait(body, execution).catch((error: Error) => error.message);
 }
 
-/** So many arrivals that the isolate is busy from then on; their bodies are complete. */
+/** Enough arrivals to make the isolate busy; their bodies are complete. */
 async function makeBusy(): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, () => wait(Promise.resolve("read"))));
 }

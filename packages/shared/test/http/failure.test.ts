@@ -81,7 +81,7 @@ describe("an error is logged once and rendered as JSON", () => {
       expect(response.status).toBe(500);
       expect(response.body).toEqual({
         error: "server_error",
-        error_description: "The server failed. The request id names the log entry.",
+        error_description: "An internal error occurred. The request id identifies the log entry.",
         fields: undefined,
       });
       const text = error instanceof Error ? error.stack : error;
@@ -138,7 +138,7 @@ it.each([
   });
   expect(await response.json()).toEqual({
     error: "server_error",
-    error_description: "The server failed. The request id names the log entry.",
+    error_description: "An internal error occurred. The request id identifies the log entry.",
   });
   expect(lines).toEqual([
     ["error", { event: "bug", error: expect.stringContaining(message) as string, requestId: "r5" }],

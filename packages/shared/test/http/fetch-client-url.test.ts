@@ -8,7 +8,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** The outside network is the one thing that tests replace. */
+/** Replaces the outside network, the only thing that tests replace. */
 function network(response: (request: Request) => Response | Promise<Response>) {
   const spy = vi.fn((input: string, init?: RequestInit) => Promise.resolve(response(new Request(input, init))));
   vi.stubGlobal("fetch", spy);
@@ -91,7 +91,7 @@ it.each(["gzip", "deflate"] as const)("a %s bomb is left at the limit of the dec
   const zeros = new Blob([new Uint8Array(4 * 1024 * 1024)]).stream();
   const compressed = await new Response(zeros.pipeThrough(new CompressionStream(format))).arrayBuffer();
   expect(compressed.byteLength).toBeLessThan(65_536);
-  // As the platform does before a Worker sees the body.
+  // The platform decompresses the body before a Worker sees it.
   network(() => new Response(new Blob([compressed]).stream().pipeThrough(new DecompressionStream(format))));
   expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "refused", reason: "more than 65536 bytes" });
 });

@@ -17,7 +17,7 @@ const awkward = [
   "%EF%BB%BFa=1",
 ];
 
-/** Pieces that are encodings, or nearly. */
+/** Pieces that are encodings, or almost. */
 const piece = fc.constantFrom(
   "a",
   "é",

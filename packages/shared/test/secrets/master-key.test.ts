@@ -14,14 +14,14 @@ afterEach(() => {
 const secretOf = (byte: number) => encodeBase64Url(new Uint8Array(32).fill(byte));
 const [older, newer, foreign] = [secretOf(1), secretOf(2), secretOf(3)];
 const before = { OP_MASTER_KEY: older };
-/** The order of a replacement: every Worker can read what is to come, then it comes, then what was is forgotten. */
+/** The order of a replacement: every Worker can read the next key, then it becomes current, then the previous one is removed. */
 const prepared = { OP_MASTER_KEY: older, OP_MASTER_KEY_PREVIOUS: newer };
 const replaced = { OP_MASTER_KEY: newer, OP_MASTER_KEY_PREVIOUS: older };
 const after = { OP_MASTER_KEY: newer };
 
 const signing = await generateKeyPair("ES256");
 
-/** What is made with the master key: how it is made, and whether what was made is read. */
+/** Every value created with the master key: its creation, and whether it can be read. */
 const uses = {
   "a MAC": {
     make: (env: MasterKeyBindings) => macText(env, "refresh-mac", "text"),

@@ -1,7 +1,7 @@
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { describe, expect, it } from "vitest";
 
-/** scrypt("correct horse", 16 zero bytes, N = 2^14, r = 8, p = 5), as Node's crypto.scryptSync computes it. */
+/** scrypt("correct horse", 16 zero bytes, N = 2^14, r = 8, p = 5), computed by Node's crypto.scryptSync. */
 const foreign = "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$kSQ1bJYPD8Jgs7OVgip9Bc7Nv0GJkSsREzrHDUV_bZ4";
 
 describe("passwords", () => {
@@ -32,7 +32,7 @@ describe("passwords", () => {
       expect(await verifyPassword("guess", stored)).toBe(false);
       return performance.now() - startedAtMs;
     };
-    // In turn, so that a busy machine slows both. A refusal without the work would take a thousandth.
+    // Run alternately, so that a busy machine slows both. A refusal without the work would take a thousandth of the time.
     const [unknown, known] = [[await workOf(undefined)], [await workOf(foreign)]];
     unknown.push(await workOf(undefined));
     known.push(await workOf(foreign));

@@ -25,7 +25,7 @@ describe("NIST SP 800-63B-4 §3.1.1.2: a new password", () => {
     [`${"correct horse battery staple ".repeat(9)}`.slice(0, 256), undefined],
     ["x y".repeat(86).slice(0, 257), "tooLong"],
     ["correct horse \ud800 staple", "malformed"],
-    // What was accepted before, at the least that a deployment may require.
+    // Passwords that were accepted earlier, at the shortest length that a deployment may require.
     ["password", "common", 8],
     ["12345678", "common", 8],
     ["        ", "simple", 8],
@@ -51,7 +51,7 @@ describe("NIST SP 800-63B-4 §3.1.1.2: a new password", () => {
     ["acme bank acme bank", "personal"],
     ["login.acme-bank.example", "personal"],
     ["Acme Bank 2026!", "personal"],
-    // Personal words beside enough others are no fault, and neither is a common one: the whole password counts.
+    // Personal or common words are allowed among enough others, because the entire password counts.
     ["alice keeps nine blue owls", undefined],
     ["my bank has a green door", undefined],
     ["password of the old lighthouse", undefined],

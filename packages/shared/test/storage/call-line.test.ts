@@ -11,8 +11,8 @@ import {
 } from "../fixtures/call-line-fixtures.ts";
 
 /**
- * Leaders that are lost, late, hung up or slow, in every order that fast-check finds. What is claimed of a correct line is in
- * `LineFixtures`; the mutants show that it would be noticed.
+ * Leaders that are lost, late, hung up or slow, in every order that fast-check finds. `LineFixtures` contains the properties of a correct line; the
+ * mutants show that violations are detected.
  */
 const behaviour: fc.Arbitrary<Behaviour> = fc.record({
   gapMs: fc.oneof(
@@ -49,7 +49,7 @@ const lines = [
 ];
 
 function check(line: LineClass, options: (typeof lines)[number], parameters: fc.Parameters<[Behaviour[]]>) {
-  /** Of the smallest failing run. */
+  /** The violations of the smallest failing run. */
   let violations: readonly string[] = [];
   const total = { served: 0, gaveUp: 0, replaced: 0 };
   const result = fc.check(

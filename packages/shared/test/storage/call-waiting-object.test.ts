@@ -14,7 +14,7 @@ const waitMs = 12_500;
 const after = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(resolve, ms, value));
 const never = () => new Promise<never>(() => undefined);
 
-/** The result of a call, and how long it took by the clock of the test. */
+/** The result of a call, and its duration by the clock of the test. */
 async function timed(call: () => Promise<string>, probe: () => Promise<unknown>, wait = waitMs) {
   const startedAtMs = Date.now();
   const probes = vi.fn(probe);

@@ -126,7 +126,7 @@ it("40 URLs of one host are fetched ten times in a minute: 429 beyond it, anothe
   expect(await find("https://other.example.com/", 0)).toBe("document");
   expect(await find(urls[39]!, 6)).toBe("document");
   expect(await find(urls[38]!, 6)).toBe("rate_limited 6");
-  // Those of a minute ago are stale: the budget has room for ten again, and the others are used as they are.
+  // Documents from a minute ago are stale: the budget has room for ten again, and the other copies are used unchanged.
   expect(new Set(await Promise.all(urls.slice(0, 10).map((each) => find(each, 70))))).toEqual(new Set(["document"]));
   expect(await Promise.all([find(urls[39]!, 70), find(urls[38]!, 70)])).toEqual(["document", "rate_limited 6"]);
 });

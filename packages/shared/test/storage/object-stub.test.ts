@@ -42,7 +42,7 @@ it("KeyManager and ControlPlane are created in the deployment's region, shards i
 it("with a jurisdiction every object is addressed within it, or not at all", () => {
   const { namespace, calls } = observed();
   const settings = readSettings({ ...issuer, REGION: "weur", JURISDICTION: "eu" });
-  // The local runtime has no jurisdictions: the call reaches it, and nothing falls back to an unrestricted object.
+  // The local runtime has no jurisdictions: the call reaches it and does not fall back to an unrestricted object.
   expect(() => objectStub(settings, namespace, keyManagerName)).toThrow(/[Jj]urisdiction/);
   expect(calls).toEqual([["jurisdiction", "eu"]]);
 });

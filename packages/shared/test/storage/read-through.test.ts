@@ -20,7 +20,7 @@ afterEach(() => {
 
 type Bindings = StorageBindings & { readonly ISSUER: string };
 
-/** One isolate with one cache, whose authority answers when the test says so. */
+/** One isolate with one cache, whose authority responds when the test lets it. */
 function fixtures(version: number | undefined = 7) {
   const control = new ControlView();
   const reads: { readonly id: string; response(value: string | undefined): void }[] = [];
@@ -50,7 +50,7 @@ function contextOf(env: Bindings): { context: RequestContext<Bindings>; end(): P
   return { context, end: () => waitOnExecutionContext(execution) };
 }
 
-/** KV whose reads never come back, or whose writes do not. */
+/** KV whose reads or writes never return. */
 function stalledCache(method: "get" | "put"): Bindings {
   const CACHE = new Proxy(sharedEnv.CACHE, {
     get(target, name) {
@@ -110,7 +110,7 @@ describe("one record, many requests of an isolate", () => {
     expect(await after).toBe("new");
     reads[0]!.response("old");
     expect(await before).toBe("old");
-    // Neither memory nor KV keeps what was read before the change.
+    // Neither memory nor KV keeps a value that was read before the change.
     expect(await find("changed-app")).toBe("new");
   });
 });

@@ -13,7 +13,7 @@ afterEach(() => {
 const wnam = { shards: 8, hint: "wnam" };
 const at = (generation: number, region = "wnam", shard = 0) => ({ generation, region, shard });
 
-/** An isolate that has heard of control version 1, the state of an empty deployment. */
+/** An isolate that knows control version 1, that of an empty deployment. */
 async function warmIsolate() {
   const control = new ControlView();
   const shardMap = new ShardMap(control);

@@ -3,7 +3,7 @@ import type { RequestContext } from "../../src/http/request-context.ts";
 import { SharedCall } from "../../src/storage/shared-call.ts";
 
 const callMs = 1_000;
-/** When a call is taken for lost. */
+/** When a call counts as lost. */
 const lostMs = callMs + 500;
 
 beforeEach(() => {
@@ -50,7 +50,7 @@ function fixtures({ joins = false, maxBatch = 100 } = {}) {
   return { call, sent, background };
 }
 
-/** Lets everything run that needs no reply. */
+/** Lets everything run that does not need a response. */
 const turn = () => scheduler.wait(0);
 
 it("one call in flight: arrivals share the next one, led by the first of them, and every request is under waitUntil", async () => {
@@ -122,7 +122,7 @@ it("a batch is bounded; the rest goes with the one after", async () => {
 });
 
 describe("in a busy isolate", () => {
-  /** More requests than a quiet isolate sees in so short a time, each to an object of its own. */
+  /** More requests than a quiet isolate receives in such a short time, each for a different object. */
   function makeBusy({ call, sent }: ReturnType<typeof fixtures>): void {
     for (let request = 100; request < 132; request += 1) void call(request, `other ${request}`);
     sent.length = 0;
@@ -200,7 +200,7 @@ it.each([true, false])(
     await turn();
     sent.at(-1)!.respond(["d"]);
     expect(await later).toBe("d");
-    // What comes back after all disturbs nobody.
+    // A late result has no effect.
     const last = call(5);
     await turn();
     sent[0]!.respond(["late"]);
@@ -217,7 +217,7 @@ it.each([
   "a leader that vanished is replaced by the next arrival or by a waiter, who takes everyone along (joining: $joins)",
   async ({ joins, taken }) => {
     const { call, sent } = fixtures({ joins });
-    // Its request is gone: its time limit never comes.
+    // Its request has disappeared, so its time limit never fires.
     const setTimer = vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((() => 0) as never);
     void call(1);
     setTimer.mockRestore();
@@ -227,7 +227,7 @@ it.each([
     expect(sent[1]).toMatchObject({ by: "r2", requests: taken });
     sent[1]!.respond(["b"]);
     expect(await Promise.all(calls)).toEqual(["b", "b"]);
-    // The lost one comes back too late to disturb anyone.
+    // The lost call returns too late to have an effect.
     sent[0]!.respond(["a"]);
     await turn();
     const later = call(4);

@@ -4,7 +4,7 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { requestedValues } from "./claims.ts";
 
-/** Further values are ignored. */
+/** Values beyond this number are ignored. */
 const valuesAtMost = 20;
 
 /**

@@ -12,7 +12,7 @@ export interface AuthorizationRequest {
   /** Limited to what the client registered. */
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  /** RFC 9396. */
+  /** `authorization_details` (RFC 9396). */
   readonly authorizationDetails: AuthorizationDetails | undefined;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
@@ -27,7 +27,7 @@ export interface AuthorizationRequest {
   readonly uiLocales: readonly string[];
 }
 
-/** A request at /authorize, which is answered by a redirect with a code. Stored as one flat JSON object with the interaction. */
+/** A request at /authorize, whose response is a redirect with a code. Stored as one flat JSON object with the interaction. */
 export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
   readonly nonce: string | undefined;
   /** S256; `undefined` only for clients that may omit PKCE. */

@@ -11,7 +11,7 @@ import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
-/** It is stored with the request and the code. */
+/** The parameter is stored with the request and the code, so its length is limited. */
 const claimsCharacters = 8192;
 const claimsAtMost = 64;
 

@@ -6,9 +6,9 @@ import type { AuthIsolate } from "../../isolate.ts";
 import { isEncrypted } from "../../keys/decode-jwe.ts";
 
 /**
- * **The signed request object inside an encrypted one**; any other text unchanged. What the client registered is no limit: it may also send
- * other supported algorithms, and objects in clear (OIDC Registration §2). Every failure is one error with one text, so that nothing can be
- * learnt about a key by trial. Cost: 0 without encryption; with it 1 private key operation.
+ * **The signed request object inside an encrypted one**; any other text unchanged. The registered algorithms do not limit the client: it may also use
+ * other supported algorithms or send unencrypted objects (OIDC Registration §2). Every failure has the same error and text, so that trial and error
+ * reveals nothing about a key. Cost: 0 without encryption; with it 1 private key operation.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9101#section-6.1
  * @see https://openid.net/specs/openid-connect-core-1_0.html#EncryptedRequestObject

@@ -6,7 +6,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 
-/** **The client must be known and active.** Otherwise nobody is redirected anywhere. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+/** **Requires a known and active client.** Otherwise the browser is not redirected. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 export async function findClient(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -20,5 +20,5 @@ export async function findClient(
 
 /** Status 400, because the response is a page. The 401 of RFC 6749 §5.2 is for clients that authenticate. */
 function refusal(reason: RefusalReason): OAuthError {
-  return new OAuthError("invalid_client", reason, { status: 400, description: "The application is not known here." });
+  return new OAuthError("invalid_client", reason, { status: 400, description: "The application is unknown." });
 }

@@ -2,7 +2,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
-/** It is stored with the code and copied to the ID token. */
+/** The nonce is stored with the code and copied to the ID token, so its length is limited. */
 const nonceCharacters = 1024;
 
 /** **`nonce` is passed on unmodified.** @see https://openid.net/specs/openid-connect-core-1_0.html#NonceNotes */

@@ -11,9 +11,10 @@ type PkceInput = Pick<CheckInput, "client" | "parameters"> & {
 };
 
 /**
- * **PKCE with S256.** Public clients and FAPI 2.0 always need it; a confidential client may send a `nonce` for its ID token instead, by which it detects
- * an injected code (OAuth 2.1 §7.5.2), unless its `require_pkce` is true; if that is false, it needs neither. `plain` is refused, because it reveals the verifier
- * to anyone who sees the request; a challenge without a method means `plain`. A challenge that was sent binds the code, needed or not.
+ * **PKCE with S256.** It is required for public clients and FAPI 2.0. A confidential client may send a `nonce` for its ID token instead, by which it
+ * detects an injected code (OAuth 2.1 §7.5.2), unless its `require_pkce` is true; if that is false, neither is required. `plain` is refused, because
+ * it reveals the verifier to anyone who sees the request; a challenge without a method means `plain`. A challenge that is sent binds the code,
+ * whether it was required or not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */

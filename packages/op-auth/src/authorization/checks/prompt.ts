@@ -11,9 +11,9 @@ import type { CheckInput } from "./check-input.ts";
  */
 export function checkPrompt({ parameters }: CheckInput): Pick<AuthorizationRequest, "prompt"> {
   const prompt = [...new Set(parameters.get("prompt")?.split(" ").filter(Boolean) ?? [])];
-  if (!prompt.every(isPrompt)) throw refusal("prompt-unknown", "The prompt has a value that is not supported.");
+  if (!prompt.every(isPrompt)) throw refusal("prompt-unknown", "The prompt contains an unsupported value.");
   if (prompt.includes("none") && prompt.length > 1)
-    throw refusal("prompt-none-with-others", "The prompt none excludes others.");
+    throw refusal("prompt-none-with-others", "The prompt none must not be combined with other values.");
   return { prompt };
 }
 

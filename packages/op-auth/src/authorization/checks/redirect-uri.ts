@@ -4,9 +4,9 @@ import type { Client, ClientMetadata } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 
 /**
- * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application
- * cannot choose in advance (RFC 8252 §7.3). For a client that registered as native, `localhost` is a loopback address too: §8.3 advises
- * against it, but common libraries use it. With any other redirect URI, nobody is redirected.
+ * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application cannot choose
+ * in advance (RFC 8252 §7.3). For a client that registered as native, `localhost` is a loopback address too: §8.3 advises against it, but common
+ * libraries use it. For any other redirect URI, the browser is not redirected.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */

@@ -9,8 +9,8 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **Each `resource` is one that the client's tokens may be for**, by its registration or by the rule of the resource (ADR 45). Returns those
- * that have a rule. Cost warm: 0.
+ * **Requires that the client's tokens may be for each `resource`**, by the client's registration or by the rule of the resource (ADR 45). Returns
+ * those that have a rule. Cost warm: 0.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2.1
  */

@@ -7,7 +7,7 @@ import { type ResponseMode, type ResponseTarget, responseModes, signedResponseMo
 import type { CheckInput } from "./check-input.ts";
 import { checkRedirectUri } from "./redirect-uri.ts";
 
-/** `state` is returned in a URL. */
+/** `state` is returned in a URL, so its length is limited. */
 const stateCharacters = 4096;
 
 /**
@@ -37,7 +37,7 @@ export function checkResponseMode({ context, client, parameters }: CheckInput): 
   }
   if (mode !== undefined && !isSignedMode(mode) && signsMessages(context.settings, client)) {
     throw new OAuthError("invalid_request", "fapi-response-mode", {
-      description: "The response_mode must be jwt, or a mode with .jwt.",
+      description: "The response_mode must be jwt or end in .jwt.",
     });
   }
   if ((parameters.get("state")?.length ?? 0) > stateCharacters) {

@@ -27,14 +27,14 @@ export function checkScope(
   const mayBeOffline = metadata.grant_types.includes("refresh_token") && (!isSilent || metadata.skip_consent === true);
   const allowed = [...registeredScope(client), ...scopesOf(admitting)];
   const scope = intersectScope(asked, allowed).filter((value) => value !== "offline_access" || mayBeOffline);
-  // The audience or the authorization details (RFC 9396 §3) alone say what such a token is for.
+  // Such a token is limited by its audience or authorization details (RFC 9396 §3) alone.
   const hasDetails = parameters.get("authorization_details") !== undefined;
   const isTargetOnly = (described.length > 0 || hasDetails) && parameters.get("scope") === undefined;
   if (scope.length === 0 && !isTargetOnly) {
     const values =
       asked.length === 0
         ? "The scope is missing."
-        : `The client is registered for none of: ${shownValue(asked.join(" "))}.`;
+        : `The client is not registered for any of: ${shownValue(asked.join(" "))}.`;
     throw new OAuthError("invalid_scope", "scope-not-registered", { description: values });
   }
   return { scope };

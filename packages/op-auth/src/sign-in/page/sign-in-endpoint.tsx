@@ -19,7 +19,10 @@ import { findPersonToConfirm } from "./person-to-confirm.ts";
 import { methodOf, methodsFor, signInMethods } from "./sign-in-methods.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 
-/** **The sign-in page.** Cost: 1 object call; with a session cookie 1 more, and 1 D1 call if someone is signed in; a logo as in describe-client.ts. */
+/**
+ * **The sign-in page.** Cost: 1 object call; with a session cookie 1 more, and 1 D1 call if someone is signed in; for a logo as in
+ * describe-client.ts.
+ */
 export async function showSignIn(at: SignInRequest): Promise<Response> {
   const interaction = await requireInteraction(at.context, at.isolate, at.request, at.id);
   return renderSignIn(at, interaction, {});

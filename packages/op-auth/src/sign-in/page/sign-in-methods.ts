@@ -6,7 +6,7 @@ import type { SignInMethod } from "../sign-in-method.ts";
 /** **The sign-in methods**, in the order of the sign-in page. */
 export const signInMethods: readonly [SignInMethod, ...SignInMethod[]] = [passwordMethod, passkeyMethod];
 
-/** The methods whose sign-ins have one of these `acr` values; all of them if the request requires none. */
+/** The methods whose sign-ins have one of these `acr` values; all methods if the request requires no `acr`. */
 export function methodsFor(requiredAcr: readonly string[] | undefined): SignInMethod[] {
   return signInMethods.filter(({ acrValues }) => requiredAcr?.some((acr) => acrValues.includes(acr)) ?? true);
 }

@@ -14,12 +14,12 @@ export interface SignInView {
   readonly formToken: string;
   /** Absent for a sign-in to the account pages. */
   readonly client: (ClientPages & { readonly name: string; readonly logoUri: string | undefined }) | undefined;
-  /** The signed-in person who is to confirm it; absent for any other sign-in. */
+  /** The signed-in person who is to confirm their sign-in; absent for any other sign-in. */
   readonly account: User | undefined;
   /** Why the person must sign in again. */
   readonly reason: SignInReason | undefined;
   readonly problem: SignInProblem | undefined;
-  /** Set if the client requires an `acr` that not every method has: the first that has it. */
+  /** Set if the client requires an `acr` that only some methods reach: the first method that does. */
   readonly required: SignInMethod | undefined;
   /** The methods that satisfy the request. */
   readonly methods: readonly SignInMethod[];
@@ -33,7 +33,7 @@ export interface SignInPart {
 
 export interface SignInReason {
   readonly kind: ReasonToSignInAgain;
-  /** For `preferred acr`: the method that is preferred. */
+  /** The preferred method, for `preferred acr`. */
   readonly method?: SignInMethod | undefined;
 }
 

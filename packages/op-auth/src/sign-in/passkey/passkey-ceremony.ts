@@ -1,3 +1,5 @@
+/** **The parts that passkey registration and sign-in share**: relying party, challenge, user handle, parsing. */
+
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
@@ -5,8 +7,6 @@ import { macText } from "@edge-op/shared/secrets/mac";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { AuthEnv } from "../../auth-env.ts";
-
-/** **The parts that passkey registration and sign-in share**: relying party, challenge, user handle, parsing. */
 
 /** A ceremony's JSON is one or two KiB, more with attestation. */
 const responseCharacters = 16_384;

@@ -1,11 +1,5 @@
 import type { Script } from "@edge-op/pages/assets";
 
-/**
- * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with
- * `data-passkey="get"` offers passkeys in the autofill of the username field and by its button; `create` creates one.
- *
- * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
- */
 const body = `
 "use strict";
 (() => {
@@ -57,4 +51,10 @@ const body = `
 })();
 `.trim();
 
+/**
+ * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with `data-passkey="get"`
+ * offers passkeys in the autofill of the username field and by its button; `create` creates one.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
+ */
 export const passkeyScript: Script = { name: "passkey.js", body };

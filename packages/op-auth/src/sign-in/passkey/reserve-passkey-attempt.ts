@@ -52,7 +52,7 @@ export async function reservePasskeyAttempt(
     const isCounted = !isKnown && credentialId !== undefined;
     const counted = isCounted ? await reserveAttempt(context, isolate, [wrong], { method: "passkey", sub }) : undefined;
     if (counted?.kind === "refused") return counted.retryAfterSeconds;
-    // Anyone can send any number of ids that do not exist: those are only logged.
+    // Anyone can send any number of unknown ids, so those are only logged.
     if (sub !== undefined) await isolate.sessions.recordFailedSignIn(context, wrong.subject, failed);
     return undefined;
   };

@@ -65,7 +65,7 @@ async function verifyAssertion(
     const isBound = info.credentialDeviceType === "singleDevice";
     return { signCount: info.newCounter, backedUp: info.credentialBackedUp, isBound };
   } catch (cause) {
-    // The library throws for any assertion that does not verify.
+    // The library throws for every assertion that does not verify.
     log("passkey-refused", { cause: String(cause), requestId: context.requestId });
     return undefined;
   }

@@ -9,7 +9,7 @@ import type { AuthIsolate } from "../../isolate.ts";
 import { isKnownBrowser, mayBeKnown, type WayIn } from "../known-browser.ts";
 import { addressBuckets, type RefusedAttempt, type ReservedAttempt, reserveAttempt } from "../sign-in-limits.ts";
 
-/** An account, or a name that no account has. Both are throttled alike, so that throttling does not reveal which names exist. */
+/** An account, or a name without an account. Both are throttled alike, so that throttling does not reveal which names exist. */
 export type PasswordAccount = { readonly sub: string } | { readonly unknownName: string };
 
 export function passwordWayIn(sub: string): WayIn {
@@ -17,10 +17,10 @@ export function passwordWayIn(sub: string): WayIn {
 }
 
 /**
- * **Reserves an attempt at a password before it is verified**: first in the bucket of the address, then in those of the account, whatever
- * spelling names it. The caller releases a correct attempt. A browser that signed in to the account before has a lane to itself and does not
- * count for its address, so that nobody else keeps its owner out. The account is read only if the address has attempts left, or for a browser
- * that claims to be known. Cost: 2 object calls, 1 in a known browser; 1 more for a wrong password.
+ * **Reserves an attempt at a password before it is verified**: first in the bucket of the address, then in those of the account, in any spelling of
+ * its name. The caller releases a correct attempt. A browser that signed in to the account before has a lane to itself and does not count for its
+ * address, so that nobody else keeps its owner out. The account is read only if the address has attempts left, or for a browser that claims to be
+ * known. Cost: 2 object calls, 1 in a known browser; 1 more for a wrong password.
  */
 export async function reservePasswordAttempt(
   context: RequestContext<AuthEnv>,
