@@ -12,7 +12,7 @@ import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { endpointWorkers, isKept, PreviousRelease } from "./previous-release.ts";
 import { StoredState } from "./stored-state.ts";
 
-/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 33, ADR 34). */
+/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 32, ADR 34). */
 let stateDir: string;
 let port: number;
 let running: LocalProvider | undefined;

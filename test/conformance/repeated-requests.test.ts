@@ -6,7 +6,7 @@ import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } fro
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * ADR 68: an isolate remembers what it granted to a request, and answers equal requests by that. Each test sends a request three times, so
+ * ADR 30: an isolate remembers what it granted to a request, and answers equal requests by that. Each test sends a request three times, so
  * that the isolate has its decision, and then one that has to be decided otherwise.
  */
 async function thrice<T>(send: () => Promise<T>): Promise<T> {
@@ -45,7 +45,7 @@ async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
 const granted = [[200, "ok"], [200, true], 200];
 const refused = [[400, "invalid_request"], [200, false], 401];
 
-describe("ADR 68: requests that equal earlier ones", () => {
+describe("ADR 30: requests that equal earlier ones", () => {
   test("each gets a token with an id of its own, otherwise the same", async () => {
     const { exchanger, token, form } = await userRequests();
     const client = await fixtures.client();

@@ -4,7 +4,7 @@ import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { changes, Operator } from "./operator.ts";
 
 /**
- * **Both shapes by `npm run deploy`** (ADR 33), and an address under workers.dev: first deployment, upgrade, and a change of the shape and
+ * **Both shapes by `npm run deploy`** (ADR 32), and an address under workers.dev: first deployment, upgrade, and a change of the shape and
  * back, with what was stored before still there.
  */
 let local: LocalCloudflare;
@@ -86,7 +86,7 @@ describe("workers.dev", () => {
   });
 });
 
-describe("ADR 33: the shape of an environment is changed by its file", () => {
+describe("ADR 32: the shape of an environment is changed by its file", () => {
   const file = (shape: string) => ({ "production.json": { issuer: "https://op.example.com", shape } });
   let secret: string;
   let key: string;

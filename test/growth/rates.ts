@@ -51,7 +51,7 @@ export const ratesPerDay = {
 /** Events that objects record. */
 export const auditEventsPerDay = Math.round(auditEventsOf(users)) + 2 * ratesPerDay.thefts + ratesPerDay.cutOffs;
 
-/** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 38, 28). */
+/** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 16, 28). */
 export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
 const { settings, refreshShards, sessionShards } = sizeFor(users, 300);

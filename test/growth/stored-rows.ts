@@ -330,7 +330,7 @@ const database: readonly StoredRows[] = [
     where: "audit database",
     writtenBy: "a restoration of the database",
     perDay: auditGaps,
-    endedBy: "none: evidence (ADR 14)",
+    endedBy: "none: evidence (ADR 35)",
     life: "kept",
     text: { shard: 20 },
   },
