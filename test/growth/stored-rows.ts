@@ -384,7 +384,7 @@ const objects: readonly StoredRows[] = [
     where: "RefreshTokenRotator",
     writtenBy: "a grant that ends in the minute before its code is redeemed",
     perDay: signOuts / 100,
-    endedBy: "alarm, an hour after `until_ms`, when nothing of the grant can be alive",
+    endedBy: "alarm, an hour after `until_ms`, after the grant's last token expires",
     life: 32,
     text: { grant_id: grantId },
   },
