@@ -157,7 +157,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     ],
     ["deletes the user", (sub) => fixtures.admin.require("DELETE", `/users/${sub}`)],
     ["revokes all grants of the user", (sub) => fixtures.admin.require("POST", "/revocations", { sub })],
-  ])("ADR 54: an administrator who %s ends the sessions, whose clients are notified", async (_, change) => {
+  ])("ADR 16: an administrator who %s ends the sessions, whose clients are notified", async (_, change) => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const someone = await registerPerson(fixtures);
@@ -168,7 +168,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(sids.toSorted()).toEqual(sessions.map(({ claims }) => claims["sid"]).toSorted());
   });
 
-  test("ADR 54: a new password notifies the clients of every other session, not those of this browser", async () => {
+  test("ADR 16: a new password notifies the clients of every other session, not those of this browser", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const someone = await registerPerson(fixtures);

@@ -83,7 +83,7 @@ function post(path: string, authorization: string, body: string): Promise<Respon
   });
 }
 
-describe("ADR 33: the button", () => {
+describe("ADR 32: the button", () => {
   test("a build applies the migrations and deploys one Worker, whose issuer is its address under workers.dev", async () => {
     await createStores();
     const { code, output } = await run(["scripts/deploy-command.ts"], { WORKERS_CI: "1" });

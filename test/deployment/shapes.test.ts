@@ -87,7 +87,7 @@ describe("workers.dev", () => {
   });
 });
 
-describe("ADR 33: the shape of an environment is changed by its file", () => {
+describe("ADR 32: the shape of an environment is changed by its file", () => {
   const file = (shape: string) => ({ "production.json": { issuer: "https://op.example.com", shape } });
   let secret: string;
   let key: string;

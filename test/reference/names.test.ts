@@ -76,6 +76,30 @@ test("every link of a page leads to a file, and to a heading of it", () => {
   expect(broken).toEqual([]);
 });
 
+/** Pages of docs/, but for the two indexes; pages of decisions begin with their number. */
+const pages = files.filter((path) => /^docs\/.*(?<!README)\.md$/.test(path));
+const isDecision = (path: string) => path.startsWith("docs/adr/");
+
+test.each([
+  ["docs/README.md", pages.filter((path) => !isDecision(path))],
+  ["docs/adr/README.md", pages.filter(isDecision)],
+])("%s has one line for each page", (index, expected) => {
+  const listed = [...readRepositoryFile(index).matchAll(/^\| \[[^\]]+\]\(([^)]+)\)/gm)]
+    .map(([, link]) => join(dirname(index), link!))
+    .filter((path) => pages.includes(path));
+  expect(listed.sort()).toEqual(expected.sort());
+});
+
+test("every decision that a comment, a page or a test cites is there", () => {
+  const numbers = new Set(pages.filter(isDecision).map((path) => Number(/\d+/.exec(path)?.[0])));
+  const unknown = prose.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bADRs?\s(?:\* )?(\d+(?:, \d+)*)/g)]
+      .filter(([, cited]) => cited!.split(", ").some((number) => !numbers.has(Number(number))))
+      .map(([citation]) => `${path}: ${citation}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
 /** The anchors that GitHub gives to headings. */
 function anchorsOf(path: string): string[] {
   return [...readRepositoryFile(path).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) =>
