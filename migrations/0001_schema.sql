@@ -29,7 +29,7 @@ INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUE
   ('challenge',  1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0);
 
 -- The control version up to which everything of a user ('nb:sub:…'), client ('nb:client:…') or of the deployment ('nb:tenant:default') is
--- revoked (ADR 26). Read with the user's and the client's record; kept apart from them, because an id may be used again after its record
+-- revoked (ADR 28). Read with the user's and the client's record; kept apart from them, because an id may be used again after its record
 -- was deleted. Written in the transaction of the change; ControlPlane keeps a copy, and writes it again if this database was restored.
 CREATE TABLE cut_offs (
   key      TEXT    PRIMARY KEY,
@@ -111,7 +111,7 @@ CREATE UNIQUE INDEX trusted_issuers_by_name ON trusted_issuers (rtrim(issuer, '/
 CREATE TABLE users (
   sub           TEXT PRIMARY KEY,
   username      TEXT    NOT NULL,              -- as it was given
-  username_key  TEXT    NOT NULL UNIQUE,       -- what it is compared by: its RFC 8265 UsernameCaseMapped form (ADR 17)
+  username_key  TEXT    NOT NULL UNIQUE,       -- what it is compared by: its RFC 8265 UsernameCaseMapped form (ADR 9)
   status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
   claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
   created_at_ms INTEGER NOT NULL,
@@ -184,7 +184,7 @@ CREATE TABLE consents (
 CREATE INDEX consents_by_client ON consents (client_id);
 
 -- Grants with offline_access, which outlive the session: kept so that a consent taken back can end them. Clustered by their user, without an
--- index by end (a daily sweep reads the table in the order of its key) and without a reference to the client, which would need an index (ADR 63).
+-- index by end (a daily sweep reads the table in the order of its key) and without a reference to the client, which would need an index (ADR 27).
 CREATE TABLE user_grants (
   sub               TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
   client_id         TEXT    NOT NULL,
@@ -193,7 +193,7 @@ CREATE TABLE user_grants (
   region            TEXT    NOT NULL,
   shard             INTEGER NOT NULL,
   until_ms          INTEGER NOT NULL,
-  family_generation INTEGER,                   -- its refresh family, ended first when the grant is revoked (ADR 38); NULL: it has none
+  family_generation INTEGER,                   -- its refresh family, ended first when the grant is revoked (ADR 16); NULL: it has none
   family_region     TEXT,                      -- NULL: region
   family_shard      INTEGER,
   tokens_end_at_ms  INTEGER,
@@ -213,7 +213,7 @@ CREATE TABLE user_sessions (
 CREATE INDEX user_sessions_by_user ON user_sessions (sub);
 CREATE INDEX user_sessions_by_end ON user_sessions (ends_at_ms);
 
--- Sessions that an administrator or a new password has ended (ADR 54): written with the change, deleted when the session's object has ended it.
+-- Sessions that an administrator or a new password has ended (ADR 16): written with the change, deleted when the session's object has ended it.
 CREATE TABLE ending_sessions (
   sid        TEXT PRIMARY KEY,
   reason     TEXT    NOT NULL,

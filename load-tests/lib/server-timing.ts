@@ -4,7 +4,7 @@ export interface StorageCounts {
   readonly d1: number;
 }
 
-/** **Storage calls of one response**, from the `Server-Timing` header (docs/reference/server-timing.md): `dur` is a count. */
+/** **Storage calls of one response**, from the `Server-Timing` header (docs/reference/endpoints.md#server-timing): `dur` is a count. */
 export function readServerTiming(header: string | undefined): StorageCounts | undefined {
   if (header === undefined) return undefined;
   const counts: Record<string, number> = {};

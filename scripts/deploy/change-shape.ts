@@ -1,5 +1,5 @@
 /**
- * **The steps of a change of the shape besides uploads** (ADR 33): the queue's consumer, of which there can be only one, and the Workers that only
+ * **The steps of a change of the shape besides uploads** (ADR 32): the queue's consumer, of which there can be only one, and the Workers that only
  * the other shape has. No object and no row moves.
  */
 

@@ -1,7 +1,7 @@
 import { type Shape, scriptOf, shapes, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
 import type { Environment } from "./environment.ts";
 
-/** **The Workers of an environment by its shape** (ADR 33), in the order of their deployment. */
+/** **The Workers of an environment by its shape** (ADR 32), in the order of their deployment. */
 export function workersOf({ shape }: Pick<Environment, "shape">): readonly (typeof shapes)[Shape][number][] {
   return shapes[shape];
 }

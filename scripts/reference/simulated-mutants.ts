@@ -30,9 +30,9 @@ export function mutantGroups(): readonly MutantGroup[] {
     group(relays, "C1: the simulation of relays catches %s", relay.costlyMutants),
     group(cutOffs, "%s: caught", cutOffMutants),
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
-    named(`${state}/control-plane-model.test.ts`, "ADR 26: a control plane that %s is caught"),
-    named(`${state}/control-plane-model.test.ts`, "ADR 26: an endpoint that %s is caught"),
-    named(`${state}/control-plane-model.test.ts`, "ADR 64: a control plane that %s is caught"),
+    named(`${state}/control-plane-model.test.ts`, "ADR 28: a control plane that %s is caught"),
+    named(`${state}/control-plane-model.test.ts`, "ADR 28: an endpoint that %s is caught"),
+    named(`${state}/control-plane-model.test.ts`, "ADR 11: a control plane that %s is caught"),
     named(`${state}/row-lifetime.test.ts`, "finds %s"),
     named("packages/shared/test/control/settle.test.ts", "mutant: %s is noticed"),
   ];

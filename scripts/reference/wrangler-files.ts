@@ -118,7 +118,7 @@ simple = { limit = ${binding.limit}, period = ${binding.period} }`;
   }
 }
 
-/** The tags are the same in every shape: either Worker may be deployed under the name of the other (ADR 33). */
+/** The tags are the same in every shape: either Worker may be deployed under the name of the other (ADR 32). */
 function migrations(defines: readonly BindingName[]): string[] {
   const classes = defines.map((each): Binding => bindings[each]).filter((each) => each.kind === "object");
   return [...new Set(classes.map(({ migration }) => migration))].toSorted().map((tag) => {

@@ -1,4 +1,4 @@
-/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 33, ADR 34). */
+/** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 32, ADR 34). */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

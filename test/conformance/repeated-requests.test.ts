@@ -6,7 +6,7 @@ import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } fro
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * ADR 68: an isolate remembers its decision for a request and reuses it for equal requests. Each test sends a request three times, so that the
+ * ADR 30: an isolate remembers its decision for a request and reuses it for equal requests. Each test sends a request three times, so that the
  * isolate has a decision, and then a request that must be decided differently.
  */
 async function thrice<T>(send: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 /**
- * **Both shapes by `npm run deploy`** (ADR 33), and an address under workers.dev: first deployment, upgrade, and a change of the shape and back, with
+ * **Both shapes by `npm run deploy`** (ADR 32), and an address under workers.dev: first deployment, upgrade, and a change of the shape and back, with
  * all stored data kept.
  */
 

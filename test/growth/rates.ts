@@ -52,7 +52,7 @@ export const ratesPerDay = {
 /** Events recorded by objects. */
 export const auditEventsPerDay = Math.round(auditEventsOf(users)) + 2 * ratesPerDay.thefts + ratesPerDay.cutOffs;
 
-/** The maximum lifetime of `revoked` rows in days: that of the longest access token (ADRs 38, 26). */
+/** The maximum lifetime of `revoked` rows in days: that of the longest access token (ADRs 16, 28). */
 export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
 const { settings, refreshShards, sessionShards } = sizeFor(users, 300);

@@ -116,7 +116,7 @@ describe("RFC 8252 §8.6: a first-party client without authentication (skip_cons
   });
 });
 
-describe("ADR 21: a web client on http://localhost", () => {
+describe("ADR 9: a web client on http://localhost", () => {
   const uri = "http://localhost:3000/callback";
   const development = { ...authEnv, ISSUER: "http://localhost:8787" };
   const parameters = { client_id: "spa", redirect_uri: uri };

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";
 
 /**
- * ADR 54: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
+ * ADR 16: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
  * wherever the Worker of the sign-in fails after that, the session ends in its object, which sends logout tokens to its clients.
  */
 let fixtures: AuthFixtures;
@@ -143,7 +143,7 @@ const everyCall = Array.from({ length: most }, (_, index) => index + 1);
 describe.each([
   ["a new session", false],
   ["a renewed session", true],
-])("ADR 54: %s that is opened during a change", (_, renews) => {
+])("ADR 16: %s that is opened during a change", (_, renews) => {
   it("has no more calls than are tried", async () => {
     const { calls } = await signInDuringChange({ at: Infinity, renews });
     expect(calls).toBeGreaterThanOrEqual(3);
@@ -163,7 +163,7 @@ describe.each([
   });
 });
 
-it("ADR 54: who signs in again with what is in force gets a session of its own, and the one that is ending ends", async () => {
+it("ADR 16: who signs in again with what is in force gets a session of its own, and the one that is ending ends", async () => {
   const browser = fixtures.browser();
   await browser.signInWhole();
   const before = browser.cookies.get("__Host-op-session")!;

@@ -122,7 +122,7 @@ describe("prompt=none", () => {
     expect((await silently()).error).toBe("login_required");
   });
 
-  it("ADR 26: a session of before a cut-off stays ended when no shard has the cut-off any more; a later one lives", async () => {
+  it("ADR 28: a session of before a cut-off stays ended when no shard has the cut-off any more; a later one lives", async () => {
     await browser.signInWhole();
     await cutOffInRecords("nb:sub:alice");
     expect((await silently()).error).toBe("login_required");

@@ -10,7 +10,7 @@ import type { CompactEnv } from "./compact-env.ts";
 import { type CompactIsolate, createIsolate } from "./isolate.ts";
 
 /**
- * **All Workers in one** (ADR 33): the front door with its table of paths, which calls the other apps as functions instead of calling separate
+ * **All Workers in one** (ADR 32): the front door with its table of paths, which calls the other apps as functions instead of calling separate
  * Workers over service bindings. Other events (the audit queue) go to op-management. Cost of a request: that of its endpoint, without a hop.
  */
 export function createWorker(isolate: CompactIsolate = createIsolate()) {

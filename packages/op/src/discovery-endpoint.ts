@@ -23,7 +23,7 @@ interface OfDeployment {
 
 /**
  * **Discovery**: one of two constant documents, with or without support of metadata documents, depending on the settings and the hosts that
- * administrators admit (ADR 66). Clients may cache it for an hour and revalidate it by its `ETag`. While stores do not respond, the last known state
+ * administrators admit (ADR 47). Clients may cache it for an hour and revalidate it by its `ETag`. While stores do not respond, the last known state
  * counts, initially that of the settings. Cost warm: 0 calls under a lease, else 1 object call.
  */
 export class Discovery {

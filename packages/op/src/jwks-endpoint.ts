@@ -10,7 +10,7 @@ import type { PublishedKeys } from "./published-keys.ts";
 
 /**
  * **`GET /jwks`**: the announced, active and retiring keys, so that a relying party knows a key before its first signature and until its last one has
- * expired; and only the active encryption keys (ADR 56). Relying parties may cache them for the time that K1 includes; a revoked key is missing from
+ * expired; and only the active encryption keys (ADR 40). Relying parties may cache them for the time that K1 includes; a revoked key is missing from
  * the next response. Cost warm: 0 calls under a lease, else 1 object call that confirms that no key was revoked.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5

@@ -6,7 +6,7 @@ import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { publishChange } from "./fixtures/publish-change.ts";
 
-/** ADR 66: `client_id_metadata_document_supported` depends on the settings and the rows of `/admin/client-document-hosts`. */
+/** ADR 47: `client_id_metadata_document_supported` depends on the settings and the rows of `/admin/client-document-hosts`. */
 const bindings = env as unknown as FrontDoorEnv;
 const member = "client_id_metadata_document_supported";
 const path = "/.well-known/oauth-authorization-server";
@@ -39,7 +39,7 @@ const set = (host: string, policy: string) =>
        ON CONFLICT (host) DO UPDATE SET policy = excluded.policy`,
   );
 
-describe("ADR 66: discovery follows the hosts of documents", () => {
+describe("ADR 47: discovery follows the hosts of documents", () => {
   it("a warm and a cold isolate say so as soon as a row admits a host, and no longer when it is gone", async () => {
     const app = createApp();
     expect(await isSupported(app)).toBe(false);

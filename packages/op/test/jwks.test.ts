@@ -83,7 +83,7 @@ it("the set is made anew for another schedule, and when a key appears or disappe
   expect(await kidsAt(150, { keys: [key("other", 0, 300)], revision: 2 })).toEqual(["other"]);
 });
 
-it("ADR 55: an encryption key is in the set while it is the one to use, and not before or after", async () => {
+it("ADR 6: an encryption key is in the set while it is the one to use, and not before or after", async () => {
   const times = { publishAtMs: 0, signFromMs: 100, signUntilMs: 200, retireAtMs: 300 };
   const key: ScheduledKey = { kid: "k", alg: "ECDH-ES", publicJwk: { kty: "EC" }, wrappedPrivateKey: "", ...times };
   const published = new PublishedKeys();
@@ -95,7 +95,7 @@ it("ADR 55: an encryption key is in the set while it is the one to use, and not 
   expect(await Promise.all(sizes)).toEqual([0, 1, 1, 0, 0]);
 });
 
-it("ADR 55: a copy of the schedule without wanted keys is renewed by one call; without KeyManager it is served", async () => {
+it("ADR 6: a copy of the schedule without wanted keys is renewed by one call; without KeyManager it is served", async () => {
   const execution = createExecutionContext();
   const context = createRequestContext(new Request("https://op.example.com/"), bindings, execution);
   const control = new ControlView();

@@ -34,7 +34,7 @@ type Problem = NonNullable<PasswordView["problem"]>;
  * **Changes the password of a person**: with the current one, or without it within ten minutes of a sign-in by passkey. A cut-off ends
  * every grant and session of the person up to now, on every shard, as an administrator's change does; a new session is then opened for
  * this browser. Each change counts as an attempt at the account's password.
- * Cost: 1 D1 call, one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 54).
+ * Cost: 1 D1 call, one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 16).
  */
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {

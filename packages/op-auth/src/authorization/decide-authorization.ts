@@ -94,7 +94,7 @@ function sessionGrant(
     : { grantId, address, untilMs: rowUntilMs(family.tokensEndAtMs) };
 }
 
-/** A new grant, and its refresh family if it has one: both are known in advance, so that ending the grant can end the family first (ADR 38). */
+/** A new grant, and its refresh family if it has one: both are known in advance, so that ending the grant can end the family first (ADR 16). */
 export interface PlannedGrant extends GrantIdentity {
   readonly family: GrantFamily;
   readonly tokenLifetimeSeconds: number;

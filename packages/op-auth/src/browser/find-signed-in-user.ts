@@ -9,7 +9,7 @@ import type { AuthIsolate } from "../isolate.ts";
 /**
  * **The user of a live session**, if the user is active and was not cut off after signing in: "revoke everything of this
  * subject" ends sessions too. Every revocation shard holds the cut-offs of the last day, and the `sid` selects the one that is read; the
- * user's record contains the earlier ones (ADR 26).
+ * user's record contains the earlier ones (ADR 28).
  * Cost warm: 0 calls (`direct`: 1 object call).
  */
 export async function findSignedInUser(

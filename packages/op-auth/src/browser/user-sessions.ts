@@ -27,7 +27,7 @@ export interface UserSessionRow {
 
 /**
  * Stores a session whose sign-in was verified at `version`, and deletes the ended sessions of the same user. A session that a committed change has
- * ended is not stored: if its sign-in precedes a cut-off of its user, it is listed as ending instead (ADR 54); if its `sid` is already listed, it
+ * ended is not stored: if its sign-in precedes a cut-off of its user, it is listed as ending instead (ADR 16); if its `sid` is already listed, it
  * stays listed. Returns whether the session has ended this way. D1 orders every sign-in before a change, which then moves its row, or after it.
  */
 export async function saveUserSession(

@@ -15,7 +15,7 @@ import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 
 /**
  * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a
- * cut-off; it does not end with this browser's session, because the device is separate (ADR 42). Returns false if the code was decided meanwhile.
+ * cut-off; it does not end with this browser's session, because the device is separate (ADR 7). Returns false if the code was decided meanwhile.
  * Cost: 1 object call, 2 D1 calls.
  */
 export async function approveDevice(

@@ -14,7 +14,7 @@ import { placeOf } from "./place-of.ts";
 /**
  * **Opens a session for this browser**, always with a new id (session fixation, RFC 6265 §8.4). If the same person was signed in, the `sid`
  * that clients know stays the same; another person's session ends, and its clients are notified. A session that a change of its user has
- * ended meanwhile ends before the browser gets its cookie (ADR 54). Cost: 1–2 object calls, 1 D1 call; those of end-session.ts where a
+ * ended meanwhile ends before the browser gets its cookie (ADR 16). Cost: 1–2 object calls, 1 D1 call; those of end-session.ts where a
  * session ends.
  */
 export async function openSession(

@@ -10,7 +10,7 @@ export type KeyAlgorithm = SigningAlgorithm | KeyManagementAlgorithm;
 
 export const keyAlgorithms: readonly KeyAlgorithm[] = [...signingAlgorithms, ...keyManagementAlgorithms];
 
-/** Algorithms for which every deployment has keys; keys for the others are created when first needed (ADR 55). */
+/** Algorithms for which every deployment has keys; keys for the others are created when first needed (ADR 6). */
 export const usualKeyAlgorithms: readonly KeyAlgorithm[] = ["ES256", "RS256", "EdDSA"];
 
 export function isEncryptionAlgorithm(alg: KeyAlgorithm): alg is KeyManagementAlgorithm {
