@@ -134,6 +134,10 @@ function echoWorker(name: string) {
   return { name, modules: [{ type: "ESModule" as const, path: "index.js", contents }], compatibilityDate };
 }
 
+/** The files of a project share a runtime: a file of its own costs seconds to start. Not where files keep isolates or objects of the Worker under test. */
+const oneRuntime = { isolate: false };
+const needsRuntimes = ["op-state", "op-management", "op-auth"];
+
 function workerProject(name: string, configPath: string, workers: ReturnType<typeof echoWorker>[]) {
   return {
     plugins: [
@@ -149,6 +153,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
       testTimeout: 30_000,
       hookTimeout: 30_000,
       setupFiles: ["./test/fixtures/use-fresh-deployment.ts"],
+      ...(needsRuntimes.includes(name) ? {} : oneRuntime),
     },
   };
 }
@@ -161,19 +166,24 @@ export default defineConfig({
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],
         // Some tests hash passwords and sign for real, on machines that do other things too.
-        test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"], testTimeout: 30_000 },
+        test: { name: "shared", ...oneRuntime, include: ["packages/shared/test/**/*.test.ts"], testTimeout: 30_000 },
       },
       {
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
-        test: { name: "protocol", include: ["packages/protocol/test/**/*.test.ts"], testTimeout: 30_000 },
+        test: {
+          name: "protocol",
+          ...oneRuntime,
+          include: ["packages/protocol/test/**/*.test.ts"],
+          testTimeout: 30_000,
+        },
       },
       {
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
-        test: { name: "pages", include: ["packages/pages/test/**/*.test.ts"] },
+        test: { name: "pages", ...oneRuntime, include: ["packages/pages/test/**/*.test.ts"] },
       },
       {
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
-        test: { name: "resource-server", include: ["packages/resource-server/test/**/*.test.ts"] },
+        test: { name: "resource-server", ...oneRuntime, include: ["packages/resource-server/test/**/*.test.ts"] },
       },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       workerProject("op-compact", "wrangler.toml", []),

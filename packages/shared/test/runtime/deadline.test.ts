@@ -3,7 +3,8 @@ import { within } from "@edge-op/shared/runtime/deadline";
 import { describe, expect, it } from "vitest";
 import { callObject } from "../../src/storage/call-object.ts";
 
-const never = new Promise<string>(() => {});
+/** Made in the test that waits: the runtime resumes no wait of one test for what another made. */
+const never = () => new Promise<string>(() => {});
 
 describe("a wait with a limit", () => {
   it("gives what the promise gives in time", async () => {
@@ -12,17 +13,17 @@ describe("a wait with a limit", () => {
   });
 
   it("gives what `late` returns or throws when there is nothing by then", async () => {
-    expect(await within(1, never, () => "late")).toBe("late");
+    expect(await within(1, never(), () => "late")).toBe("late");
     const refuse = () => {
       throw new Error("too late");
     };
-    await expect(within(1, never, refuse)).rejects.toThrow("too late");
+    await expect(within(1, never(), refuse)).rejects.toThrow("too late");
   });
 });
 
 describe("a call to an object", () => {
   it("that takes too long, or throws whatever, is unavailability", async () => {
-    const late = await callObject("refresh", () => never, 1).catch((error: unknown) => error);
+    const late = await callObject("refresh", never, 1).catch((error: unknown) => error);
     expect(late).toBeInstanceOf(UnavailableError);
     expect(String((late as UnavailableError).cause)).toBe("Error: no response within 1 ms");
     const thrown = await callObject("refresh", () => Promise.reject(new Error("overloaded"))).catch(
