@@ -4,7 +4,7 @@ import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors"
 import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import { refuseClientUrl } from "../http/client-url.ts";
-import type { ClientDocument } from "./client-schema.ts";
+import type { ClientMetadata } from "./client.ts";
 import { sectorHost } from "./pairwise-subject.ts";
 import { profileFaults } from "./security-profile.ts";
 
@@ -15,17 +15,17 @@ import { profileFaults } from "./security-profile.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
  */
-type Member = keyof ClientDocument;
+type Member = keyof ClientMetadata;
 
 interface Rule {
   readonly reads: readonly Member[];
-  find(client: ClientDocument, issuer: string): FieldError[];
+  find(client: ClientMetadata, issuer: string): FieldError[];
 }
 
 /** Its function can read only the members that it names. */
 function rule<Name extends Member>(
   reads: readonly Name[],
-  find: (client: Pick<ClientDocument, Name>, issuer: string) => FieldError[],
+  find: (client: Pick<ClientMetadata, Name>, issuer: string) => FieldError[],
 ): Rule {
   return { reads, find };
 }
@@ -38,7 +38,7 @@ function redirectingGrants(types: readonly GrantType[]): readonly GrantType[] {
   return types.filter((type) => describeGrantType(type).responseType !== undefined);
 }
 
-function hasKeys(client: Pick<ClientDocument, "jwks" | "jwks_uri">): boolean {
+function hasKeys(client: Pick<ClientMetadata, "jwks" | "jwks_uri">): boolean {
   return client.jwks !== undefined || client.jwks_uri !== undefined;
 }
 
@@ -73,7 +73,7 @@ const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_t
 );
 
 /** Whether a requirement of a grant type holds for a client, or only for one with a policy that it does not have. */
-function isRequired(grant: GrantType, client: Pick<ClientDocument, "jwt_bearer">): boolean {
+function isRequired(grant: GrantType, client: Pick<ClientMetadata, "jwt_bearer">): boolean {
   return describeGrantType(grant).byPolicy !== true || client.jwt_bearer !== undefined;
 }
 
@@ -240,7 +240,7 @@ const rules: readonly Rule[] = [
 ];
 
 /** `wrong`: members that are wrong by themselves. */
-export function clientFaults(client: ClientDocument, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
+export function clientFaults(client: ClientMetadata, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
   return rules
     .filter(({ reads }) => !reads.some((member) => wrong.has(member)))
     .flatMap(({ find }) => find(client, issuer));

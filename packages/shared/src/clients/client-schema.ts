@@ -14,9 +14,7 @@ import {
 import * as z from "zod";
 import { securityProfiles } from "../config/security-profiles.ts";
 import { plainText, visibleText } from "../http/plain-text.ts";
-import type { ClientMetadata } from "./client.ts";
 import { jwksSchema } from "./jwks-schema.ts";
-import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
 /**
  * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules
@@ -100,7 +98,7 @@ const policies = {
         .max(2),
       accepts_bound_tokens: z
         .boolean()
-        .optional()
+        .exactOptional()
         .describe("Accept bound tokens without the proof of their key, which the client has verified itself."),
     })
     .describe("What the client may exchange (RFC 8693); absent: nothing."),
@@ -117,7 +115,7 @@ const policies = {
         claims: z
           .array(z.enum(standardClaims))
           .max(mostValues)
-          .optional()
+          .exactOptional()
           .describe("Claims of the user besides `sub`."),
       }),
     )
@@ -132,7 +130,7 @@ const policies = {
       clients: policyList(z.string().min(1).max(255)).describe("Clients whose tokens it may introspect."),
       audiences: policyList(audience).describe("Audiences it stands for: it may introspect tokens that are for them."),
     })
-    .partial()
+    .exactPartial()
     .refine(
       ({ clients, audiences }) => clients !== undefined || audiences !== undefined,
       "must have clients or audiences",
@@ -140,7 +138,7 @@ const policies = {
     .describe("Tokens that it may introspect beside its own and those for its client_id; absent: no others."),
 };
 
-const metadataMembers = {
+export const metadataMembers = {
   client_name: visibleText(200),
   client_uri: webUri,
   logo_uri: webUri,
@@ -217,21 +215,10 @@ const metadataMembers = {
     ),
   skip_consent: z.boolean().describe("Consent is taken as given where something assures who the client is."),
   ...policies,
-} satisfies Record<keyof ClientMetadata, z.ZodType>;
-
-/** Lists of which this provider chooses one value (metadata-choices.ts): they are never stored. */
-const choiceMembers = Object.fromEntries(
-  (Object.keys(metadataChoices) as ChoiceMember[]).map((name) => {
-    const described = `Values of ${metadataChoices[name].member} that the client supports; one is chosen.`;
-    return [name, z.array(plainText(100)).min(1).max(mostValues).describe(described)];
-  }),
-);
-
-/** The members that a registration or a change may name. */
-export const writableMembers = { ...metadataMembers, ...choiceMembers };
+};
 
 /** A whole document, defaults filled in, as it is stored. */
-export const metadataSchema = z.strictObject(metadataMembers).partial().required({
+export const metadataSchema = z.strictObject(metadataMembers).exactPartial().required({
   token_endpoint_auth_method: true,
   grant_types: true,
   response_types: true,
@@ -239,5 +226,3 @@ export const metadataSchema = z.strictObject(metadataMembers).partial().required
   scope: true,
   audiences: true,
 });
-
-export type ClientDocument = z.output<typeof metadataSchema>;
