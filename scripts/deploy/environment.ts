@@ -3,7 +3,7 @@ import { pageSettings, readDeployment } from "../../packages/op-auth/src/deploym
 import { type PlatformSettings, platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readAll, type Setting, type SettingTable } from "../../packages/shared/src/config/setting.ts";
 import { readSettings, type Settings, workerSettings } from "../../packages/shared/src/config/settings.ts";
-import { wrongAuthority } from "./certificate-host.ts";
+import { wrongAuthority } from "./client-authority.ts";
 
 /**
  * **One environment of a deployment**: what its file in `deployments/` may contain, checked as a whole. Every fault is returned, so that
