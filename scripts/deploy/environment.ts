@@ -1,12 +1,8 @@
 import { type Shape, shapes } from "../../packages/local-provider/src/workers.ts";
-import { deploymentDefinitions as authDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
-import {
-  type DeploymentSettingName,
-  deploymentSettingDefinitions,
-  type RateLimit,
-} from "../../packages/shared/src/config/deployment-settings.ts";
-import { readSetting, type Setting } from "../../packages/shared/src/config/setting.ts";
-import { readSettings, type Settings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
+import { pageSettings, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import { type PlatformSettings, platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
+import { readAll, type Setting, type SettingTable } from "../../packages/shared/src/config/setting.ts";
+import { readSettings, type Settings, workerSettings } from "../../packages/shared/src/config/settings.ts";
 import { wrongAuthority } from "./client-authority.ts";
 
 export interface EnvironmentFile {
@@ -35,9 +31,11 @@ export interface EnvironmentFile {
   readonly takeOver?: readonly string[];
 }
 
-type WorkerSettingName = Exclude<keyof typeof settingDefinitions, "ISSUER">;
-type AuthSettingName = keyof typeof authDefinitions;
-export type SettingName = WorkerSettingName | AuthSettingName | DeploymentSettingName;
+type VariableOf<Table extends SettingTable> = Table[keyof Table]["variable"];
+export type SettingName =
+  | Exclude<VariableOf<typeof workerSettings>, "ISSUER">
+  | VariableOf<typeof pageSettings>
+  | VariableOf<typeof platformSettings>;
 
 export interface Environment {
   readonly name: string;
@@ -58,21 +56,6 @@ export interface Environment {
   readonly platform: PlatformSettings;
   readonly resources: Readonly<Record<string, string>>;
   readonly takeOver: ReadonlySet<string>;
-}
-
-export interface PlatformSettings {
-  readonly cpuMs: number;
-  readonly objectCpuMs: number;
-  readonly objectUpdateDelaySeconds: number;
-  readonly logSampling: number;
-  readonly traceSampling: number;
-  readonly logDestinations: readonly string[];
-  readonly traceDestinations: readonly string[];
-  readonly logStore: boolean;
-  readonly traceStore: boolean;
-  readonly rateLimits: Readonly<Record<string, RateLimit>>;
-  /** Rate-limit namespaces of the environment are this number of thousands plus a number. */
-  readonly rateLimitNamespace: number;
 }
 
 const members = [
@@ -223,58 +206,36 @@ function textsOf(value: unknown, name: string, errors: string[]): Record<string,
 
 type Collect = <T>(read: () => T) => T | undefined;
 
+function byVariable(settings: SettingTable): ReadonlyMap<string, Setting> {
+  return new Map(Object.values(settings).map((setting) => [setting.variable, setting]));
+}
+
+const ofWorkers = byVariable(workerSettings);
+const ofPages = byVariable(pageSettings);
+const ofPlatform = byVariable(platformSettings);
+
 /** Checks each setting; an unknown name is an error, because a misspelt limit would silently have its default. */
 function readEach(settings: Record<string, string>, prefix: string, errors: string[], collect: Collect) {
-  const { ISSUER: _, ...workerDefinitions } = settingDefinitions;
   const variables: Record<string, string> = {};
   const authVariables: Record<string, string> = {};
-  const all: Readonly<Record<string, Setting<unknown>>> = {
-    ...workerDefinitions,
-    ...authDefinitions,
-    ...deploymentSettingDefinitions,
-  };
   for (const [name, value] of Object.entries(settings)) {
-    const definition = Object.hasOwn(all, name) ? all[name] : undefined;
+    const setting = ofWorkers.get(name) ?? ofPages.get(name) ?? ofPlatform.get(name);
     if (name === "ISSUER") errors.push("settings.ISSUER: the issuer is a member of its own");
-    else if (definition === undefined) errors.push(`settings.${name} is not known (docs/reference/settings.md)`);
-    else collect(() => readSetting(name, definition, value));
-    if (Object.hasOwn(workerDefinitions, name)) variables[name] = value;
-    if (Object.hasOwn(authDefinitions, name)) authVariables[name] = value;
+    else if (setting === undefined) errors.push(`settings.${name} is not known (docs/reference/settings.md)`);
+    else collect(() => setting.read(value));
+    if (ofWorkers.has(name) && name !== "ISSUER") variables[name] = value;
+    if (ofPages.has(name)) authVariables[name] = value;
   }
-  const platform = collect(() => platformSettings(settings, prefix));
+  const platform = collect(() => readPlatform(settings, prefix));
   return { variables, authVariables, platform };
 }
 
-function platformSettings(settings: Record<string, string>, prefix: string): PlatformSettings {
-  const all = deploymentSettingDefinitions;
-  const logStore = readSetting("LOG_STORE", all.LOG_STORE, settings["LOG_STORE"]) === "true";
-  const logDestinations = readSetting("LOG_DESTINATIONS", all.LOG_DESTINATIONS, settings["LOG_DESTINATIONS"]);
-  if (!logStore && logDestinations.length === 0) throw new Error("LOG_STORE false needs LOG_DESTINATIONS");
-  const rateLimits = Object.fromEntries(
-    (["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"] as const).map((name) => [
-      name,
-      readSetting(name, all[name], settings[name]),
-    ]),
-  );
-  return {
-    cpuMs: readSetting("CPU_MS", all.CPU_MS, settings["CPU_MS"]),
-    objectCpuMs: readSetting("OBJECT_CPU_MS", all.OBJECT_CPU_MS, settings["OBJECT_CPU_MS"]),
-    objectUpdateDelaySeconds: readSetting(
-      "OBJECT_UPDATE_DELAY",
-      all.OBJECT_UPDATE_DELAY,
-      settings["OBJECT_UPDATE_DELAY"],
-    ),
-    logSampling: readSetting("LOG_SAMPLING", all.LOG_SAMPLING, settings["LOG_SAMPLING"]),
-    traceSampling: readSetting("TRACE_SAMPLING", all.TRACE_SAMPLING, settings["TRACE_SAMPLING"]),
-    logDestinations,
-    traceDestinations: readSetting("TRACE_DESTINATIONS", all.TRACE_DESTINATIONS, settings["TRACE_DESTINATIONS"]),
-    logStore,
-    traceStore: readSetting("TRACE_STORE", all.TRACE_STORE, settings["TRACE_STORE"]) === "true",
-    rateLimits,
-    rateLimitNamespace:
-      readSetting("RATE_LIMIT_NAMESPACE", all.RATE_LIMIT_NAMESPACE, settings["RATE_LIMIT_NAMESPACE"]) ||
-      derivedNamespace(prefix),
-  };
+function readPlatform(settings: Record<string, string>, prefix: string): PlatformSettings {
+  const platform = readAll(platformSettings, settings);
+  if (!platform.logStore && platform.logDestinations.length === 0) {
+    throw new Error("LOG_STORE false needs LOG_DESTINATIONS");
+  }
+  return { ...platform, rateLimitNamespace: platform.rateLimitNamespace || derivedNamespace(prefix) };
 }
 
 /** 1 to 2,000,000, from the prefix (FNV-1a). */

@@ -231,6 +231,11 @@ function bindings(
   directory: string,
 ) {
   const { platform } = environment;
+  const rateLimits = new Map([
+    ["CLIENT_RATE_LIMIT", platform.clientRateLimit],
+    ["FAILED_AUTHENTICATION_RATE_LIMIT", platform.failedAuthenticationRateLimit],
+    ["ADDRESS_RATE_LIMIT", platform.addressRateLimit],
+  ]);
   const queueName = queueNames(environment);
   const names = storeNames(environment);
   return {
@@ -254,7 +259,7 @@ function bindings(
       return name === noResource ? [] : [{ binding, dataset: name }];
     }),
     ratelimits: (file.ratelimits ?? []).map((each) => {
-      const limit = platform.rateLimits[each.name];
+      const limit = rateLimits.get(each.name);
       return {
         name: each.name,
         namespace_id: String(platform.rateLimitNamespace * 1000 + Number(each.namespace_id) - firstLocalNamespace),

@@ -1,7 +1,7 @@
-import { deploymentDefinitions } from "../../packages/op-auth/src/deployment.ts";
-import { deploymentSettingDefinitions } from "../../packages/shared/src/config/deployment-settings.ts";
-import type { SettingDescription } from "../../packages/shared/src/config/setting.ts";
-import { settingDefinitions } from "../../packages/shared/src/config/settings.ts";
+import { pageSettings } from "../../packages/op-auth/src/deployment.ts";
+import { platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
+import type { SettingTable } from "../../packages/shared/src/config/setting.ts";
+import { workerSettings } from "../../packages/shared/src/config/settings.ts";
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
@@ -29,11 +29,11 @@ set in the dashboard, fails every request with a log line that names it. Local r
 
 All Workers are given the same values. \`ISSUER\` is the member \`issuer\` of the environment's file, not one of \`settings\`.
 
-${settingsTable(settingDefinitions)}
+${settingsTable(workerSettings)}
 
 ## \`op-auth\`
 
-${settingsTable(deploymentDefinitions)}
+${settingsTable(pageSettings)}
 
 ## Deployment
 
@@ -41,7 +41,7 @@ No variables: \`npm run deploy\` writes them into the configuration of the Worke
 \`Retry-After\`. Not settings, because another value would be wrong: \`preview_urls = false\` (a preview would serve the same state under another origin), \`observability.redact_query_string = true\`
 and \`invocation_logs = false\` (URLs and headers contain codes and tokens).
 
-${settingsTable(deploymentSettingDefinitions)}
+${settingsTable(platformSettings)}
 
 ## Secrets
 
@@ -51,9 +51,9 @@ ${table(["Secret", "Meaning"], describedRows(secrets))}
 `;
 }
 
-function settingsTable(definitions: Readonly<Record<string, SettingDescription>>): string {
-  const rows = Object.entries(definitions).map(([name, setting]) => [
-    `\`${name}\``,
+function settingsTable(settings: SettingTable): string {
+  const rows = Object.values(settings).map((setting) => [
+    `\`${setting.variable}\``,
     setting.default === undefined ? "" : `\`${setting.default}\``,
     setting.unit === undefined ? setting.accepts : `${setting.accepts} ${setting.unit}`,
     setting.meaning,

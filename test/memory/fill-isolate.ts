@@ -206,7 +206,7 @@ function trustedIssuer(index: number, size: number): TrustedIssuer {
     resources: [text(index, 60)],
     scopes: [text(index, 20)],
   }));
-  const limits = { algorithms: ["ES256"], max_token_lifetime: 3600, reusable_assertions: false };
+  const limits = { algorithms: ["ES256" as const], max_token_lifetime: 3600, reusable_assertions: false };
   return parsed({
     issuerId: text(index, 22),
     issuer: text(index, between(size, 40, 255)),
@@ -241,7 +241,8 @@ function issuerMetadata(): Fillable {
       const discovery_uri = `https://issuer.example.com/${text(index, between(size, 30, 2_000))}`;
       // No key has this algorithm, so only the metadata is fetched.
       const header = { alg: "none", kid: undefined, typ: undefined };
-      const discovered = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
+      const unsigned = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
+      const discovered: TrustedIssuer = JSON.parse(JSON.stringify(unsigned));
       await whileFetching({ issuer, jwks_uri: jwksUri }, () =>
         keys.isSigned(requestContext(), discovered, "", { header, claims: {} }),
       );

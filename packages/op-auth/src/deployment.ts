@@ -1,5 +1,5 @@
-import { type Branding, type BrandingVariables, brandingDefinitions, readBranding } from "@edge-op/pages/branding";
-import { outOfRange, readSetting, wholeNumber } from "@edge-op/shared/config/setting";
+import { type Branding, brandingSettings, readBranding } from "@edge-op/pages/branding";
+import { outOfRange, readAll, type VariablesOf, wholeNumber } from "@edge-op/shared/config/setting";
 import type { SessionLifetime } from "@edge-op/shared/users/sessions";
 
 /** **The settings of op-auth alone**: branding and session lifetimes. Read and checked once per isolate. */
@@ -10,8 +10,8 @@ export interface Deployment extends Branding {
 const longestSessionSeconds = 30 * 86_400;
 const defaultIdleSeconds = 86_400;
 
-const sessionDefinitions = {
-  SESSION_IDLE: wholeNumber({
+const sessionSettings = {
+  idleSeconds: wholeNumber("SESSION_IDLE", {
     default: defaultIdleSeconds,
     min: 60,
     max: longestSessionSeconds,
@@ -19,7 +19,7 @@ const sessionDefinitions = {
     meaning:
       "A session ends after this long without use, or up to 1/32 earlier, because not every use is written. At most `SESSION_LIFETIME`, which is the default where it is shorter.",
   }),
-  SESSION_LIFETIME: wholeNumber({
+  absoluteSeconds: wholeNumber("SESSION_LIFETIME", {
     default: 14 * 86_400,
     min: 60,
     max: longestSessionSeconds,
@@ -28,10 +28,9 @@ const sessionDefinitions = {
   }),
 };
 
-export const deploymentDefinitions = { ...brandingDefinitions, ...sessionDefinitions };
+export const pageSettings = { ...brandingSettings, ...sessionSettings };
 
-type SessionVariables = { readonly [Name in keyof typeof sessionDefinitions]?: string };
-export type DeploymentVariables = BrandingVariables & SessionVariables;
+export type DeploymentVariables = VariablesOf<typeof pageSettings>;
 
 const known = new WeakMap<object, Deployment>();
 
@@ -43,12 +42,9 @@ export function readDeployment(env: DeploymentVariables): Deployment {
   return deployment;
 }
 
-function readSessionLifetime(env: SessionVariables): SessionLifetime {
-  const all = sessionDefinitions;
-  const absoluteSeconds = readSetting("SESSION_LIFETIME", all.SESSION_LIFETIME, env.SESSION_LIFETIME);
-  const idleSeconds = env.SESSION_IDLE
-    ? readSetting("SESSION_IDLE", all.SESSION_IDLE, env.SESSION_IDLE)
-    : Math.min(defaultIdleSeconds, absoluteSeconds);
+function readSessionLifetime(env: DeploymentVariables): SessionLifetime {
+  const { idleSeconds: given, absoluteSeconds } = readAll(sessionSettings, env);
+  const idleSeconds = env.SESSION_IDLE ? given : Math.min(defaultIdleSeconds, absoluteSeconds);
   if (idleSeconds > absoluteSeconds) {
     throw outOfRange("SESSION_IDLE", String(idleSeconds), { min: 60, max: absoluteSeconds });
   }

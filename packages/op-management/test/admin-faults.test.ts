@@ -62,6 +62,14 @@ describe("when the control plane fails", () => {
     expect((await admin.call("PATCH", path, { body: { status: "disabled" } })).status).toBe(200);
   });
 
+  it("admin API: a creation that is committed and not known everywhere is 503, not a conflict with itself", async () => {
+    const admin = new AdminCaller(failingControlPlane("publish"));
+    const body = { ...web, client_id: "chosen" };
+    expect((await admin.call("POST", "/clients", { body })).status).toBe(503);
+    expect((await admin.call("GET", "/clients/chosen")).status).toBe(200);
+    expect((await admin.call("POST", "/clients", { body })).status).toBe(409);
+  });
+
   it.each(["begin", "publish"] as const)("admin API: a deletion that fails at %s can be sent again", async (method) => {
     const path = await withClient();
     const admin = new AdminCaller(failingControlPlane(method));

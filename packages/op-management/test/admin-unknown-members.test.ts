@@ -3,10 +3,10 @@
  * the patch itself. Roles, groups, document hosts and other records are replaced as a whole (PUT), so their stored form is not validated.
  */
 
+import { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import { describe, expect, it } from "vitest";
 import { patchStored } from "../src/admin/merge-patch.ts";
 import { adminRouteTable } from "../src/admin-routes.ts";
-import { issuerDocumentSchema } from "../src/issuers/issuer-schema.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 interface Kind {

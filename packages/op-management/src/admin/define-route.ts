@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isJsonObject, type JsonObject, type Stored } from "@edge-op/protocol/encoding/json-object";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
@@ -68,7 +68,7 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
     sound: JsonObject,
     wrong: ReadonlySet<string>,
   ): Promise<readonly FieldError[]>;
-  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminResponse<z.input<Resource>>>;
+  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminResponse<Stored<z.input<Resource>>>>;
 }
 
 /** A route with erased types, as the router and the OpenAPI document use it. */

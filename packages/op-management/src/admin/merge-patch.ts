@@ -71,14 +71,18 @@ function isNamedBy(patch: unknown, path: Path): boolean {
   return Object.hasOwn(patch, step) && isNamedBy(patch[String(step)], rest);
 }
 
-/** The schema of a patch of a `schema`: every member optional and nullable, at every depth. */
-export function mergePatchOf(schema: z.ZodObject): z.ZodObject {
-  const members = Object.entries(schema.shape).map(([name, member]) => [name, patchMember(member as z.ZodType)]);
+/** The schema of a patch of a `schema`: every member optional and, but for the `kept` ones, nullable, at every depth. */
+export function mergePatchOf(schema: z.ZodObject, kept: readonly string[] = []): z.ZodObject {
+  const members = Object.entries(schema.shape).map(([name, member]) => {
+    const patched = patchMember(member as z.ZodType);
+    return [name, (kept.includes(name) ? patched : patched.nullable()).optional()];
+  });
   return z.strictObject(Object.fromEntries(members));
 }
 
 function patchMember(member: z.ZodType): z.ZodType {
-  if (member instanceof z.ZodOptional || member instanceof z.ZodDefault)
+  if (member instanceof z.ZodOptional || member instanceof z.ZodExactOptional || member instanceof z.ZodDefault) {
     return patchMember(member.unwrap() as z.ZodType);
-  return (member instanceof z.ZodObject ? mergePatchOf(member) : member).nullable().optional();
+  }
+  return member instanceof z.ZodObject ? mergePatchOf(member) : member;
 }

@@ -1,21 +1,21 @@
 import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
-import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { type Actor, requireAuthority } from "../admin/actor.ts";
 
 /**
  * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client
  * can get, by any grant. A wildcard gives none (ADR 19).
  */
-export function requireAuthorityOver(actor: Actor, client: ClientDocument): void {
+export function requireAuthorityOver(actor: Actor, client: ClientMetadata): void {
   requireAuthority(actor, scopeLists(client).flat());
 }
 
 /** Every list of scopes that a client can get in tokens. */
-function scopeLists({ scope, token_exchange, jwt_bearer }: ClientDocument): readonly (readonly string[])[] {
+function scopeLists({ scope, token_exchange, jwt_bearer }: ClientMetadata): readonly (readonly string[])[] {
   return [scope.split(" "), token_exchange?.scopes ?? [], jwt_bearer?.scopes ?? []];
 }
 
-function audienceLists({ audiences, token_exchange }: ClientDocument): readonly (readonly string[])[] {
+function audienceLists({ audiences, token_exchange }: ClientMetadata): readonly (readonly string[])[] {
   return [audiences, token_exchange?.audiences ?? [], token_exchange?.resources ?? []];
 }
 
@@ -23,7 +23,7 @@ function audienceLists({ audiences, token_exchange }: ClientDocument): readonly 
  * Whether a change takes an admin scope, or the admin API's audience, out of any list of a client. Its grants end then:
  * tokens that carry the removed value must not be usable until they expire.
  */
-export function losesAdminScope(before: ClientDocument, after: ClientDocument, issuer: string): boolean {
+export function losesAdminScope(before: ClientMetadata, after: ClientMetadata, issuer: string): boolean {
   const audience = adminAudience(issuer);
   return (
     losesAny(scopeLists(before), scopeLists(after), isAdminScope) ||

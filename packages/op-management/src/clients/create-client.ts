@@ -5,10 +5,9 @@ import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { ActorRequest } from "../admin/actor.ts";
-import { commitChange } from "../admin/commit-change.ts";
-import { isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
+import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { insertClient, type StoredClient } from "./client-store.ts";
+import { clients, type StoredClient } from "./client-table.ts";
 import { newSecret } from "./new-secret.ts";
 import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
 
@@ -49,23 +48,22 @@ export async function createClient(
   await requireSector(metadata, settings.issuer);
   const clientId = chosen ?? newClientId();
   const atMs = nowMs();
-  const origin = registersItself ? ({ origin: "registration" } as const) : {};
-  const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs, ...origin };
+  const origin = registersItself ? "registration" : undefined;
+  const client: StoredClient = { clientId, status, metadata, origin, createdAtMs: atMs, updatedAtMs: atMs };
   const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
   try {
-    await commitChange(request, {
+    await clients.create(request, client, {
+      action: registersItself ? "register" : "create",
       statements: [
-        insertClient(env.DB, client),
+        clients.refuseIf(env.DB, clientId, "EXISTS (SELECT 1 FROM users WHERE sub = ?1)"),
         ...(registersItself ? [roomToRegister(env.DB, settings, client)] : []),
         ...(secret === undefined ? [] : [secret.statement]),
       ],
       // Isolates may remember that a chosen id does not exist; an id that was generated just now was never looked up.
       forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
-      event: { action: registersItself ? "client.register" : "client.create", target: clientId },
     });
   } catch (cause) {
     if (registersItself) await requireRoomToRegister(env.DB, settings, atMs);
-    if (await isSubjectTaken(env.DB, clientId)) throw takenError("client_id");
     throw cause;
   }
   return { client, secret: secret?.value };

@@ -1,4 +1,4 @@
-import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { isOwnParty, refuseOwn } from "../admin/own-authority.ts";
 import { losesAdminScope } from "./client-authority.ts";
@@ -15,11 +15,11 @@ const fixedMembers = [
 export function requireOwnClientUsable(
   actor: AccessToken,
   clientId: string,
-  { before, after }: { readonly before: ClientDocument; readonly after: ClientDocument },
+  { before, after }: { readonly before: ClientMetadata; readonly after: ClientMetadata },
   issuer: string,
 ): void {
   if (!isOwnParty(actor, clientId)) return;
-  const keysOf = ({ jwks }: ClientDocument) => (jwks?.keys ?? []).map((key) => JSON.stringify(key));
+  const keysOf = ({ jwks }: ClientMetadata) => (jwks?.keys ?? []).map((key) => JSON.stringify(key));
   const keepsKey = before.jwks === undefined || keysOf(before).some((key) => keysOf(after).includes(key));
   const lost = [
     ...(losesAdminScope(before, after, issuer) ? ["its admin scopes and audience"] : []),

@@ -1,10 +1,10 @@
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { limits } from "@edge-op/shared/config/limits";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { StoredClient } from "./client-store.ts";
+import { clients, type StoredClient } from "./client-table.ts";
 
 /**
  * **What clients that register themselves may fill** (ADR 48): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients that nobody has
@@ -12,7 +12,7 @@ import type { StoredClient } from "./client-store.ts";
  */
 type Lives = Pick<Settings, "clientUnusedSeconds">;
 
-export function requireRegistrationSize(metadata: ClientDocument): void {
+export function requireRegistrationSize(metadata: ClientMetadata): void {
   const bytes = encodeUtf8(JSON.stringify(metadata)).byteLength;
   if (bytes <= limits.registrationBytes) return;
   throw new OAuthError("invalid_client_metadata", "registration-too-large", {
@@ -21,23 +21,20 @@ export function requireRegistrationSize(metadata: ClientDocument): void {
   });
 }
 
-const unused = "origin = 'registration' AND used_at_ms IS NULL AND created_at_ms > ?1";
+const unused = "origin = 'registration' AND used_at_ms IS NULL AND created_at_ms >";
 
 function endedBefore({ clientUnusedSeconds }: Lives, atMs: number): number {
   return atMs - clientUnusedSeconds * 1000;
 }
 
-/** After the insertion: fails, and with it its transaction, when there are too many: metadata may not be NULL. */
+/** After the insertion: fails, and with it its transaction, when there are too many. */
 export function roomToRegister(
   database: D1Database,
   lives: Lives,
   { clientId, createdAtMs }: StoredClient,
 ): D1PreparedStatement {
-  return database
-    .prepare(
-      `UPDATE clients SET metadata = NULL WHERE client_id = ?2 AND (SELECT count(*) FROM clients WHERE ${unused}) > ?3`,
-    )
-    .bind(endedBefore(lives, createdAtMs), clientId, limits.unusedRegistrations);
+  const condition = `(SELECT count(*) FROM clients WHERE ${unused} ?2) > ?3`;
+  return clients.refuseIf(database, clientId, condition, endedBefore(lives, createdAtMs), limits.unusedRegistrations);
 }
 
 /** After a failed insertion: whether that was the reason, and until when. */
@@ -45,7 +42,7 @@ export async function requireRoomToRegister(database: D1Database, lives: Lives, 
   const since = endedBefore(lives, atMs);
   const row = await queryDatabase(() =>
     database
-      .prepare(`SELECT count(*) AS clients, min(created_at_ms) AS oldest FROM clients WHERE ${unused}`)
+      .prepare(`SELECT count(*) AS clients, min(created_at_ms) AS oldest FROM clients WHERE ${unused} ?1`)
       .bind(since)
       .first<{ readonly clients: number; readonly oldest: number | null }>(),
   );

@@ -7,7 +7,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { refuseOwn } from "../admin/own-authority.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { requireClient } from "./client-store.ts";
+import { clients } from "./client-table.ts";
 import { newSecret } from "./new-secret.ts";
 import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets } from "./secret-store.ts";
 
@@ -56,7 +56,7 @@ const list = defineRoute({
     schema: z.strictObject({ secrets: z.array(secretSchema) }).meta({ id: "ClientSecretList" }),
   },
   async handle({ context, parameter }) {
-    const { clientId } = await requireClient(context.env.DB, parameter("client_id"));
+    const { clientId } = await clients.require(context.env.DB, parameter("client_id"));
     const secrets = await listSecrets(context.env.DB, clientId, nowMs());
     return {
       body: {
@@ -81,7 +81,7 @@ const rotate = defineRoute({
   response: { status: 201, description: "The new secret.", schema: newSecretSchema },
   async handle(call) {
     const { env, settings } = call.context;
-    const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
+    const { clientId, metadata } = await clients.require(env.DB, call.parameter("client_id"));
     requireAuthorityOver(call.actor, metadata);
     if (!usesSecret(metadata.token_endpoint_auth_method)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
@@ -108,7 +108,7 @@ const rotate = defineRoute({
     });
     // A client that was deleted meanwhile can have no secret: the row's reference fails. Others may have been created meanwhile.
     await commit.catch(async (cause) => {
-      await requireClient(env.DB, clientId);
+      await clients.require(env.DB, clientId);
       await requireRoom();
       throw cause;
     });
@@ -134,7 +134,7 @@ const remove = defineRoute({
   response: { status: 204, description: "The secret is gone." },
   async handle(call) {
     const database = call.context.env.DB;
-    const { clientId, metadata } = await requireClient(database, call.parameter("client_id"));
+    const { clientId, metadata } = await clients.require(database, call.parameter("client_id"));
     requireAuthorityOver(call.actor, metadata);
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());

@@ -1,4 +1,5 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { clients } from "./client-table.ts";
 
 /** **Client secrets in D1**: their MACs are written here and read only by `directory/`. */
 export interface StoredSecret {
@@ -43,15 +44,11 @@ export function endSecrets(database: D1Database, clientId: string, untilMs: numb
     .bind(clientId, untilMs);
 }
 
-/** Fails, and with it its transaction, when the client has more live secrets than `most`: metadata may not be NULL. */
+/** Fails, and with it its transaction, when the client has more live secrets than `most`. */
 export function limitSecrets(database: D1Database, clientId: string, atMs: number, most: number): D1PreparedStatement {
-  return database
-    .prepare(
-      `UPDATE clients SET metadata = NULL
-        WHERE client_id = ?1 AND ?3 < (SELECT count(*) FROM client_secrets
-          WHERE client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2))`,
-    )
-    .bind(clientId, atMs, most);
+  const live = "client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2)";
+  const condition = `?3 < (SELECT count(*) FROM client_secrets WHERE ${live})`;
+  return clients.refuseIf(database, clientId, condition, atMs, most);
 }
 
 export function deleteEndedSecrets(database: D1Database, clientId: string, atMs: number): D1PreparedStatement {

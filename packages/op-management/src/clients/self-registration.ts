@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
-import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
+import { metadataChoices } from "@edge-op/shared/clients/metadata-choices";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 
 /**
@@ -33,16 +33,9 @@ const ownMethods = ["none", "client_secret_basic", "client_secret_post", "privat
 const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
 
 /** RP Metadata Choices 1.0 §2: several values, of which this provider chooses the first that it supports. */
-const choices: readonly (readonly [many: string, one: string, supported: readonly string[]])[] = [
-  ["token_endpoint_auth_methods_supported", "token_endpoint_auth_method", ownMethods],
-  ["token_endpoint_auth_signing_alg_values_supported", "token_endpoint_auth_signing_alg", signingAlgorithms],
-  ["id_token_signing_alg_values_supported", "id_token_signed_response_alg", signingAlgorithms],
-  ["userinfo_signing_alg_values_supported", "userinfo_signed_response_alg", signingAlgorithms],
-  ["introspection_signing_alg_values_supported", "introspection_signed_response_alg", signingAlgorithms],
-  ["authorization_signing_alg_values_supported", "authorization_signed_response_alg", signingAlgorithms],
-  ["request_object_signing_alg_values_supported", "request_object_signing_alg", signingAlgorithms],
-  ["subject_types_supported", "subject_type", ["public", "pairwise"]],
-];
+const choices = Object.entries(metadataChoices).map(([many, { member, values }]) => {
+  return { many, one: member, supported: member === "token_endpoint_auth_method" ? ownMethods : values({}) };
+});
 
 export function selfRegistration(body: unknown): JsonObject {
   if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
@@ -73,7 +66,7 @@ export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)
  * requires that they are ignored; whoever registers should not have to find out by comparing. A key set may lose unknown members of its keys.
  */
 export function ignoredMembers(body: unknown, response: Readonly<Record<string, unknown>>): readonly string[] {
-  const chosenFrom: readonly string[] = choices.map(([many]) => many);
+  const chosenFrom: readonly string[] = choices.map(({ many }) => many);
   return Object.entries(isJsonObject(body) ? body : {})
     .filter(([name, value]) => {
       // RFC 7592 §2.2: a replacement may name the secret.
@@ -91,7 +84,7 @@ function isGiven(value: unknown): boolean {
 
 function chosen(body: JsonObject): JsonObject {
   return Object.fromEntries(
-    choices.flatMap(([many, one, supported]) => {
+    choices.flatMap(({ many, one, supported }) => {
       const offered = body[many];
       if (!Array.isArray(offered)) return [];
       const preferred = [body[one], ...offered].find((value) => supported.some((each) => each === value));

@@ -1,13 +1,10 @@
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
+import { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import type { IssuerDocument } from "@edge-op/shared/issuers/trusted-issuer";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
-import type * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";
-import { formatEtag } from "../admin/entity-tags.ts";
 import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
-import { issuerDocumentSchema, type issuerSchema } from "./issuer-schema.ts";
-import type { StoredIssuer } from "./issuer-store.ts";
+import type { StoredIssuer } from "./issuer-table.ts";
 
 /** **Completes and checks the document of an issuer** before it is stored, and refuses with each fault. */
 export function requireIssuerDocument(
@@ -36,21 +33,4 @@ export function requireAuthorityOverIssuer(actor: AccessToken, { rules }: Issuer
     actor,
     rules.flatMap(({ scopes }) => scopes),
   );
-}
-
-/** **An issuer as the admin API shows it.** */
-export function toResource(issuer: StoredIssuer): z.input<typeof issuerSchema> {
-  const { issuerId, status, document, createdAtMs, updatedAtMs } = issuer;
-  return {
-    issuer_id: issuerId,
-    issuer: issuer.issuer,
-    created_at: toSeconds(createdAtMs),
-    updated_at: toSeconds(updatedAtMs),
-    ...(document as z.input<typeof issuerDocumentSchema>),
-    status,
-  };
-}
-
-export function toResponse(issuer: StoredIssuer) {
-  return { body: toResource(issuer), headers: { ETag: formatEtag(issuer.updatedAtMs) } };
 }

@@ -1,7 +1,7 @@
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { refuseClientUrl } from "@edge-op/shared/http/client-url";
+import type { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import type * as z from "zod";
-import type { issuerDocumentSchema } from "./issuer-schema.ts";
 
 /** **Rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
 export type IssuerInput = z.output<typeof issuerDocumentSchema>;
@@ -12,7 +12,7 @@ function fault(broken: boolean, path: string, message: string): FieldError[] {
 
 /**
  * The name of an issuer: an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain. In the URL parser's spelling: tokens name it byte for byte,
- * and another spelling would be a second record that never counts. Whether it ends with a slash is its own affair; it is the same issuer (issuer-store.ts).
+ * and another spelling would be a second record that never counts. Whether it ends with a slash is its own affair; it is the same issuer (issuer-table.ts).
  */
 export function issuerNameFault(issuer: string, ownIssuer: string): string | undefined {
   if (/^spiffe:\/\/[a-z0-9._-]+$/.test(issuer)) return undefined;

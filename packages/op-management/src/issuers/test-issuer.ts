@@ -8,7 +8,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { type AdminCall, defineRoute } from "../admin/define-route.ts";
 import { issuerTestResultSchema, issuerTestSchema } from "./issuer-schema.ts";
-import { requireIssuer } from "./issuer-store.ts";
+import { issuers } from "./issuer-table.ts";
 
 /**
  * **`POST /admin/issuers/{issuer_id}/test`**: what would become of a token, by the same functions as at `/token`. Changes nothing: no `jti` is
@@ -26,7 +26,7 @@ export const testIssuerRoute = defineRoute({
   body: issuerTestSchema,
   response: { status: 200, description: "What would become of the token.", schema: issuerTestResultSchema },
   async handle(call) {
-    const issuer = await requireIssuer(call.context.env.DB, call.parameter("issuer_id"));
+    const issuer = await issuers.require(call.context.env.DB, call.parameter("issuer_id"));
     return { body: await testIssuer(call, issuer) };
   },
 });

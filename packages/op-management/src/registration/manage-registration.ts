@@ -22,9 +22,9 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import { commitChange } from "../admin/commit-change.ts";
-import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
-import { deleteClient, findClient, type StoredClient, updateClient } from "../clients/client-store.ts";
+import type { ActorRequest } from "../admin/actor.ts";
+import { retryOnConflict } from "../admin/retry-on-conflict.ts";
+import { clients, type StoredClient } from "../clients/client-table.ts";
 import { newSecret } from "../clients/new-secret.ts";
 import { requireRegistrationSize } from "../clients/registration-limits.ts";
 import { deleteSecrets, listSecrets } from "../clients/secret-store.ts";
@@ -90,8 +90,6 @@ async function replaceOnce(
   const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);
   if (!isSame) await requireSector(metadata, settings.issuer);
   const atMs = nowMs();
-  const updatedAtMs = Math.max(atMs, client.updatedAtMs + 1);
-  const changed: StoredClient = { ...client, metadata, updatedAtMs };
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);
   const secret = needsSecret && held.length === 0 ? await newSecret(env, clientId, atMs) : undefined;
@@ -99,26 +97,24 @@ async function replaceOnce(
     new JsonResponse(withIgnored(await describeRegistration(context, stored, secret?.value), body));
   if (isSame && secret === undefined) return describe(client);
   await spend();
-  try {
-    await commitChange(
-      { context, actor: { clientId, sub: clientId, scope: [] } },
-      {
-        statements: [
-          updateClient(env.DB, changed, client.updatedAtMs),
-          ...(needsSecret ? [] : [deleteSecrets(env.DB, clientId)]),
-          ...(secret === undefined ? [] : [secret.statement]),
-        ],
-        forget: [{ kind: "client", id: clientId }],
-        event: { action: "client.update", target: clientId, detail: { fields: Object.keys(body) } },
-      },
-    );
-  } catch (cause) {
-    if (!mayBeConflict(cause)) throw cause;
-    const current = await findClient(env.DB, clientId);
-    if (current?.updatedAtMs !== client.updatedAtMs) return undefined;
-    throw cause;
-  }
-  return describe(changed);
+  const changed = await clients.update(
+    ownRequest(context, clientId),
+    client,
+    { metadata },
+    {
+      statements: [
+        ...(needsSecret ? [] : [deleteSecrets(env.DB, clientId)]),
+        ...(secret === undefined ? [] : [secret.statement]),
+      ],
+      detail: { fields: Object.keys(body) },
+    },
+  );
+  return changed && describe(changed);
+}
+
+/** A change by the client itself. */
+function ownRequest(context: Context, clientId: string): ActorRequest {
+  return { context, actor: { clientId, sub: clientId, scope: [] } };
 }
 
 /** RFC 7592 §2.2: a `client_secret` must be the current one; a client cannot choose it. */
@@ -144,18 +140,12 @@ export async function deleteRegistration(
   request: ReceivedRequest,
   clientId: string,
 ): Promise<Response> {
-  const { DB } = context.env;
   await requireOwner(context, isolate, request, clientId);
-  await requireRegistered(context, request, clientId);
+  const client = await requireRegistered(context, request, clientId);
   await spendChange(context, isolate, clientId);
-  await commitChange(
-    { context, actor: { clientId, sub: clientId, scope: [] } },
-    {
-      statements: [deleteSecrets(DB, clientId), deleteClient(DB, clientId)],
-      forget: [{ kind: "client", id: clientId }],
-      event: { action: "client.delete", target: clientId },
-      cutOff: { kind: "client", id: clientId },
-    },
-  );
+  await clients.remove(ownRequest(context, clientId), client, {
+    statements: [deleteSecrets(context.env.DB, clientId)],
+    cutOff: { kind: "client", id: clientId },
+  });
   return new Response(null, { status: 204, headers: noStore });
 }

@@ -12,7 +12,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import { findClient, type StoredClient } from "../clients/client-store.ts";
+import { clients, type StoredClient } from "../clients/client-table.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 
 /** The scope and, below the issuer, the audience of an initial access token. */
@@ -68,7 +68,7 @@ export async function requireRegistered(
   request: ReceivedRequest,
   clientId: string,
 ): Promise<StoredClient> {
-  const client = await findClient(env.DB, clientId);
+  const client = await clients.find(env.DB, clientId);
   if (client?.origin === "registration" && client.status === "active") return client;
   throw invalidToken(findAccessToken(request).scheme);
 }

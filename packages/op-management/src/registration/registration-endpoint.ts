@@ -5,7 +5,7 @@ import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import type { StoredClient } from "../clients/client-store.ts";
+import type { StoredClient } from "../clients/client-table.ts";
 import { createClient } from "../clients/create-client.ts";
 import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";

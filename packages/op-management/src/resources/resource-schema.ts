@@ -1,13 +1,8 @@
-import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
-import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
-import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
 import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
-import { visibleText } from "@edge-op/shared/http/plain-text";
-import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
+import { resourceMetadataSchema } from "@edge-op/shared/resources/resource-schema";
 import * as z from "zod";
-import { mergePatchOf } from "../admin/merge-patch.ts";
-import { nextCursor, pageQuery } from "../admin/paging.ts";
 
 /**
  * **Requests and responses of `/admin/resources`**: an API or MCP server that tokens are for.
@@ -17,53 +12,6 @@ import { nextCursor, pageQuery } from "../admin/paging.ts";
 const resourceIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 /** A key of KV has 512 bytes, and ids of records 255 characters. */
 const longestIdentifier = 255;
-const mostScopes = 100;
-const mostClients = 100;
-
-/** Their meaning, and the words at consent, are this provider's own. */
-const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
-
-const scopeSchema = z
-  .strictObject({
-    value: z
-      .string()
-      .max(256)
-      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)")
-      .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
-    description: visibleText(200).describe("As people read it at consent."),
-    default: z.boolean().optional().describe("Part of a request that names the resource and no scope."),
-  })
-  .meta({ id: "ResourceScope" });
-
-const members = {
-  name: visibleText(100).describe("As people read it at consent."),
-  scopes: z
-    .array(scopeSchema)
-    .max(mostScopes)
-    .refine((scopes) => new Set(scopes.map(({ value }) => value)).size === scopes.length, "must not repeat a value")
-    .default([])
-    .describe("The scope values that it understands."),
-  clients: z
-    .union([z.enum(["registered", "any"]), z.array(z.string().min(1).max(longestIdentifier)).max(mostClients)])
-    .default([])
-    .describe(
-      "Who may request its tokens: `registered` (every registered client), `any` (also clients known by their metadata document alone), or a list of `client_id`s. Clients whose `audiences` name it may do so besides.",
-    ),
-  access_token_lifetime: z
-    .int()
-    .min(1)
-    .max(86_400)
-    .optional()
-    .describe("Seconds; the shorter of this and the client's."),
-  access_token_signed_response_alg: z.enum(signingAlgorithms).optional().describe("Signature of its tokens."),
-  bound_tokens_required: z
-    .boolean()
-    .optional()
-    .describe("Its tokens are issued only to a key that the request proves."),
-} satisfies Record<keyof ResourceMetadata, z.ZodType>;
-
-export const resourceMetadataSchema = z.strictObject(members);
-
 export const resourceCreateSchema = resourceMetadataSchema
   .extend({
     identifier: z
@@ -80,8 +28,6 @@ export const resourceCreateSchema = resourceMetadataSchema
   })
   .meta({ id: "ResourceCreate" });
 
-export const resourcePatchSchema = mergePatchOf(resourceMetadataSchema).meta({ id: "ResourcePatch" });
-
 export const resourceSchema = resourceMetadataSchema
   .extend({
     resource_id: z.string(),
@@ -90,12 +36,6 @@ export const resourceSchema = resourceMetadataSchema
     updated_at: z.int().describe("Seconds since the epoch."),
   })
   .meta({ id: "Resource" });
-
-export const resourceListSchema = z
-  .strictObject({ resources: z.array(resourceSchema), next_cursor: nextCursor })
-  .meta({ id: "ResourceList" });
-
-export const resourceListQuery = pageQuery.extend({ identifier: z.string().max(longestIdentifier).optional() });
 
 /** This provider is its own resource, however its URL is spelled; `"*"` is no identifier. */
 export function identifierFaults(identifier: string, issuer: string): FieldError[] {

@@ -1,3 +1,4 @@
+import type { Stored } from "@edge-op/protocol/encoding/json-object";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
@@ -43,8 +44,8 @@ interface Kind<Resource extends z.ZodType, List extends z.ZodType, Body extends 
   readonly list: List;
   readonly body: Body;
   valuesOf(body: z.output<Body>): readonly string[];
-  toResource(assignment: Assignment): z.input<Resource>;
-  toList(page: readonly z.input<Resource>[], next: { next_cursor?: string }): z.input<List>;
+  toResource(assignment: Assignment): Stored<z.input<Resource>>;
+  toList(page: readonly Stored<z.input<Resource>>[], next: { next_cursor?: string }): Stored<z.input<List>>;
 }
 
 const scope = "admin:users";
@@ -88,7 +89,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     scope,
     query: rbacListQuery,
     response: { status: 200, description: `A page of ${noun}s.`, schema: kind.list },
-    async handle({ context, query: { cursor, limit } }): Promise<AdminResponse<z.input<List>>> {
+    async handle({ context, query: { cursor, limit } }): Promise<AdminResponse<Stored<z.input<List>>>> {
       const rows = await listAssignments(context.env.DB, table, readCursor(cursor), limit + 1);
       const { page, next } = cutPage(rows, limit, ({ name }) => name);
       return { body: kind.toList(page.map(kind.toResource), next) };
@@ -145,8 +146,8 @@ export const rbacRoutes: readonly AdminRoute[] = [
     list: roleListSchema,
     body: rolePermissionsSchema,
     valuesOf: ({ permissions }) => permissions,
-    toResource: ({ name, values }) => ({ role: name, permissions: [...values] }),
-    toList: (roles, next) => ({ roles: [...roles], ...next }),
+    toResource: ({ name, values }) => ({ role: name, permissions: values }),
+    toList: (roles, next) => ({ roles, ...next }),
   }),
   ...routesOf({
     noun: "group",
@@ -157,7 +158,7 @@ export const rbacRoutes: readonly AdminRoute[] = [
     list: groupListSchema,
     body: groupRolesSchema,
     valuesOf: ({ roles }) => roles,
-    toResource: ({ name, values }) => ({ group: name, roles: [...values] }),
-    toList: (groups, next) => ({ groups: [...groups], ...next }),
+    toResource: ({ name, values }) => ({ group: name, roles: values }),
+    toList: (groups, next) => ({ groups, ...next }),
   }),
 ];

@@ -1,7 +1,7 @@
 import type { Settings } from "@edge-op/shared/config/settings";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { findPasswordFault, mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
-import type { StoredUser } from "./user-store.ts";
+import type { StoredUser } from "./user-table.ts";
 
 /** **Refuses a new password that the policy does not accept**, with the reason. */
 export function requireAcceptablePassword(

@@ -1,67 +1,82 @@
-import { commitChange } from "../admin/commit-change.ts";
-import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, readCursor } from "../admin/paging.ts";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { savePassword } from "@edge-op/shared/users/credentials";
+import type * as z from "zod";
+import { defineRecordRoutes } from "../admin/define-record-routes.ts";
+import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
 import { hashSub } from "../admin/taken-ids.ts";
-import { createUser } from "./create-user.ts";
-import { applyUserPatch, updateUserRoute } from "./update-user.ts";
-import { toResource, toResponse } from "./user-resource.ts";
-import { userListQuery, userListSchema, userSchema } from "./user-schema.ts";
-import { deleteUser, listUsers, requireUser } from "./user-store.ts";
+import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { patchUser } from "./patch-user.ts";
+import { requireAcceptablePassword } from "./require-acceptable-password.ts";
+import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
+import { refuseTakenSub, replaceGroups, replaceRoles, type StoredUser, usernameKey, users } from "./user-table.ts";
 
 /**
- * **`/admin/users`**. Cost: a read 1 D1 call; a deletion 5 D1 calls and three rounds of the control plane's calls of the live
- * shards.
+ * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups; a change 4 D1 and the control plane's calls of the live shards; a deletion 5 D1 calls and
+ * three rounds of these; for a new password also its hash.
  */
-const path = "/users/{sub}";
-const scope = "admin:users";
-
-const list = defineRoute({
-  method: "GET",
-  path: "/users",
-  operationId: "listUsers",
-  summary: "Lists users in the order of their subs, a page at a time.",
-  scope,
-  query: userListQuery,
-  response: { status: 200, description: "A page of users.", schema: userListSchema },
-  async handle({ context, query: { cursor, limit, status, username } }) {
-    const rows = await listUsers(context.env.DB, readCursor(cursor), limit + 1, { status, username });
-    const { page, next } = cutPage(rows, limit, ({ sub }) => sub);
-    return { body: { users: page.map(toResource), ...next } };
+export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
+  table: users,
+  key: "sub",
+  scope: "admin:users",
+  summaries: {
+    create: "Creates a user.",
+    list: "Lists users in the order of their subs, a page at a time.",
+    read: "Shows a user.",
+    update:
+      "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; status suspended, or a password, also ends every session and grant of the user.",
+    remove: "Deletes a user and ends every grant they have given. Nobody gets the sub again.",
+  },
+  now: "The user as they are now.",
+  writable: writableUser,
+  createBody: userCreateSchema,
+  shown: userSchema,
+  conditions: userConditions,
+  where: ({ username, ...conditions }) =>
+    typeof username === "string" ? { ...conditions, username_key: usernameKey(username) } : conditions,
+  show: ({ sub, username, status, claims, roles, groups, hasPassword, createdAtMs, updatedAtMs }) => ({
+    sub,
+    username,
+    status,
+    claims,
+    roles,
+    groups,
+    has_password: hasPassword,
+    created_at: toSeconds(createdAtMs),
+    updated_at: toSeconds(updatedAtMs),
+  }),
+  create: createUser,
+  patch: patchUser,
+  ended: { status: "suspended" },
+  async remove({ context }, { sub }) {
+    const retired = context.env.DB.prepare("INSERT OR IGNORE INTO retired_subs (hash) VALUES (?1)");
+    return { statements: [retired.bind(await hashSub(sub))] };
   },
 });
 
-const read = defineRoute({
-  method: "GET",
-  path,
-  operationId: "readUser",
-  summary: "Shows a user.",
-  scope,
-  response: { status: 200, description: "The user.", schema: userSchema },
-  async handle({ context, parameter }) {
-    return toResponse(await requireUser(context.env.DB, parameter("sub")));
-  },
-});
-
-/** The user is suspended and cut off before the deletion, so that a deletion that failed half-way can be repeated. */
-const remove = defineRoute({
-  method: "DELETE",
-  path,
-  operationId: "deleteUser",
-  summary: "Deletes a user and ends every grant they have given. Nobody gets the sub again.",
-  scope,
-  response: { status: 204, description: "The user is gone." },
-  async handle(call) {
-    const { sub } = await applyUserPatch({ ...call, body: { status: "suspended" } });
-    await commitChange(call, {
-      statements: deleteUser(call.context.env.DB, sub, await hashSub(sub)),
-      forget: [
-        { kind: "user", id: sub },
-        { kind: "rbac", id: sub },
-      ],
-      event: { action: "user.delete", target: sub },
-    });
-    return { body: undefined };
-  },
-});
-
-export const userRoutes: readonly AdminRoute[] = [createUser, list, read, updateUserRoute, remove];
+async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, undefined>) {
+  const { env, settings } = call.context;
+  const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
+  if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
+  const sub = call.body.sub ?? `u${randomBase64Url(16)}`;
+  const atMs = nowMs();
+  const record: StoredUser = {
+    ...{ sub, username, status, roles: roles.toSorted(), groups: groups.toSorted() },
+    claims: { updated_at: toSeconds(atMs), ...claims },
+    hasPassword: password !== undefined,
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+  };
+  if (password !== undefined) requireAcceptablePassword(settings, record, password);
+  await users.create(call, record, {
+    statements: [
+      refuseTakenSub(env.DB, sub, await hashSub(sub)),
+      ...replaceRoles(env.DB, sub, roles),
+      ...replaceGroups(env.DB, sub, groups),
+      ...(password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)]),
+    ],
+  });
+  return { record };
+}

@@ -51,7 +51,7 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
     resources,
     scope,
     userClaims: Object.fromEntries(
-      Object.entries(user?.claims ?? {}).filter(([name]) => target.claims?.includes(name)),
+      Object.entries(user?.claims ?? {}).filter(([name]) => target.claims?.some((each) => each === name)),
     ),
     authentication: subject,
     issuedAtSeconds,

@@ -7,13 +7,15 @@ import { HostBudget, HostBusyError } from "../http/host-budget.ts";
 import { invalidFields, requireValid, validate, wrongMembers } from "../http/require-valid.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
+import type { ClientMetadata } from "./client.ts";
 import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults } from "./client-rules.ts";
-import { type ClientDocument, metadataSchema } from "./client-schema.ts";
+import { metadataSchema } from "./client-schema.ts";
+import type { jwksSchema } from "./jwks-schema.ts";
 import { chooseMetadata } from "./metadata-choices.ts";
 
 /** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
-export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
+export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientMetadata> {
   const faults = await findDocumentFaults(document, issuer);
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
   return requireValid(metadataSchema, withDefaults(chooseMetadata(document).document), clientErrorCode);
@@ -31,7 +33,7 @@ export async function findDocumentFaults(
   const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
   const doubtful = new Set([...wrong, ...wrongMembers(own)]);
   // Rules skip the doubtful members; the others satisfy the schema.
-  const readable = (result.valid ? result.data : completed) as ClientDocument;
+  const readable = (result.valid ? result.data : completed) as z.output<typeof metadataSchema>;
   const faults = clientFaults(readable, issuer, doubtful);
   const unchosen = choice.faults.filter(({ path }) => !wrong.has(path));
   return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
@@ -49,7 +51,7 @@ const sectorBudget = new HostBudget({
  *
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
  */
-export async function requireSector(metadata: ClientDocument, issuer: string): Promise<void> {
+export async function requireSector(metadata: ClientMetadata, issuer: string): Promise<void> {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
   if (uri === undefined) return;
   const retryAfterSeconds = sectorBudget.spend(uri, nowMs());
@@ -80,7 +82,7 @@ function readStrings(text: string): readonly string[] | undefined {
   }
 }
 
-type Jwks = NonNullable<ClientDocument["jwks"]>;
+type Jwks = z.output<typeof jwksSchema>;
 
 /** Faults of keys that the platform does not import, such as an invalid point: every assertion signed by them would fail. */
 async function keyFaults(jwks: Jwks | undefined): Promise<FieldError[]> {

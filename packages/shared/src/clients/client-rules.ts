@@ -12,21 +12,21 @@ import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors"
 import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import { refuseClientUrl } from "../http/client-url.ts";
-import type { ClientDocument } from "./client-schema.ts";
+import type { ClientMetadata } from "./client.ts";
 import { sectorHost } from "./pairwise-subject.ts";
 import { profileFaults } from "./security-profile.ts";
 
-type Member = keyof ClientDocument;
+type Member = keyof ClientMetadata;
 
 interface Rule {
   readonly reads: readonly Member[];
-  find(client: ClientDocument, issuer: string): FieldError[];
+  find(client: ClientMetadata, issuer: string): FieldError[];
 }
 
 /** Type-checks that the rule reads only the members that it names. */
 function rule<Name extends Member>(
   reads: readonly Name[],
-  find: (client: Pick<ClientDocument, Name>, issuer: string) => FieldError[],
+  find: (client: Pick<ClientMetadata, Name>, issuer: string) => FieldError[],
 ): Rule {
   return { reads, find };
 }
@@ -39,7 +39,7 @@ function redirectingGrants(types: readonly GrantType[]): readonly GrantType[] {
   return types.filter((type) => describeGrantType(type).responseType !== undefined);
 }
 
-function hasKeys(client: Pick<ClientDocument, "jwks" | "jwks_uri">): boolean {
+function hasKeys(client: Pick<ClientMetadata, "jwks" | "jwks_uri">): boolean {
   return client.jwks !== undefined || client.jwks_uri !== undefined;
 }
 
@@ -74,7 +74,7 @@ const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_t
 );
 
 /** Whether a grant type's requirement applies to a client: always, or only with a policy that the client lacks. */
-function isRequired(grant: GrantType, client: Pick<ClientDocument, "jwt_bearer">): boolean {
+function isRequired(grant: GrantType, client: Pick<ClientMetadata, "jwt_bearer">): boolean {
   return describeGrantType(grant).byPolicy !== true || client.jwt_bearer !== undefined;
 }
 
@@ -241,7 +241,7 @@ const rules: readonly Rule[] = [
 ];
 
 /** `wrong` lists the members that are invalid by themselves. */
-export function clientFaults(client: ClientDocument, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
+export function clientFaults(client: ClientMetadata, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
   return rules
     .filter(({ reads }) => !reads.some((member) => wrong.has(member)))
     .flatMap(({ find }) => find(client, issuer));

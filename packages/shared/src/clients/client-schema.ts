@@ -21,9 +21,7 @@ import {
 import * as z from "zod";
 import { securityProfiles } from "../config/security-profiles.ts";
 import { plainText, visibleText } from "../http/plain-text.ts";
-import type { ClientMetadata } from "./client.ts";
 import { jwksSchema } from "./jwks-schema.ts";
-import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
 export const clientIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 
@@ -101,7 +99,7 @@ const policies = {
         .max(2),
       accepts_bound_tokens: z
         .boolean()
-        .optional()
+        .exactOptional()
         .describe("Accept bound tokens without proof of their key, which the client itself has verified."),
     })
     .describe("The tokens that the client may exchange (RFC 8693); absent: none."),
@@ -118,7 +116,7 @@ const policies = {
         claims: z
           .array(z.enum(standardClaims))
           .max(mostValues)
-          .optional()
+          .exactOptional()
           .describe("Claims of the user besides `sub`."),
       }),
     )
@@ -133,7 +131,7 @@ const policies = {
       clients: policyList(z.string().min(1).max(255)).describe("Clients whose tokens it may introspect."),
       audiences: policyList(audience).describe("Its own audiences: it may introspect tokens for them."),
     })
-    .partial()
+    .exactPartial()
     .refine(
       ({ clients, audiences }) => clients !== undefined || audiences !== undefined,
       "must have clients or audiences",
@@ -141,7 +139,7 @@ const policies = {
     .describe("Tokens that it may introspect in addition to its own and those for its client_id; absent: none."),
 };
 
-const metadataMembers = {
+export const metadataMembers = {
   client_name: visibleText(200),
   client_uri: webUri,
   logo_uri: webUri,
@@ -218,21 +216,10 @@ const metadataMembers = {
     ),
   skip_consent: z.boolean().describe("Skips consent if the client's identity is assured."),
   ...policies,
-} satisfies Record<keyof ClientMetadata, z.ZodType>;
-
-/** Lists from which this provider chooses one value (metadata-choices.ts); the lists are never stored. */
-const choiceMembers = Object.fromEntries(
-  (Object.keys(metadataChoices) as ChoiceMember[]).map((name) => {
-    const described = `Values of ${metadataChoices[name].member} that the client supports; one is chosen.`;
-    return [name, z.array(plainText(100)).min(1).max(mostValues).describe(described)];
-  }),
-);
-
-/** The members that a registration or a change may name. */
-export const writableMembers = { ...metadataMembers, ...choiceMembers };
+};
 
 /** A whole document, defaults filled in, as it is stored. */
-export const metadataSchema = z.strictObject(metadataMembers).partial().required({
+export const metadataSchema = z.strictObject(metadataMembers).exactPartial().required({
   token_endpoint_auth_method: true,
   grant_types: true,
   response_types: true,
@@ -240,5 +227,3 @@ export const metadataSchema = z.strictObject(metadataMembers).partial().required
   scope: true,
   audiences: true,
 });
-
-export type ClientDocument = z.output<typeof metadataSchema>;

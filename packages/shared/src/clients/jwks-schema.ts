@@ -11,14 +11,14 @@ const certificate = z
   .max(8 * 1024)
   .regex(/^[A-Za-z0-9+/]+={0,2}$/, "must be a certificate: DER, base64");
 
-const secretMember = z.never({ error: "must not be there: only public keys are registered" }).optional();
+const secretMember = z.never({ error: "must not be there: only public keys are registered" }).exactOptional();
 
 const known = {
-  kid: z.string().min(1).max(255).optional(),
-  use: z.enum(["sig", "enc"]).optional(),
-  alg: z.string().min(1).max(32).optional(),
-  x5c: z.array(certificate).min(1).max(4).optional(),
-  key_ops: z.array(z.string().max(32)).max(8).optional(),
+  kid: z.string().min(1).max(255).exactOptional(),
+  use: z.enum(["sig", "enc"]).exactOptional(),
+  alg: z.string().min(1).max(32).exactOptional(),
+  x5c: z.array(certificate).min(1).max(4).exactOptional(),
+  key_ops: z.array(z.string().max(32)).max(8).exactOptional(),
   d: secretMember,
   p: secretMember,
   q: secretMember,

@@ -9,7 +9,9 @@ import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import * as z from "zod";
 import { securityProfiles } from "../config/security-profiles.ts";
+import { plainText } from "../http/plain-text.ts";
 import { algorithmsWithin } from "./security-profile.ts";
 
 interface Choice {
@@ -45,7 +47,7 @@ function algorithmOf(member: string): Choice {
   };
 }
 
-export const metadataChoices = {
+export const metadataChoices: Readonly<Record<string, Choice>> = {
   token_endpoint_auth_methods_supported: {
     member: "token_endpoint_auth_method",
     values: (document) => authMethods.filter((method) => hasMeans(document, method)),
@@ -57,9 +59,15 @@ export const metadataChoices = {
   introspection_signing_alg_values_supported: algorithmOf("introspection_signed_response_alg"),
   authorization_signing_alg_values_supported: algorithmOf("authorization_signed_response_alg"),
   request_object_signing_alg_values_supported: algorithmOf("request_object_signing_alg"),
-} as const satisfies Readonly<Record<string, Choice>>;
+};
 
-export type ChoiceMember = keyof typeof metadataChoices;
+/** The lists as members of a registration; they are never stored. */
+export const choiceMembers = Object.fromEntries(
+  Object.entries(metadataChoices).map(([name, { member }]) => {
+    const described = `Values of ${member} that the client supports; one is chosen.`;
+    return [name, z.array(plainText(100)).min(1).max(100).describe(described)];
+  }),
+);
 
 /** The document with one value for each list, and a fault for each list that contains no supported value. */
 export function chooseMetadata(document: JsonObject): {
@@ -68,7 +76,7 @@ export function chooseMetadata(document: JsonObject): {
 } {
   const chosen: Record<string, unknown> = { ...document };
   const faults: FieldError[] = [];
-  for (const [path, choice] of Object.entries<Choice>(metadataChoices)) {
+  for (const [path, choice] of Object.entries(metadataChoices)) {
     const offered = document[path];
     if (offered === undefined) continue;
     delete chosen[path];

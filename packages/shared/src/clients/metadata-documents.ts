@@ -77,7 +77,7 @@ export async function readClientDocument(
   const faults = await findDocumentFaults(metadata, issuer);
   const [fault] = faults;
   if (fault !== undefined) return { refused: `${fault.path}: ${fault.message}` };
-  return JSON.parse(JSON.stringify(await requireDocument(metadata, issuer))) as ClientMetadata;
+  return requireDocument(metadata, issuer);
 }
 
 function pick(document: JsonObject): JsonObject {

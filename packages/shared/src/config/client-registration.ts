@@ -1,6 +1,5 @@
 /** **Who may register clients** at `/register` (RFC 7591). */
 export const clientRegistrationPolicies = ["off", "token", "open"] as const;
-export type ClientRegistrationPolicy = (typeof clientRegistrationPolicies)[number];
 
 /** An issuer of software statements, and where its keys are. */
 export interface StatementIssuer {

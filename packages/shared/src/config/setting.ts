@@ -1,8 +1,14 @@
 /**
- * **One setting of a deployment**: a variable of a Worker, described once. The parser and `docs/reference/settings.md` are both
+ * **One setting of a deployment**: a variable, described once. The type of its value, its parser and `docs/reference/settings.md` are
  * made from this description, so a default or a range cannot differ between them.
  */
-export interface SettingDescription {
+export interface Setting<Value = unknown, Variable extends string = string> extends SettingDescription {
+  readonly variable: Variable;
+  /** The value of a text; an absent or empty one has the default. Throws `Error` that names the variable: a mistake of the deployment. */
+  read(text: string | undefined): Value;
+}
+
+interface SettingDescription {
   /** The text that an absent or empty variable stands for; absent for a variable that is required, or whose absence has a meaning. */
   readonly default?: string;
   /** The values that are accepted, in Markdown. */
@@ -12,13 +18,51 @@ export interface SettingDescription {
   readonly meaning: string;
 }
 
-export interface Setting<Value> extends SettingDescription {
-  /** Throws `Error` that names the variable: a mistake of the deployment, not of a caller. */
+interface SettingOptions<Value> extends SettingDescription {
   parse(name: string, text: string): Value;
 }
 
-export interface SettingWithDefault<Value> extends Setting<Value> {
-  readonly default: string;
+export type SettingTable = Readonly<Record<string, Setting>>;
+
+export type SettingsOf<Table extends SettingTable> = {
+  readonly [Member in keyof Table]: ReturnType<Table[Member]["read"]>;
+};
+
+export type VariablesOf<Table extends SettingTable> = {
+  readonly [Member in keyof Table as Table[Member]["variable"]]?: string;
+};
+
+/** The values of every setting of a table. */
+export function readAll<Table extends SettingTable>(table: Table, variables: VariablesOf<Table>): SettingsOf<Table> {
+  const texts: Readonly<Partial<Record<string, string>>> = variables;
+  const values = Object.entries(table).map(([member, { variable, read }]) => [member, read(texts[variable])]);
+  return Object.fromEntries(values) as SettingsOf<Table>;
+}
+
+export function setting<Value, const Variable extends string>(
+  variable: Variable,
+  options: SettingOptions<Value> & { readonly default: string },
+): Setting<Value, Variable>;
+export function setting<Value, const Variable extends string>(
+  variable: Variable,
+  options: SettingOptions<Value>,
+): Setting<Value | undefined, Variable>;
+export function setting<Value>(variable: string, { parse, ...described }: SettingOptions<Value>) {
+  return {
+    ...described,
+    variable,
+    read: (text: string | undefined) => {
+      const given = text || described.default;
+      return given === undefined ? undefined : parse(variable, given);
+    },
+  };
+}
+
+export function required<Value, const Variable extends string>(
+  variable: Variable,
+  { parse, ...described }: SettingOptions<Value>,
+): Setting<Value, Variable> {
+  return { ...described, variable, read: (text = "") => parse(variable, text) };
 }
 
 interface WholeNumberOptions {
@@ -29,14 +73,12 @@ interface WholeNumberOptions {
   readonly meaning: string;
 }
 
-export function wholeNumber({
-  default: fallback,
-  min,
-  max,
-  ...description
-}: WholeNumberOptions): SettingWithDefault<number> {
-  return {
-    ...description,
+export function wholeNumber<const Variable extends string>(
+  variable: Variable,
+  { default: fallback, min, max, ...described }: WholeNumberOptions,
+) {
+  return setting(variable, {
+    ...described,
     default: String(fallback),
     accepts: `${grouped(min)} to ${grouped(max)}`,
     parse: (name, text) => {
@@ -44,18 +86,19 @@ export function wholeNumber({
       if (!Number.isInteger(value) || value < min || value > max) throw outOfRange(name, text, { min, max });
       return value;
     },
-  };
+  });
 }
 
 export function outOfRange(name: string, text: string, { min, max }: { readonly min: number; readonly max: number }) {
   return new Error(`${name} must be a whole number from ${min} to ${max}, not "${text}"`);
 }
 
-export function oneOf<T extends string>(
-  allowed: readonly T[],
-  { default: fallback, meaning }: { readonly default: T; readonly meaning: string },
-): SettingWithDefault<T> {
-  return {
+export function oneOf<const Variable extends string, const Value extends string>(
+  variable: Variable,
+  allowed: readonly Value[],
+  { default: fallback, meaning }: { readonly default: NoInfer<Value>; readonly meaning: string },
+) {
+  return setting(variable, {
     default: fallback,
     accepts: allowed.map((value) => `\`${value}\``).join(", "),
     meaning,
@@ -64,21 +107,17 @@ export function oneOf<T extends string>(
       if (found === undefined) throw new Error(`${name} must be one of ${allowed.join(", ")}, not "${text}"`);
       return found;
     },
-  };
+  });
 }
 
 /** Off by default. */
-export function flag(meaning: string): SettingWithDefault<boolean> {
-  const { parse, ...setting } = oneOf(["false", "true"], { default: "false", meaning });
-  return { ...setting, parse: (name, text) => parse(name, text) === "true" };
-}
-
-/** The value of a variable or its default; `undefined` without either. */
-export function readSetting<Value>(name: string, setting: SettingWithDefault<Value>, text: string | undefined): Value;
-export function readSetting<Value>(name: string, setting: Setting<Value>, text: string | undefined): Value | undefined;
-export function readSetting<Value>(name: string, setting: Setting<Value>, text: string | undefined): Value | undefined {
-  const given = text === undefined || text === "" ? setting.default : text;
-  return given === undefined ? undefined : setting.parse(name, given);
+export function flag<const Variable extends string>(
+  variable: Variable,
+  meaning: string,
+  fallback: "false" | "true" = "false",
+): Setting<boolean, Variable> {
+  const { read, ...described } = oneOf(variable, ["false", "true"], { default: fallback, meaning });
+  return { ...described, read: (text) => read(text) === "true" };
 }
 
 function grouped(value: number): string {

@@ -47,7 +47,7 @@ export class IssuerKeys {
     token: string,
     { header: { alg, kid } }: DecodedJwt,
   ): Promise<boolean> {
-    if (!issuer.document.algorithms.includes(alg)) return false;
+    if (!issuer.document.algorithms.some((each) => each === alg)) return false;
     const source = await this.#source(context, issuer);
     return source !== undefined && this.#clientKeys.isSignedBySource(context, source, token, alg, kid);
   }

@@ -1,3 +1,7 @@
+import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import type * as z from "zod";
+import type { issuerDocumentSchema, tokenUses } from "./issuer-schema.ts";
+
 /**
  * **A trusted issuer**: its JWTs are accepted as assertions (RFC 7523), subject and actor tokens (RFC 8693), ID-JAGs and software statements (RFC
  * 7591), for the subjects that its rules define. The document has the spelling of the admin API, as stored in D1. A valid signature alone grants
@@ -11,44 +15,18 @@ export interface TrustedIssuer {
   readonly document: IssuerDocument;
 }
 
-export interface IssuerDocument {
-  readonly name?: string | undefined;
-  /** Exactly one of the next three members is present: the public keys, their URL, or the metadata that contains their URL. */
-  readonly jwks?: { readonly keys: readonly JsonWebKey[] } | undefined;
-  readonly jwks_uri?: string | undefined;
-  readonly discovery_uri?: string | undefined;
-  readonly algorithms: readonly string[];
-  /** The accepted values of `aud`. Absent: the issuer identifier of this provider; for assertions also its token endpoint. */
-  readonly audiences?: readonly string[] | undefined;
-  /** The maximum of `exp − iat`, in seconds. */
-  readonly max_token_lifetime: number;
-  /** An assertion may be sent again until it expires, as a mounted token file is; otherwise its `jti` is accepted once. */
-  readonly reusable_assertions: boolean;
-  readonly rules: readonly IssuerRule[];
-}
-
-/** The ways in which a token can be presented. */
-export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
 export type TokenUse = (typeof tokenUses)[number];
 
-export interface IssuerRule {
-  readonly rule_id: string;
-  readonly status: "active" | "disabled";
-  readonly description?: string | undefined;
-  readonly uses: readonly TokenUse[];
-  /** Every claim rule must match. A name that begins with `/` is a JSON pointer (RFC 6901). */
+type Document = Stored<z.output<typeof issuerDocumentSchema>>;
+
+/** With a subject, which has no meaning in a rule for software statements, and what the rules between members make of others. */
+export interface IssuerRule extends Omit<Document["rules"][number], "claims" | "subject"> {
   readonly claims: Readonly<Record<string, ClaimRule>>;
-  /** Clients that may present the token with their own authentication. */
-  readonly clients?: readonly string[] | undefined;
-  /** The service client that a request without client authentication acts as. */
-  readonly client_id?: string | undefined;
-  /** Ignored in a rule for software statements, like every member below. */
   readonly subject: RuleSubject;
-  readonly audiences: readonly string[];
-  readonly resources: readonly string[];
-  readonly scopes: readonly string[];
-  /** The maximum lifetime in seconds; the client's own lifetime also applies. */
-  readonly access_token_lifetime?: number | undefined;
+}
+
+export interface IssuerDocument extends Omit<Document, "status" | "rules"> {
+  readonly rules: readonly IssuerRule[];
 }
 
 export type ClaimValue = string | number | boolean;

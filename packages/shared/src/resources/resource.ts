@@ -1,33 +1,8 @@
-import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
+import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import type * as z from "zod";
+import type { resourceMetadataSchema } from "./resource-schema.ts";
 
-/** A scope value of a resource, as shown to people at consent. */
-export interface ResourceScope {
-  readonly value: string;
-  readonly description: string;
-  /** Part of a request that names the resource without a scope. */
-  readonly default?: boolean;
-}
-
-/** The clients that may request tokens for a resource: every registered client, every client (metadata documents included), or the named ones. */
-export type ResourceClients = "registered" | "any" | readonly string[];
-
-/**
- * **The metadata of a resource**: an API or MCP server that tokens are issued for, as stored in D1 and shown by the admin API.
- *
- * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
- * @see https://www.rfc-editor.org/rfc/rfc9728#section-2
- */
-export interface ResourceMetadata {
-  readonly name: string;
-  readonly scopes: readonly ResourceScope[];
-  readonly clients: ResourceClients;
-  /** Seconds; the client's or the deployment's lifetime if absent. */
-  readonly access_token_lifetime?: number;
-  /** The signature that the resource verifies; the client's or the deployment's algorithm if absent. */
-  readonly access_token_signed_response_alg?: SigningAlgorithm;
-  /** Tokens are issued only to a key that the request proves. */
-  readonly bound_tokens_required?: boolean;
-}
+export type ResourceMetadata = Stored<z.output<typeof resourceMetadataSchema>>;
 
 /** **A resource**, as every Worker reads it. The identifier, including its path, is a value of `aud`. */
 export interface Resource {

@@ -1,0 +1,172 @@
+import type { JsonObject, Stored } from "@edge-op/protocol/encoding/json-object";
+import * as z from "zod";
+import type { Columns } from "./columns.ts";
+import { type AdminCall, type AdminRoute, type AdminRouteSpec, defineRoute } from "./define-route.ts";
+import { formatEtag, requireMatch } from "./entity-tags.ts";
+import { mergePatchOf } from "./merge-patch.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "./paging.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
+import type { BesideRecord, RecordOf, VersionedTable } from "./versioned-table.ts";
+
+export type PatchCall = AdminCall<JsonObject, undefined>;
+
+/** The next version of a record, and what is committed with it. */
+export interface RecordPatch<Members extends Columns> extends BesideRecord {
+  readonly changed: Partial<RecordOf<Members>>;
+}
+
+type Verb = "create" | "list" | "read" | "update" | "remove";
+type Beside = Pick<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "errorCode" | "faultsBeside">;
+
+interface RecordRoutes<
+  Members extends Columns,
+  Create extends z.ZodObject,
+  Shown extends z.ZodObject,
+  Created extends z.ZodObject,
+> {
+  readonly table: VersionedTable<Members>;
+  /** The parameter of the path that names a record. */
+  readonly key: string;
+  readonly scope: AdminRoute["scope"];
+  readonly summaries: Readonly<Record<Verb, string>>;
+  /** As a response describes it after a change, if not "as it is now". */
+  readonly now?: string;
+  /** The members that an administrator may write. */
+  readonly writable: z.ZodObject;
+  readonly createBody: Create;
+  readonly shown: Shown;
+  /** What the response to a creation shows, if it is more. */
+  readonly created?: Created;
+  /** The conditions that a list may have, as query parameters, and the columns that have the values. */
+  readonly conditions?: Readonly<Record<string, z.ZodType>>;
+  where?(conditions: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  /** Of a creation and of a patch. */
+  readonly errorCode?: Beside["errorCode"];
+  readonly faultsBeside?: Readonly<Record<"create" | "update", NonNullable<Beside["faultsBeside"]>>>;
+  show(record: RecordOf<Members>): Stored<z.input<Shown>>;
+  /** Commits a new record; `shown`: what its response shows besides. */
+  create(call: AdminCall<z.output<Create>, undefined>): Promise<{
+    readonly record: RecordOf<Members>;
+    readonly shown?: JsonObject;
+  }>;
+  /** Called once for a request, and its result for each version that the patch is applied to. */
+  patch(call: PatchCall): (known: RecordOf<Members>) => Promise<RecordPatch<Members>>;
+  /** The patch before a deletion: should that fail half-way, the record is still there to be deleted again. */
+  readonly ended?: JsonObject;
+  /** What is committed with a deletion. */
+  remove?(call: PatchCall, record: RecordOf<Members>): Promise<BesideRecord>;
+}
+
+/**
+ * **The routes of records in a table**: create, list, read, change by JSON Merge Patch, delete; their OpenAPI; entity tags, pages and repeated attempts. A kind of record says
+ * what is special about it. A patch may set `status`, but not remove it: that would put a disabled record back into use unnoticed.
+ */
+export function defineRecordRoutes<
+  Members extends Columns,
+  Create extends z.ZodObject,
+  Shown extends z.ZodObject,
+  Created extends z.ZodObject = Shown,
+>(kind: RecordRoutes<Members, Create, Shown, Created>): readonly AdminRoute[] {
+  const { table, scope, summaries, shown, show } = kind;
+  const { noun } = table;
+  const title = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
+  const path = `/${noun}s`;
+  const named = `${path}/{${kind.key}}`;
+  const respond = (record: RecordOf<Members>) => ({
+    body: show(record),
+    headers: { ETag: formatEtag(record.updatedAtMs) },
+  });
+  const applyPatch = (call: PatchCall): Promise<RecordOf<Members>> => {
+    const patch = kind.patch(call);
+    return retryOnConflict(async () => {
+      const known = await table.require(call.context.env.DB, call.parameter(kind.key));
+      requireMatch(call.ifMatch, known.updatedAtMs);
+      const { changed, detail, ...beside } = await patch(known);
+      return table.update(call, known, changed, { ...beside, detail: { fields: Object.keys(call.body), ...detail } });
+    });
+  };
+  const create = defineRoute({
+    method: "POST",
+    path,
+    operationId: `create${title}`,
+    summary: summaries.create,
+    scope,
+    body: kind.createBody,
+    response: { status: 201, description: `The ${noun}.`, schema: kind.created ?? shown },
+    ...besideOf(kind, "create"),
+    async handle(call) {
+      const { record, shown: besides } = await kind.create(call);
+      const { body, headers } = respond(record);
+      const location = `${call.context.settings.issuer}/admin${path}/${encodeURIComponent(table.keyOf(record))}`;
+      return { body: { ...body, ...besides }, headers: { ...headers, Location: location } };
+    },
+  });
+  const list = defineRoute({
+    method: "GET",
+    path,
+    operationId: `list${title}s`,
+    summary: summaries.list,
+    scope,
+    query: z.strictObject({ ...pageQuery.shape, ...kind.conditions }),
+    response: {
+      status: 200,
+      description: `A page of ${noun}s.`,
+      schema: z.strictObject({ [`${noun}s`]: z.array(shown), next_cursor: nextCursor }).meta({ id: `${title}List` }),
+    },
+    async handle({ context, query: { cursor, limit, ...conditions } }) {
+      const where = kind.where?.(conditions) ?? conditions;
+      const rows = await table.list(context.env.DB, { after: readCursor(cursor), count: limit + 1, where });
+      const { page, next } = cutPage(rows, limit, (record) => table.positionOf(record));
+      return { body: { [`${noun}s`]: page.map(show), ...next } };
+    },
+  });
+  const read = defineRoute({
+    method: "GET",
+    path: named,
+    operationId: `read${title}`,
+    summary: summaries.read,
+    scope,
+    response: { status: 200, description: `The ${noun}.`, schema: shown },
+    handle: async ({ context, parameter }) => respond(await table.require(context.env.DB, parameter(kind.key))),
+  });
+  const update = defineRoute({
+    method: "PATCH",
+    path: named,
+    operationId: `update${title}`,
+    summary: summaries.update,
+    scope,
+    body: mergePatchOf(kind.writable, ["status"]).meta({ id: `${title}Patch` }),
+    response: { status: 200, description: kind.now ?? `The ${noun} as it is now.`, schema: shown },
+    ...besideOf(kind, "update"),
+    handle: async (call) => respond(await applyPatch(call)),
+  });
+  const remove = defineRoute({
+    method: "DELETE",
+    path: named,
+    operationId: `delete${title}`,
+    summary: summaries.remove,
+    scope,
+    response: { status: 204, description: `The ${noun} is gone.` },
+    async handle(call) {
+      const { ended, remove: besides } = kind;
+      const asPatch = { ...call, body: ended ?? {} };
+      const record =
+        ended === undefined
+          ? await table.require(call.context.env.DB, call.parameter(kind.key))
+          : await applyPatch(asPatch);
+      await table.remove(call, record, await besides?.(asPatch, record));
+      return { body: undefined };
+    },
+  });
+  return [create, list, read, update, remove];
+}
+
+function besideOf(
+  {
+    errorCode,
+    faultsBeside,
+  }: Pick<RecordRoutes<Columns, z.ZodObject, z.ZodObject, z.ZodObject>, "errorCode" | "faultsBeside">,
+  verb: "create" | "update",
+): Beside {
+  return { ...(errorCode && { errorCode }), ...(faultsBeside && { faultsBeside: faultsBeside[verb] }) };
+}

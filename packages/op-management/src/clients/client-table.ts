@@ -1,0 +1,29 @@
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
+import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
+import { json, optional, text } from "../admin/columns.ts";
+import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";
+import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
+
+/** **Clients in D1**; those that are known by a metadata document have its URL as their id. */
+export const clients = new VersionedTable({
+  name: "clients",
+  noun: "client",
+  members: {
+    clientId: text("client_id"),
+    status: text("status", ["active", "disabled"]),
+    metadata: json<ClientMetadata>("metadata"),
+    /** Absent: an administrator registered it. */
+    origin: optional(text("origin", ["document", "registration"])),
+  },
+  key: "clientId",
+  isKey: (id) => clientIdPattern.test(id) || /^https?:\/\/[\x21-\x7e]{1,250}$/.test(id),
+  document: "metadata",
+  missing: "client-not-found",
+  forget: ({ clientId }) => [{ kind: "client", id: clientId }],
+  async findTaken(database, { clientId }, known) {
+    if (known !== undefined || !(await isSubjectTaken(database, clientId))) return undefined;
+    return takenError("client_id");
+  },
+});
+
+export type StoredClient = StoredIn<typeof clients>;

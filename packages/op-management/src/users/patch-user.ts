@@ -1,0 +1,85 @@
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import type { PatchCall } from "../admin/define-record-routes.ts";
+import { nextVersion } from "../admin/entity-tags.ts";
+import { applyMergePatch } from "../admin/merge-patch.ts";
+import { requireOtherSubject } from "../admin/own-authority.ts";
+import { takenError } from "../admin/taken-ids.ts";
+import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
+import { requireAcceptablePassword } from "./require-acceptable-password.ts";
+import { isUsernameTaken, replaceGroups, replaceRoles, type StoredUser } from "./user-table.ts";
+
+/** **What a patch makes of a user.** A suspension and a password end every session and grant, and the account page lists nothing any more. */
+export function patchUser(call: PatchCall) {
+  const { actor, body } = call;
+  const { DB } = call.context.env;
+  const { password } = body;
+  let hash: string | undefined;
+  return async (known: StoredUser) => {
+    const { sub } = known;
+    const atMs = nextVersion(known.updatedAtMs, nowMs());
+    const changed = applyPatch(known, body, atMs);
+    const isCutOff = endsGrants(body);
+    if (isCutOff) requireOtherSubject(actor, sub);
+    else if (actor.sub === sub) await requireOwnPermissions(call, { user: changed });
+    await requireAuthorityOverRoles(call, [...known.roles, ...changed.roles], [...known.groups, ...changed.groups]);
+    if (typeof password === "string") {
+      requireAcceptablePassword(call.context.settings, changed, password);
+      hash ??= await hashPassword(password);
+    }
+    const { username } = changed;
+    if (username !== known.username && (await isUsernameTaken(DB, username, sub))) throw takenError("username");
+    const statements = [
+      ...(body.roles === undefined ? [] : replaceRoles(DB, sub, changed.roles)),
+      ...(body.groups === undefined ? [] : replaceGroups(DB, sub, changed.groups)),
+      ...(password === null ? [deletePassword(DB, sub)] : []),
+      ...(hash === undefined ? [] : [savePassword(DB, sub, hash, atMs)]),
+      ...(isCutOff ? forgetAccess(DB, sub) : []),
+    ];
+    return { changed, statements, cutOff: isCutOff ? ({ kind: "sub", id: sub } as const) : undefined };
+  };
+}
+
+/** The sessions are ended (ADR 54). */
+function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
+  const ending = { reason: "ended by an administrator", atMs: nowMs() };
+  return [...endUserSessions(database, sub, ending), forgetOfflineGrants(database, sub)];
+}
+
+/** What the patch does not name is kept as it is stored: its schema has validated the rest, and no member depends on another. */
+function applyPatch(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
+  const { password, ...rest } = patch;
+  if (Object.keys(rest).every((name) => name === "status")) {
+    const status = rest.status === undefined ? known.status : rest.status === "suspended" ? "suspended" : "active";
+    return { ...known, status, hasPassword: hasPasswordAfter(known, password) };
+  }
+  const { username, status, claims, roles, groups } = known;
+  if (rest["username"] === null) throw invalidFields([{ path: "username", message: "is required" }]);
+  const merged = applyMergePatch({ username, status, claims: { ...claims }, roles, groups }, rest);
+  const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
+  return {
+    ...known,
+    username: merged["username"] as string,
+    status: merged["status"] as StoredUser["status"],
+    claims: { ...(merged["claims"] as UserClaims), ...(isStamped ? { updated_at: toSeconds(atMs) } : {}) },
+    roles: ((merged["roles"] ?? []) as readonly string[]).toSorted(),
+    groups: ((merged["groups"] ?? []) as readonly string[]).toSorted(),
+    hasPassword: hasPasswordAfter(known, password),
+  };
+}
+
+function hasPasswordAfter(known: StoredUser, password: unknown): boolean {
+  return password === undefined ? known.hasPassword : password !== null;
+}
+
+/** A person who knew the old password may have opened sessions and obtained grants. */
+function endsGrants({ status, password }: JsonObject): boolean {
+  return status === "suspended" || password !== undefined;
+}

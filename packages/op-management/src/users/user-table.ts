@@ -1,0 +1,85 @@
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import { canonicalUsername } from "@edge-op/shared/users/username";
+import { exists, json, names, text } from "../admin/columns.ts";
+import { isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
+import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
+import { subPattern } from "./user-schema.ts";
+
+const roles = "SELECT role FROM user_roles WHERE sub = users.sub ORDER BY role";
+const groups = "SELECT group_name FROM user_groups WHERE sub = users.sub ORDER BY group_name";
+
+/** **Users in D1.** Roles, groups and the password have rows of their own. */
+export const users = new VersionedTable({
+  name: "users",
+  noun: "user",
+  members: {
+    sub: text("sub"),
+    username: { ...text("username"), write: (username: string) => ({ username, username_key: usernameKey(username) }) },
+    status: text("status", ["active", "suspended"]),
+    claims: json<UserClaims>("claims"),
+    roles: names(`(SELECT json_group_array(role) FROM (${roles}))`),
+    groups: names(`(SELECT json_group_array(group_name) FROM (${groups}))`),
+    hasPassword: exists("SELECT 1 FROM user_passwords WHERE sub = users.sub"),
+  },
+  key: "sub",
+  isKey: (sub) => subPattern.test(sub),
+  document: "claims",
+  missing: "user-not-found",
+  forget: ({ sub }) => [
+    { kind: "user", id: sub },
+    { kind: "rbac", id: sub },
+  ],
+  async findTaken(database, { sub, username }, known) {
+    if (known === undefined) {
+      if (await isSubjectTaken(database, sub)) return takenError("sub");
+      if (await isSubRetired(database, sub)) return takenError("sub", "was a deleted user's, and is never given again");
+    }
+    if (username === known?.username || !(await isUsernameTaken(database, username, sub))) return undefined;
+    return takenError("username");
+  },
+});
+
+export type StoredUser = StoredIn<typeof users>;
+
+/** What a username is compared by; no user has NULL. */
+export function usernameKey(username: string): string | null {
+  return canonicalUsername(username) ?? null;
+}
+
+/** Whether another user has the name, in any spelling. */
+export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare("SELECT 1 FROM users WHERE username_key = ?1 AND sub <> ?2")
+      .bind(usernameKey(username), sub)
+      .first(),
+  );
+  return row !== null;
+}
+
+/** Fails, and with it its transaction, if the sub is a client's or was a deleted user's, whose hash it has. */
+export function refuseTakenSub(database: D1Database, sub: string, hash: ArrayBuffer): D1PreparedStatement {
+  const isTaken = `EXISTS (SELECT 1 FROM clients WHERE client_id = ?1) OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?2)`;
+  return users.refuseIf(database, sub, isTaken, hash);
+}
+
+/** Replaces the user's roles by `roles`. */
+export function replaceRoles(database: D1Database, sub: string, roles: readonly string[]): D1PreparedStatement[] {
+  return [
+    database.prepare("DELETE FROM user_roles WHERE sub = ?1").bind(sub),
+    database
+      .prepare("INSERT INTO user_roles (sub, role) SELECT ?1, value FROM json_each(?2)")
+      .bind(sub, JSON.stringify(roles)),
+  ];
+}
+
+/** Replaces the user's groups by `groups`. */
+export function replaceGroups(database: D1Database, sub: string, groups: readonly string[]): D1PreparedStatement[] {
+  return [
+    database.prepare("DELETE FROM user_groups WHERE sub = ?1").bind(sub),
+    database
+      .prepare("INSERT INTO user_groups (sub, group_name) SELECT ?1, value FROM json_each(?2)")
+      .bind(sub, JSON.stringify(groups)),
+  ];
+}

@@ -1,0 +1,112 @@
+import { issuerAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import * as z from "zod";
+import { jwksSchema } from "../clients/jwks-schema.ts";
+import { plainText } from "../http/plain-text.ts";
+import { globFault } from "./glob.ts";
+
+/** What a token is presented as. */
+export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
+
+const status = z.enum(["active", "disabled"]);
+export const issuerIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be 1 to 64 letters, digits, dots, hyphens or underscores");
+export const presenterSchema = z.string().min(1).max(255);
+export const audienceSchema = z
+  .string()
+  .min(1)
+  .max(2048)
+  .regex(/^[\x21-\x7e]+$/, "must be a URI");
+const scopeValue = z
+  .string()
+  .max(256)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
+
+/** `"*"` means any, and must be the only value. */
+function policyList<T extends z.ZodType<string>>(value: T) {
+  return z
+    .array(value)
+    .max(100)
+    .refine((list) => list.length === 1 || !list.includes("*" as z.output<T>), '"*" must stand alone');
+}
+
+const text = z.string().min(1).max(1024);
+const value = z.union([text, z.number(), z.boolean()], { error: "must be a string, a number, true or false" });
+/** Without it, `repo:acme` would match `repo:acme-evil/app` too. */
+const prefix = text.regex(/[/:]$/, "must end with / or :, so that it ends where a name ends");
+const glob = text
+  .max(512)
+  .refine((pattern) => globFault(pattern) === undefined, "must not contain three stars in a row");
+
+const claimRuleMembers = { exact: value, one_of: z.array(value).min(1).max(100), prefix, glob, contains: text };
+const claimRule = z
+  .strictObject(claimRuleMembers)
+  .exactPartial()
+  .refine((rule) => Object.keys(rule).length === 1, "must have exactly one of exact, one_of, prefix, glob and contains")
+  .meta({ id: "ClaimRule" });
+
+const claimName = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine((name) => !name.startsWith("/") || !/~(?![01])/.test(name), "must be a name or a JSON pointer");
+
+/** A client, a user, or the user whom a claim names: the members decide which. */
+const subject = z
+  .strictObject({
+    type: z.enum(["client", "user"]),
+    sub: plainText(255).exactOptional(),
+    claim: claimName.exactOptional(),
+    by: z.enum(["sub", "username"]).exactOptional(),
+  })
+  .meta({ id: "RuleSubject" });
+
+const rule = z
+  .strictObject({
+    rule_id: issuerIdSchema,
+    status: status.default("active"),
+    description: plainText(200).exactOptional(),
+    uses: z.array(z.enum(tokenUses)).min(1).max(tokenUses.length).describe("What its tokens may be presented as."),
+    claims: z
+      .record(claimName, claimRule)
+      .describe("Every one must match; a name that begins with / is a JSON pointer."),
+    clients: policyList(presenterSchema)
+      .exactOptional()
+      .describe("Clients that may present the token, authenticated by themselves."),
+    client_id: presenterSchema
+      .exactOptional()
+      .describe("The service client: a request without client authentication acts as it."),
+    subject: subject.exactOptional().describe("Whom the token stands for here; required but for software statements."),
+    audiences: policyList(audienceSchema).default([]),
+    resources: policyList(audienceSchema).default([]),
+    scopes: policyList(scopeValue).default([]),
+    access_token_lifetime: z.int().min(1).max(86_400).exactOptional().describe("Seconds, at most."),
+  })
+  .meta({ id: "IssuerRule" });
+
+/**
+ * **The record of a trusted issuer**, with its status: the admin API's document, as stored in D1, defaults filled in. Rules between members are in op-management's `issuer-faults.ts`.
+ * The `issuer` itself cannot be changed: another issuer is another record.
+ */
+export const issuerDocumentSchema = z.strictObject({
+  name: plainText(200).exactOptional(),
+  status: status.default("active"),
+  jwks: jwksSchema.exactOptional(),
+  jwks_uri: audienceSchema.exactOptional(),
+  discovery_uri: audienceSchema
+    .exactOptional()
+    .describe("Metadata that names its jwks_uri; by default below an https issuer, if no keys are given."),
+  algorithms: z.array(z.enum(issuerAlgorithms)).min(1).max(issuerAlgorithms.length).default(["RS256", "ES256"]),
+  audiences: z
+    .array(audienceSchema)
+    .min(1)
+    .max(16)
+    .exactOptional()
+    .describe("What `aud` may be; absent: the issuer identifier of this provider."),
+  max_token_lifetime: z.int().min(60).max(86_400).default(3600).describe("`exp − iat` at most, seconds."),
+  reusable_assertions: z
+    .boolean()
+    .default(false)
+    .describe("Accept an assertion until it expires; otherwise its `jti` once."),
+  rules: z.array(rule).max(50).default([]),
+});

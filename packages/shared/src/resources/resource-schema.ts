@@ -1,0 +1,57 @@
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import * as z from "zod";
+import { visibleText } from "../http/plain-text.ts";
+
+const mostScopes = 100;
+const mostClients = 100;
+const longestId = 255;
+
+/** Their meaning, and the words at consent, are this provider's own. */
+const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
+
+const scopeSchema = z
+  .strictObject({
+    value: z
+      .string()
+      .max(256)
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)")
+      .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
+    description: visibleText(200).describe("As people read it at consent."),
+    default: z.boolean().exactOptional().describe("Part of a request that names the resource and no scope."),
+  })
+  .meta({ id: "ResourceScope" });
+
+/**
+ * **The metadata of a resource**: an API or MCP server that tokens are issued for, as stored in D1 and shown by the admin API.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ * @see https://www.rfc-editor.org/rfc/rfc9728#section-2
+ */
+export const resourceMetadataSchema = z.strictObject({
+  name: visibleText(100).describe("As people read it at consent."),
+  scopes: z
+    .array(scopeSchema)
+    .max(mostScopes)
+    .refine((scopes) => new Set(scopes.map(({ value }) => value)).size === scopes.length, "must not repeat a value")
+    .default([])
+    .describe("The scope values that it understands."),
+  clients: z
+    .union([z.enum(["registered", "any"]), z.array(z.string().min(1).max(longestId)).max(mostClients)])
+    .default([])
+    .describe(
+      "Who may request its tokens: `registered` (every registered client), `any` (also clients known by their metadata document alone), or a list of `client_id`s. Clients whose `audiences` name it may do so besides.",
+    ),
+  access_token_lifetime: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .exactOptional()
+    .describe("Seconds; the shorter of this and the client's."),
+  access_token_signed_response_alg: z.enum(signingAlgorithms).exactOptional().describe("Signature of its tokens."),
+  bound_tokens_required: z
+    .boolean()
+    .exactOptional()
+    .describe("Its tokens are issued only to a key that the request proves."),
+});

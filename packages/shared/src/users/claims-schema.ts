@@ -1,0 +1,56 @@
+import { isWebUri } from "@edge-op/protocol/oauth/uris";
+import * as z from "zod";
+import { isPlainText, plainText } from "../http/plain-text.ts";
+
+const webUri = z.string().max(2048).refine(isWebUri, "must be an https URL").meta({ format: "uri" });
+
+/**
+ * **The claims of a user**, in the spelling of OIDC Core.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims
+ */
+export const claimsSchema = z
+  .strictObject({
+    name: plainText(255),
+    given_name: plainText(255),
+    family_name: plainText(255),
+    middle_name: plainText(255),
+    nickname: plainText(255),
+    preferred_username: plainText(255),
+    profile: webUri,
+    picture: webUri,
+    website: webUri,
+    email: z
+      .string()
+      .max(320)
+      .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, "must be an e-mail address")
+      .refine(isPlainText, "must be an e-mail address"),
+    email_verified: z.boolean(),
+    gender: plainText(64),
+    birthdate: z.string().regex(/^(\d{4}|\d{4}-\d{2}-\d{2})$/, "must be YYYY-MM-DD or YYYY"),
+    zoneinfo: plainText(64),
+    locale: plainText(64),
+    phone_number: plainText(64),
+    phone_number_verified: z.boolean(),
+    address: z
+      .strictObject({
+        formatted: z.string().min(1).max(1000).refine(isAddressText, "must not hold control characters but line ends"),
+        street_address: z
+          .string()
+          .min(1)
+          .max(500)
+          .refine(isAddressText, "must not hold control characters but line ends"),
+        locality: plainText(255),
+        region: plainText(255),
+        postal_code: plainText(64),
+        country: plainText(255),
+      })
+      .exactPartial(),
+    updated_at: z.int().min(0).describe("Seconds since the epoch; set by every change of the claims unless given."),
+  })
+  .exactPartial();
+
+/** OIDC Core §5.1.1: an address may have several lines. */
+function isAddressText(text: string): boolean {
+  return isPlainText(text.replace(/\r?\n/g, " "));
+}
