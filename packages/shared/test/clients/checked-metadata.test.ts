@@ -30,7 +30,7 @@ async function refusalOf(document: Record<string, unknown>) {
 const pairwiseFault =
   "sector_identifier_uri: is required for pairwise subjects unless all redirect_uris are https with one host, or none is https with a host of its own";
 
-describe("RFC 7591 §2: what a client does not say", () => {
+describe("RFC 7591 §2: omitted members of a client", () => {
   it("RFC 7591 §2: an authorization code client gets code, client_secret_basic and openid", async () => {
     expect(await requireDocument(web)).toEqual({
       application_type: "web",
@@ -311,7 +311,7 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
     expect(await refusalOf(document)).toEqual({ code, description });
   });
 
-  it("RFC 7591 §3.2.2: every wrong field is listed, not only the first", async () => {
+  it("RFC 7591 §3.2.2: every invalid field is listed, not only the first", async () => {
     const result = requireDocument({ ...web, client_name: 1, scope: 2, nonsense: 3 });
     await expect(result).rejects.toMatchObject({
       fields: [
@@ -323,8 +323,8 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
   });
 });
 
-describe("RFC 7517 §4: members of a key that are not understood are left out", () => {
-  it("RFC 7517 §4: the stored key holds only what is known", async () => {
+describe("RFC 7517 §4: unknown members of a key are omitted", () => {
+  it("RFC 7517 §4: the stored key contains only known members", async () => {
     const document = await requireDocument({
       ...assertionClient,
       jwks: { keys: [{ ...publicKey, kid: "k1", use: "sig", ext: true, x5u: "x", x5c: ["AAAA"] }] },
