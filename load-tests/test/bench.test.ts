@@ -29,7 +29,7 @@ const loops = {
 };
 
 describe.each(Object.entries(loops))("the %s loop", (_, run) => {
-  test("checks every answer, and reports as many", async () => {
+  test("checks every response and reports the same number", async () => {
     const bodies: string[] = [];
     const request = formatRequest(origin, "/userinfo", { Authorization: "Bearer t" });
     const result = await run({
@@ -43,7 +43,7 @@ describe.each(Object.entries(loops))("the %s loop", (_, run) => {
     expect(result.p50Ms).toBeLessThanOrEqual(result.maxMs);
   });
 
-  test("ends at a wrong answer", async () => {
+  test("ends at a wrong response", async () => {
     const request = formatRequest(origin, "/token", {}, "grant_type=x");
     const check = () => {
       throw new Error("wrong answer");
@@ -57,7 +57,7 @@ describe.each(Object.entries(loops))("the %s loop", (_, run) => {
   });
 });
 
-test("a closed loop has one request in flight on each connection, an open one sends as many as were planned", async () => {
+test("a closed loop has one request in flight per connection; an open loop sends the planned number", async () => {
   const request = formatRequest(origin, "/slow", {});
   const target = { origin, next: () => request, check: () => {} };
   // Each response takes 50 ms, and a timer may be a millisecond early: at most five per connection.
@@ -68,7 +68,7 @@ test("a closed loop has one request in flight on each connection, an open one se
   expect(open.maxMs).toBeGreaterThan(19 * 50 - 200);
 });
 
-test("responses are read with a length and in chunks, and not before they are whole", () => {
+test("responses are read with a length and in chunks, and only when complete", () => {
   expect(readResponse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")).toBeUndefined();
   expect(readResponse("HTTP/1.1 400 Bad\r\nContent-Length: 5\r\n\r\nhello")).toMatchObject({
     status: 400,
@@ -113,7 +113,7 @@ test("the turns of a side are one measurement: medians, the sum of requests, the
   expect(medians([turn(10, 5, 300), turn(20, 6)]).cpuMicros).toBeUndefined();
 });
 
-test("each side stands beside its ratio to its floor and to the peer", () => {
+test("each side is shown with its ratio to its floor and to the peer", () => {
   expect(ratioOf(line, "own socket", "floor, own socket")).toBe(0.5);
   expect(ratioOf(line, "front door", "floor, front door")).toBeUndefined();
   expect(cpuRatioOf(line, "own socket", "floor, own socket")).toBe(2);
@@ -134,7 +134,7 @@ test("a line on the terminal fits its columns", () => {
   expect(own!.split(/ +/)).toEqual(["exchange", "100", "60", "50", "0.50", "-", "2.00", "1.20", "3.0", "3.0", "3.0"]);
 });
 
-test("the open loop sends at fixed times, and a latency counts from the time that was planned", () => {
+test("the open loop sends at fixed times; latency counts from the planned time", () => {
   expect(scheduleOf(200, 0.02)).toEqual([0, 5, 10, 15]);
   const latencies = Array.from({ length: 1_000 }, (_, index) => index + 1);
   expect(summarize(latencies, 10)).toEqual({

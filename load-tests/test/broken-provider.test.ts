@@ -66,7 +66,7 @@ test("k6 is found, or the message says how to get it", () => {
 
 if (k6 !== undefined) {
   describe.concurrent("a smoke run", () => {
-    test("passes against a provider that answers rightly", async () => {
+    test("passes against a provider that responds correctly", async () => {
       const { outcome } = await smoke("right", {});
       expect(outcome).toMatchObject({ exitCode: 0, dropped: 0, answered: 1 });
       expect(verdictOf(outcome!)).toBe("pass");
@@ -94,7 +94,7 @@ if (k6 !== undefined) {
       expect(outcome!.finished).toBeLessThan(110);
     });
 
-    test("aborts at a valid token answered inactive", async () => {
+    test("aborts if a valid token is reported as inactive", async () => {
       const { exitCode, outcome } = await smoke("inactive", {
         answer: (name) => (name === "valid" ? { body: { active: false } } : undefined),
       });
@@ -110,7 +110,7 @@ if (k6 !== undefined) {
       expect(outcome!.thresholds).toContainEqual({ metric: "claim_broken", condition: "count<1", met: false });
     });
 
-    test("fails, without calling it wrong, when too many requests get a 503", async () => {
+    test("fails, without calling it wrong, if too many requests get a 503", async () => {
       const { exitCode, outcome } = await smoke("unavailable", {
         answer: (name) => (name === "valid" ? { status: 503, body: { error: "temporarily_unavailable" } } : undefined),
       });
@@ -119,14 +119,14 @@ if (k6 !== undefined) {
       expect(verdictOf(outcome!)).toBe("fail");
     });
 
-    test("fails when iterations are dropped because answers take too long", async () => {
+    test("fails if iterations are dropped because responses take too long", async () => {
       const { exitCode, outcome } = await smoke("slow", { delayMs: 3000 });
       expect(exitCode).toBe(thresholdCrossed);
       expect(outcome!.dropped).toBeGreaterThan(0);
       expect(verdictOf(outcome!)).toBe("fail");
     });
 
-    test("by hand, as the README says: SEEDS is a path from load-tests/, and an archive holds the seeds", async () => {
+    test("by hand, following the README: SEEDS is a path from load-tests/, and an archive contains the seeds", async () => {
       const standIn = await startStandIn({});
       try {
         const seeds = join(directory, "by-hand.json");
@@ -143,7 +143,7 @@ if (k6 !== undefined) {
       }
     });
 
-    test("is aborted in setup when a class is short of a seed", async () => {
+    test("is aborted in setup if a class lacks a seed", async () => {
       const { exitCode, output } = await smoke("short", {}, (seeds) => ({
         ...seeds,
         classes: { ...seeds.classes, revoked: seeds.classes.revoked!.slice(1) },
@@ -152,7 +152,7 @@ if (k6 !== undefined) {
       expect(output).toContain("it holds 11 of 12 seeds of class revoked");
     });
 
-    test("is aborted in setup when a class is missing", async () => {
+    test("is aborted in setup if a class is missing", async () => {
       const { exitCode, output } = await smoke("missing", {}, (seeds) => {
         const { exchanged: _, ...classes } = seeds.classes;
         return { ...seeds, classes };
@@ -161,7 +161,7 @@ if (k6 !== undefined) {
       expect(output).toContain("it holds 0 of 5 seeds of class exchanged");
     });
 
-    test("is aborted in setup when the tokens expire too soon", async () => {
+    test("is aborted in setup if the tokens expire too soon", async () => {
       const { exitCode, output } = await smoke("stale", {}, (seeds) => ({ ...seeds, validUntil: 1 }));
       expect(exitCode).not.toBe(0);
       expect(output).toContain("expire before the run ends");

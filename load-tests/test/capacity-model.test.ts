@@ -24,7 +24,7 @@ const oneCall = {
   steps: [{ kind: "call" as const, store: "only", probability: 1 }],
 };
 
-test("an idle object answers after its work: half of 2 ms is constant, half exponential", () => {
+test("an idle object responds after its work: half of 2 ms is constant, half exponential", () => {
   const outcome = simulate(oneCall, { ...holdAt(5), stages: [{ seconds: 4000, toRate: 5 }] });
   // 1 + ln 2 and 1 + ln 100, and hardly any wait.
   expect(outcome.p50).toBeCloseTo(1.7, 1);
@@ -33,7 +33,7 @@ test("an idle object answers after its work: half of 2 ms is constant, half expo
   expect(outcome.stores.only!.busiest).toBeCloseTo(0.01, 3);
 });
 
-test("an object below its ceiling queues as queueing theory says (Pollaczek–Khinchine)", () => {
+test("an object below its ceiling queues as predicted by queueing theory (Pollaczek–Khinchine)", () => {
   const rate = 250;
   const outcome = simulate(oneCall, { ...holdAt(rate), stages: [{ seconds: 200, toRate: rate }] });
   // Half of the 2 ms is fixed, half exponential: E[S²] = 2² + 1² = 5; wait = λ·E[S²] / 2(1 − ρ) = 0.25·5 / (2·0.5) = 1.25 ms.
@@ -51,7 +51,7 @@ test("an object beyond its ceiling drops what the virtual users cannot hold", ()
   expect(outcome.p50 / 1000).toBeCloseTo(3, 0);
 });
 
-test("an isolate that shares calls sends one after the other, and each carries what came meanwhile", () => {
+test("an isolate that shares calls sends them one after the other, and each carries the requests that arrived meanwhile", () => {
   const stores = { only: { ...oneObject, callMs: 10 } };
   const shared = { ...oneCall, stores, steps: [{ kind: "batched" as const, store: "only" }] };
   const outcome = simulate(shared, holdAt(1000));
@@ -96,7 +96,7 @@ test("direct mode: a busy object gets larger batches instead of longer queues", 
   expect(heavy.holds).toBe(true);
 });
 
-test("a rate that needs more than the objects can serve, batches included, does not hold", () => {
+test("a rate beyond the capacity of the objects, batches included, does not hold", () => {
   // The table of the page: 100,000 refreshes a second by 16 shards.
   expect(predict("refresh", 100_000, 16).holds).toBe(false);
   expect(predict("refresh", 10_000, 48).holds).toBe(true);
@@ -130,7 +130,7 @@ test.each([10_000, 1_000_000, 10_000_000, 50_000_000])(
   },
 );
 
-test("a preset that does not exist names those that do", () => {
+test("an unknown preset is answered with the list of presets", () => {
   expect(() => loadOf("introspect", "rps0", "hold")).toThrow("smoke, rps100, rps300");
 });
 
@@ -228,7 +228,7 @@ describe("cost", () => {
     }
   });
 
-  test("where an isolate serves less than one request in a lease, `direct` is recommended: a lease cannot be cheaper", () => {
+  test("if an isolate serves less than one request per lease, `direct` is recommended, because leases cannot be cheaper", () => {
     const { settings, cost } = sizeFor(100_000, 3000);
     expect(settings.mode).toBe("direct");
     expect(cost.leases).toBeLessThan(costOfMonth(100_000, { ...settings, mode: "strict" }).leases);

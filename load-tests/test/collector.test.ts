@@ -74,7 +74,7 @@ const periodic = {
   errors: null,
 };
 
-test("Workers, objects by name, D1 and KV are read, microseconds as milliseconds, the busiest object first", () => {
+test("reads Workers, objects by name, D1 and KV, with microseconds as milliseconds and the busiest object first", () => {
   const metrics = readAnalytics(ids, accountOf(invocations), accountOf(periodic), from, to);
   expect(metrics).toEqual({
     from,
@@ -107,7 +107,7 @@ test("Workers, objects by name, D1 and KV are read, microseconds as milliseconds
   });
 });
 
-test("every data set is asked for this deployment and the run's window alone", () => {
+test("every data set is queried only for this deployment and the window of the run", () => {
   const { query, variables } = invocationsQuery(ids, from, to);
   const filters = [...query.matchAll(/filter: \{ ([^}]*) \}/g)].map(([, filter]) => filter);
   expect(filters.slice(1)).toEqual([
@@ -127,7 +127,7 @@ test("every data set is asked for this deployment and the run's window alone", (
   expect(objects.variables).toMatchObject({ namespaceIds: ["n1"], from, to });
 });
 
-test("a deployment without a database and KV is not asked about them", () => {
+test("a deployment without a database and KV is not queried for them", () => {
   const { query } = invocationsQuery({ ...ids, databaseId: undefined, namespaceIds: [] }, from, to);
   expect(query).not.toMatch(/d1Analytics|kvOperations/);
 });
@@ -141,12 +141,12 @@ test.each([
   ["durableObjectsInvocationsAdaptiveGroups", { scriptName: "shop", namespaceId: "n1", objectId: "id-1" }],
   ["d1AnalyticsAdaptiveGroups", { databaseId: "another" }],
   ["kvOperationsAdaptiveGroups", { namespaceId: "another", actionType: "read" }],
-])("a row of someone else's in %s is refused", (dataset, dimensions) => {
+])("a row of another deployment in %s is refused", (dataset, dimensions) => {
   const account = withRows(dataset, [{ dimensions }]);
   expect(() => readAnalytics(ids, account, accountOf(periodic), from, to)).toThrow("not of this deployment");
 });
 
-test("errors, a missing account and a page that is cut off are refused", () => {
+test("errors, a missing account and a truncated page are refused", () => {
   expect(() => accountOf({ data: null, errors: [{ message: "not authorized for that account" }] })).toThrow(
     "not authorized",
   );

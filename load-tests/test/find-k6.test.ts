@@ -21,7 +21,7 @@ function programs(scripts: Readonly<Record<string, string>>): void {
   process.env["PATH"] = directory;
 }
 
-test("before Go builds k6, which takes minutes, the command says so", () => {
+test("the command announces that Go builds k6, which takes minutes", () => {
   programs({ go: 'test "$1" = version || echo "k6 v1.2.3"' });
   const lines: string[] = [];
   expect(findK6((line) => lines.push(line))).toEqual({
@@ -32,7 +32,7 @@ test("before Go builds k6, which takes minutes, the command says so", () => {
   expect(lines.join()).toContain("The first build takes some minutes");
 });
 
-test("an installed k6 is used without a word, and none is said to be built without Go", () => {
+test("an installed k6 is used silently; without Go, no build is announced", () => {
   const lines: string[] = [];
   programs({ k6: 'echo "k6 v9.9.9"' });
   expect(findK6((line) => lines.push(line))).toEqual({ command: "k6", arguments: [], version: "k6 v9.9.9" });

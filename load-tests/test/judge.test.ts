@@ -68,7 +68,7 @@ describe("ID-JAGs", () => {
   const judge = (name: string, answers: readonly Answer[], found: Record<string, unknown> = claims) =>
     judgeIdJag(name, expected, answers, () => found);
 
-  test("one use gives one token, two uses too, a forged one none", () => {
+  test("one use returns one token, two uses also one, and a forged one none", () => {
     expect(judge("once", [issued]).kind).toBe("right");
     expect(judge("twice", [refused, issued]).kind).toBe("right");
     expect(judge("forged", [refused]).kind).toBe("right");
@@ -101,13 +101,13 @@ describe("introspection", () => {
     },
   );
 
-  test("an inactive answer that says more is wrong (RFC 7662 §2.2)", () => {
+  test("an inactive response with further members is wrong (RFC 7662 §2.2)", () => {
     expect(judgeIntrospection("expired", seed, answer({ active: false, exp: 1 }))).toMatchObject({
       how: "claim_broken",
     });
   });
 
-  test("a valid token answered inactive is a false negative", () => {
+  test("a valid token reported as inactive is a false negative", () => {
     expect(judgeIntrospection("valid", seed, answer({ active: false }))).toMatchObject({ how: "false_negative" });
   });
 
@@ -118,7 +118,7 @@ describe("introspection", () => {
     expect(judgeIntrospection("valid", seed, answer(activeBody)).kind).toBe("right");
   });
 
-  test("an exchanged token must show its actor and its resource", () => {
+  test("an exchanged token must contain its actor and its resource", () => {
     const whole = { ...activeBody, act: { sub: "service-bff" }, resource: ["https://resource.example.com"] };
     expect(judgeIntrospection("exchanged", seed, answer(whole)).kind).toBe("right");
     expect(judgeIntrospection("exchanged", seed, answer({ ...whole, act: undefined }))).toMatchObject({
@@ -146,7 +146,7 @@ describe("token exchange", () => {
   const judge = (change: object, className = "valid", actor?: string) =>
     judgeExchange(className, seed, { ...asked, actor }, good, () => ({ ...claims, ...change }));
 
-  test("a new token with sub, scope and audience intact is right", () => {
+  test("a new token with unchanged sub, scope and audience is correct", () => {
     expect(judge({}).kind).toBe("right");
     expect(judge({ act: { sub: "service-bff" } }, "delegation", "service-bff").kind).toBe("right");
   });
@@ -164,7 +164,7 @@ describe("token exchange", () => {
     expect(judge({}, "delegation", "service-bff")).toMatchObject({ how: "claim_broken" });
   });
 
-  test("the subject token given back is no new token", () => {
+  test("returning the subject token is not an exchange", () => {
     expect(judgeExchange("valid", seed, asked, answer({ access_token: seed.token }), () => claims)).toMatchObject({
       how: "claim_broken",
     });
@@ -186,13 +186,13 @@ describe("refresh", () => {
   const rotated = answer({ access_token: "a", refresh_token: "next" });
   const jtiOf = ({ body }: Answer) => body?.access_token;
 
-  test("a refresh token that comes back unchanged did not rotate", () => {
+  test("a refresh token that is returned unchanged did not rotate", () => {
     expect(judgeRotation("old", rotated).kind).toBe("right");
     expect(judgeRotation("next", rotated)).toMatchObject({ how: "claim_broken" });
     expect(judgeRotation("old", answer({ error: "invalid_grant" }, 400))).toMatchObject({ how: "false_negative" });
   });
 
-  test("two successors of one token are wrong, in either token (R1, R2)", () => {
+  test("two different successors of one token are wrong, in either token (R1, R2)", () => {
     expect(judgeSameSuccessor("old", rotated, rotated, jtiOf).kind).toBe("right");
     const otherRefresh = answer({ access_token: "a", refresh_token: "another" });
     const otherAccess = answer({ access_token: "b", refresh_token: "next" });
@@ -200,7 +200,7 @@ describe("refresh", () => {
     expect(judgeSameSuccessor("old", rotated, otherAccess, jtiOf)).toMatchObject({ how: "claim_broken" });
   });
 
-  test("only a refusal that came after the grace may be the retry's own lateness", () => {
+  test("only a refusal after the grace may be due to the retry's own delay", () => {
     const refused = answer({ error: "invalid_grant" }, 400);
     expect(isLateRefusal([rotated, refused], 30_001, 30_000)).toBe(true);
     expect(isLateRefusal([rotated, refused], 30_000, 30_000)).toBe(false);
@@ -217,13 +217,13 @@ describe("refresh", () => {
   });
 });
 
-test("userinfo of someone else is a broken claim, a refusal a false negative", () => {
+test("another user's UserInfo is a broken claim, a refusal a false negative", () => {
   expect(judgeUserinfo(seed, answer({ sub: "alice" })).kind).toBe("right");
   expect(judgeUserinfo(seed, answer({ sub: "bob" }))).toMatchObject({ how: "claim_broken" });
   expect(judgeUserinfo(seed, answer({}, 401))).toMatchObject({ how: "false_negative" });
 });
 
-test("a code must come back to the right place with the state that was sent", () => {
+test("a code must be returned to the right URI with the state that was sent", () => {
   const to = (location: string): Answer => ({ status: 302, body: undefined, location });
   const callback = "https://load.example.com/callback";
   expect(judgeCode(callback, "s1", to(`${callback}?code=c&state=s1`)).kind).toBe("right");
@@ -259,7 +259,7 @@ describe("presets", () => {
     expect(askedRequests(loadOf("userinfo", "rps1000", "reference")) / 146_231).toBeCloseTo(1, 1);
   });
 
-  test("hold keeps the full rate for its whole time", () => {
+  test("hold keeps the full rate for the entire time", () => {
     const { stages } = loadOf("exchange", "rps500", "hold");
     expect(stages).toEqual([
       { seconds: 15, toRate: 500 },
@@ -277,7 +277,7 @@ describe("presets", () => {
     expect(loadOf("refresh", "rps1200", "probe").stages).toEqual(probe.stages);
   });
 
-  test("virtual users: 1.2 times the rate, 1.5 at most", () => {
+  test("virtual users: 1.2 times the rate, at most 1.5", () => {
     expect(loadOf("refresh", "rps1000", "reference")).toMatchObject({
       preAllocatedVus: 1200,
       maxVus: 1500,
@@ -334,7 +334,7 @@ describe("seeds", () => {
     expect(seedFaults(file, "introspect", required, 6000)).toEqual(["its tokens expire before the run ends"]);
   });
 
-  test("refresh needs a family for each virtual user and a fresh one for each theft", () => {
+  test("refresh needs a family per virtual user and a fresh one per theft", () => {
     const hold = loadOf("refresh", "rps100", "hold");
     expect(requiredSeeds("refresh", hold)).toEqual({
       family: 150 + 75,
@@ -343,7 +343,7 @@ describe("seeds", () => {
   });
 });
 
-test("Server-Timing is read as counts, and only when all three are there", () => {
+test("Server-Timing is read as counts, and only if all three are present", () => {
   expect(readServerTiming("object;dur=1, kv;dur=0, d1;dur=2")).toEqual({ object: 1, kv: 0, d1: 2 });
   expect(readServerTiming("total;dur=3.5, object;dur=1")).toBeUndefined();
   expect(readServerTiming(undefined)).toBeUndefined();

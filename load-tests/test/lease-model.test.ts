@@ -25,7 +25,7 @@ const busy = { ...defaultFleet, requestsPerIsolate: 1e6, revocationsPerSecond: 0
 const fixedLease = { longestLeaseMs: defaultFleet.leaseMs };
 
 describe("leases by isolates", () => {
-  test("direct: isolates × shards × 2/L in all, and isolates × 2/L at one shard, however many shards there are", () => {
+  test("direct: isolates × shards × 2/L in total, and isolates × 2/L at one shard, regardless of the number of shards", () => {
     const eight = leaseLoad({ ...busy, ...fixedLease, isolates: 5000, shards: 8 });
     const sixteen = leaseLoad({ ...busy, ...fixedLease, isolates: 5000, shards: 16 });
     expect(eight.callsPerSecond).toBeCloseTo(80_000, 5);
@@ -33,7 +33,7 @@ describe("leases by isolates", () => {
     expect(sixteen.busiestShard).toBeCloseTo(10_000, 5);
   });
 
-  test("with relays: isolates × 1.67/L in all beside the relays' own; a shard sees relays × 4/L", () => {
+  test("with relays: isolates × 1.67/L in total plus the relays' own; a shard receives relays × 4/L", () => {
     const load = leaseLoad({ ...busy, isolates: 1200, regions: 3, relaysPerRegion: 4 });
     expect(load.busiestRelay).toBeCloseTo(1200 / 12 / 0.6, 5);
     expect(load.busiestShard).toBeCloseTo(12 * 4, 5);
@@ -41,7 +41,7 @@ describe("leases by isolates", () => {
     expect(load.callsPerIsolate).toBeCloseTo(1 / 0.6, 5);
   });
 
-  test("with relays and a change every two seconds, an isolate makes two calls a second at most", () => {
+  test("with relays and a change every two seconds, an isolate makes at most two calls per second", () => {
     const fleet = { ...busy, isolates: 1200, regions: 3, relaysPerRegion: 4, revocationsPerSecond: 0.5 };
     expect(leaseLoad(fleet).callsPerIsolate).toBeLessThanOrEqual(2);
   });
@@ -52,7 +52,7 @@ describe("leases by isolates", () => {
     expect(leaseLoad({ ...busy, isolates: 30_000 }).leaseMs).toBe(10_000);
   });
 
-  test("one use a second of a shard: 1.885 calls, of which 0.98 renewals and 0.51 checks, and a lease half of the time", () => {
+  test("one use per second of a shard: 1.885 calls, of which 0.98 renewals and 0.51 checks, and a lease half of the time", () => {
     // again = 1 − e^−1 = 0.6321; lapses = e^−1.25 = 0.2865; holds = again / (lapses + again) = 0.6881; leased = holds (1 − lapses) = 0.4910.
     // leased / 0.5 + (1 − leased) + (1 − holds) again + holds lapses = 0.9819 + 0.5090 + 0.1971 + 0.1971.
     const { perSecond, leased } = callsOfHolder(1, { leaseMs: 1000 });
@@ -68,7 +68,7 @@ describe("leases by isolates", () => {
     expect(leaseLoad({ ...oneShard, isolates: 1000 }).busiestShard).toBeCloseTo((1000 * 1.08943) / 2.13534 + 1, 1);
   });
 
-  test("an isolate that is hardly used makes one call per read, and none makes more than twice as many as without leases", () => {
+  test("a rarely used isolate makes one call per read, and none makes more than twice as many as without leases", () => {
     expect(callsOfHolder(0.001, { leaseMs: 1000 }).perSecond).toBeCloseTo(0.001, 4);
     for (const uses of [0.01, 0.1, 0.5, 1, 2, 5, 20]) {
       const { perSecond, leased } = callsOfHolder(uses, { leaseMs: 1000 });
@@ -77,7 +77,7 @@ describe("leases by isolates", () => {
     }
   });
 
-  test("news cause renewals, at most 500 a second at one server beyond those that half a lease causes", () => {
+  test("news causes renewals, at most 500 per second at one server in addition to those of half a lease", () => {
     const calm = leaseLoad({ ...busy, isolates: 250 });
     const storm = leaseLoad({ ...busy, isolates: 250, revocationsPerSecond: 100_000 });
     expect(storm.busiestShard - 100_000 / 8).toBeGreaterThan(calm.busiestShard);
@@ -110,14 +110,14 @@ describe("leases by isolates", () => {
     [100, 500],
     [400, 1000],
   ])(
-    "news without end at %i holders: %i calls a second, 500 of them news at most, and a renewal where the gap is longer",
+    "continuous news at %i holders: %i calls per second, at most 500 of them news, and a renewal where the gap is longer",
     (isolates, calls) => {
       const storm = leaseLoad({ ...busy, ...fixedLease, isolates, shards: 1, revocationsPerSecond: 1e6 });
       expect(storm.busiestShard - 1e6).toBeCloseTo(calls, 0);
     },
   );
 
-  test("a confirmed write waits for legs and for each confirmation in turn, and never longer than a lease", () => {
+  test("a confirmed write waits for network legs and for each confirmation in turn, but never longer than a lease", () => {
     const legs = { caller: 1, isolate: 2, relay: 10, commit: 5 };
     const direct = { ...busy, isolates: 100 };
     expect(writeWait(direct, legs, 1).withoutFaultsMs).toBeCloseTo(2 + 5 + 4 + 100, 5);
@@ -128,7 +128,7 @@ describe("leases by isolates", () => {
     expect(slow.withLostIsolateMs).toBeLessThan(1100);
   });
 
-  test("beyond 500 rows a filter is sent: a million rows a shard at 0.002 calls a read", () => {
+  test("above 500 rows a filter is sent: a million rows per shard at 0.002 calls per read", () => {
     const listed = replicaOf({ ...busy, rowsPerShard: 500 });
     const filter = replicaOf({ ...busy, rowsPerShard: 1_000_000 });
     expect(listed).toMatchObject({ isFilter: false, callsPerRead: 0, snapshotBytes: 8 * 30_000 });
@@ -136,7 +136,7 @@ describe("leases by isolates", () => {
     expect(filter.snapshotBytes).toBeCloseTo((8 * 1_000_000 * 10.2) / 8, 0);
   });
 
-  test("cold isolates receive 32 MiB a second of a server, and call it 1,000 times a second at most", () => {
+  test("cold isolates receive 32 MiB per second from a server, and call it at most 1,000 times per second", () => {
     const cold = { ...busy, isolates: 1000 };
     // 1,275,000 bytes for each isolate; six relays send those of all shards to a sixth of the isolates.
     expect(replicaOf({ ...cold, rowsPerShard: 1_000_000 }).coldStartSeconds).toBeCloseTo(38.0, 1);
@@ -144,13 +144,13 @@ describe("leases by isolates", () => {
     expect(replicaOf({ ...cold, rowsPerShard: 500 }).coldStartSeconds).toBe(1);
   });
 
-  test("D1 reads: three of each isolate that starts, and none for a change", () => {
+  test("D1 reads: three per starting isolate, and none per change", () => {
     const reads = d1ReadsPerSecond({ ...busy, isolates: 300, changesPerSecond: 0.2 }, 3600);
     expect(reads).toEqual({ before: 0.25 + 240, now: 0.25 });
   });
 });
 
-describe("the model beside what was measured (reports)", () => {
+describe("the model compared with measurements (reports)", () => {
   const { measurements, faults, missing } = storedReport<LeaseReport>("leases");
 
   /** The rows for which the model, or a wrong one, deviates by more than 10 %. */
@@ -164,7 +164,7 @@ describe("the model beside what was measured (reports)", () => {
       .map(({ isolates, relays, ratePerIsolate }) => `${isolates} isolates, ${relays} relays, ${ratePerIsolate}/s`);
   }
 
-  test("the stored run is whole, and no revoked token was active", () => {
+  test("the stored run is complete, and no revoked token was active", () => {
     expect(missing).toEqual([]);
     for (const { violations } of [...measurements, ...faults]) expect(violations).toBe(0);
     for (const { failures } of measurements) expect(failures).toBe(0);
@@ -173,7 +173,7 @@ describe("the model beside what was measured (reports)", () => {
     expect(new Set(faults.map(({ fault, relays }) => `${fault} ${relays}`)).size).toBe(7);
   });
 
-  test("object calls, in all and at a relay, are within 10 % of the model", () => {
+  test("object calls, in total and at a relay, are within 10 % of the model", () => {
     expect(rowsOff(fleetOfMeasurement)).toEqual([]);
   });
 
@@ -184,7 +184,7 @@ describe("the model beside what was measured (reports)", () => {
     ["a revocation a second", () => ({ revocationsPerSecond: 1 })],
     ["isolates that are used all the time", () => ({ requestsPerIsolate: 1e6 })],
     ["relays that are left out", () => ({ relaysPerRegion: 0 })],
-  ])("a wrong model is found: %s", (_, change) => {
+  ])("a wrong model is detected: %s", (_, change) => {
     const wrong = (row: LeaseMeasurement) => ({ ...fleetOfMeasurement(row), ...change(fleetOfMeasurement(row)) });
     expect(rowsOff(wrong)).not.toEqual([]);
   });
@@ -232,7 +232,7 @@ describe("pages", () => {
     expect(read("deploy.md")).toContain(`about ${cost} a month for 10,000 users`);
   });
 
-  test("a table is written between its marks, and a missing place is an error", () => {
+  test("a table is written between its markers, and a missing place is an error", () => {
     const page = "a\n<!-- model: x -->\nold\n<!-- end -->\nb";
     expect(writeTables(page, { x: () => "new" })).toBe("a\n<!-- model: x -->\nnew\n<!-- end -->\nb");
     expect(() => writeTables(page, { y: () => "" })).toThrow("no place for the table y");

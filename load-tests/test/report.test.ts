@@ -54,7 +54,7 @@ function record(change: Partial<RunOutcome> = {}): RunRecord {
   };
 }
 
-test("the reference's Worker duration has a table of its own, and is not put under client percentiles", () => {
+test("the reference's Worker duration has its own table, apart from client percentiles", () => {
   const { markdown } = renderReport("Report", [record()]);
   expect(markdown).toContain("| userinfo rps1000 reference | 146,625 | 698 of 698 | 4.00 | 9.00 | 12 | 0 | 0 | pass |");
   const [results = "", reference = ""] = markdown.split("## ").slice(1);
@@ -63,7 +63,7 @@ test("the reference's Worker duration has a table of its own, and is not put und
   expect(reference).toContain("| userinfo rps1000 | 146,231 | 114 | 139 | 200 | 8.00 | 0 |");
 });
 
-test("the report states commit, topology, mode, shard map, machine, command and what limited the run", () => {
+test("the report contains commit, topology, mode, shard map, machine, command and the limit of the run", () => {
   const { markdown } = renderReport("Report", [record()]);
   for (const stated of [
     "abc1234",
@@ -97,7 +97,7 @@ test.each<[string, Partial<RunRecord>]>([
   ["commits", { commit: "def5678" }],
   ["shard maps", { target: { ...record().target, shardMap: "revocation 32" } }],
   ["modes", { target: { ...record().target, mode: "direct" } }],
-])("no line joins runs of unlike %s, and a single rate has no plot", (_, change) => {
+])("runs with different %s are not joined by a line, and a single rate has no plot", (_, change) => {
   expect(renderReport("Report", [record(), atRate(2000, change)]).html).not.toContain("<svg ");
   expect(
     renderReport("Report", [record(), atRate(2000, change), atRate(3000, change)]).html.match(/<svg /g),
@@ -139,11 +139,11 @@ test.each(contradictions)("%s is refused, not printed", (_, change, message) => 
   expect(() => renderReport("Report", [record(change)])).toThrow("contradicts itself");
 });
 
-test("a run without contradiction has none", () => {
+test("a run without contradictions has none", () => {
   expect(contradictionsOf(record())).toEqual([]);
 });
 
-test("the verdict is fail when k6 crossed a threshold, and aborted when an answer was wrong", () => {
+test("the verdict is fail if k6 crossed a threshold, and aborted if a response was wrong", () => {
   expect(verdictOf({ ...outcome, exitCode: 99 })).toBe("fail");
   expect(verdictOf({ ...outcome, exitCode: 99, classes: { valid: { requests: asked, wrong: 1, latency } } })).toBe(
     "aborted: wrong answers",
@@ -151,20 +151,20 @@ test("the verdict is fail when k6 crossed a threshold, and aborted when an answe
   expect(verdictOf({ ...outcome, exitCode: 107 })).toBe("did not run");
 });
 
-test("dropped iterations are the provider's fault when its answers used up the virtual users, else the generator's", () => {
+test("dropped iterations are the provider's fault if its responses used up the virtual users, else the generator's", () => {
   expect(limitOf(record({ dropped: 5, exitCode: 99 }))).toContain("the generator");
   const slow = { min: 1, p50: 1000, p95: 1400, p99: 1500, max: 1600 };
   expect(limitOf(record({ dropped: 5, exitCode: 99, latency: slow }))).toContain("the provider");
 });
 
-describe("on a machine that generator and provider share", () => {
+describe("on a machine shared by generator and provider", () => {
   const slow = { min: 1, p50: 1000, p95: 1400, p99: 1500, max: 1600 };
   const failed = record({ dropped: 5, exitCode: 99, latency: slow });
   const shared: RunRecord = { ...failed, machine: { ...failed.machine, sharedWithProvider: true } };
   const limited = (load: Partial<MachineLoad>) =>
     limitOf({ ...shared, machineLoad: { loadAverageBefore: 1, busy: 0.7, generator: 0.3, provider: 0.35, ...load } });
 
-  test("the provider is blamed only where the processors' shares leave no other explanation", () => {
+  test("the provider is blamed only if the processors' shares leave no other explanation", () => {
     expect(limited({})).toMatch(/^the provider: .*processors 70 % busy, generator 30 %, provider 35 %, others 5 %/);
     expect(limited({ busy: 0.95, provider: 0.2, loadAverageBefore: 7.4 })).toMatch(
       /^not shown \(.*other work used the machine: load average 7\.4 before, .*others 45 %/,
@@ -172,7 +172,7 @@ describe("on a machine that generator and provider share", () => {
     expect(limited({ busy: 0.98, generator: 0.5, provider: 0.45 })).toMatch(/^the machine, which both share/);
   });
 
-  test("without a record of the processors, or of the provider's part, nobody is", () => {
+  test("without a record of the processors, or of the provider's part, nobody is blamed", () => {
     expect(limitOf(shared)).toMatch(/^not shown/);
     const { provider: _, ...unknown } = { loadAverageBefore: 1, busy: 0.7, generator: 0.3, provider: 0.35 };
     expect(limitOf({ ...shared, machineLoad: unknown })).toMatch(/^not shown/);
@@ -183,7 +183,7 @@ describe("on a machine that generator and provider share", () => {
     expect(limitOf(missed)).toBe("the provider: its answers missed a threshold");
   });
 
-  test("what used the machine is measured", () => {
+  test("measures the use of the machine", () => {
     const measured = measureMachineLoad(process.pid)();
     if (measured === undefined) return expect(process.platform).not.toBe("linux");
     for (const share of [measured.busy, measured.generator, measured.provider!]) {
@@ -193,7 +193,7 @@ describe("on a machine that generator and provider share", () => {
   });
 });
 
-test("one slow moment is enough to use them up, and several requests an iteration reach that sooner", () => {
+test("one slow moment is enough to use them up, sooner with several requests per iteration", () => {
   const stalled = { ...latency, max: 900 };
   const dropped = { dropped: 5, exitCode: 99, latency: stalled };
   expect(limitOf(record(dropped))).toContain("the generator");

@@ -109,7 +109,7 @@ describe("a person with a password", () => {
     await context.close();
   });
 
-  it("is carried back by a form that submits itself, when the application asked for that", async () => {
+  it("returns by a form that submits itself, if the application requested that", async () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
@@ -140,7 +140,7 @@ describe("a person with a password", () => {
     await context.close();
   });
 
-  it("is told by the provider's logout page, and the application hears of it", async () => {
+  it("is informed by the provider's logout page, and the application is notified", async () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     await page.goto(`${fixtures.application.origin}/login`);
@@ -236,7 +236,7 @@ describe("a person with a passkey", () => {
 });
 
 describe("a person's own page", () => {
-  it("lists what has access, and takes it back", async () => {
+  it("lists the applications with access, and removes it", async () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     await page.goto(`${fixtures.application.origin}/login`);
@@ -257,7 +257,7 @@ describe("a person's own page", () => {
   });
 });
 
-describe("how the pages look, 390×844 and 1280×900", () => {
+describe("the layout of the pages, 390×844 and 1280×900", () => {
   it.each<Look>(["light", "dark", "phone", "phone-dark", "german"])("%s", async (look) => {
     const context = await openContext(fixtures.browser, look);
     const page = await context.newPage();

@@ -222,7 +222,7 @@ test.each(looks)("%s: the logo of an application that registered itself is a cop
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("without an application to return to, the page stays, also when its frames do not load", async () => {
+test("without an application to return to, the page stays, also if its frames do not load", async () => {
   const context = await openContext(fixtures.browser);
   const page = await context.newPage();
   const release = await serveApplication(page);

@@ -59,7 +59,7 @@ test("separate Workers become a compact one and separate again, on the same stat
   await state.detectTheft(running!);
 });
 
-test("endpoint Workers beside a compact Worker use its objects, as while a deployment is divided", async () => {
+test("endpoint Workers next to a compact Worker use its objects, as while a deployment is divided", async () => {
   const compact = await run({ shape: "compact", isolateProcesses: true });
   const { origins } = await compact.startIsolate();
   const fixtures = new ProviderFixtures(compact);

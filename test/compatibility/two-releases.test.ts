@@ -74,7 +74,7 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
     return Promise.all(sides.map((side) => side.userinfoStatus(token)));
   }
 
-  test("a sign-in goes on at the other release, which redeems the code; tokens are active at both", async () => {
+  test("a sign-in continues at the other release, which redeems the code; tokens are active at both", async () => {
     for (const [first, second] of turns()) {
       const { accessToken: token } = await signIn(first, second);
       expect(await activeAt(token), `code redeemed by ${second.release}`).toEqual([true, true]);
@@ -157,7 +157,7 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
     }
   });
 
-  test("offline access that either release gave is listed by the other, whose removal ends it", async () => {
+  test("offline access granted by either release is listed by the other, whose removal ends it", async () => {
     for (const [first, second] of turns()) {
       let side = first;
       const browser = person.browser((...request) => side.visit(...request));
@@ -173,7 +173,7 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
     }
   });
 
-  test("a user whom either release suspends has no active token at both, and tokens of a new signing key are active until then", async () => {
+  test("a user suspended by either release has no active token at both; until then, tokens of a new signing key are active", async () => {
     for (const [first, second] of turns()) {
       await first.admin("POST", "/keys", { alg: "ES256" });
       const other = await registerPerson(fixtures);

@@ -40,7 +40,7 @@ async function introspectEverywhere(client: TestClient, token: string): Promise<
 }
 
 describe("clients", () => {
-  test("a disabled client is refused everywhere, its tokens are inactive; enabled again it starts anew", async () => {
+  test("a disabled client is refused everywhere and its tokens are inactive; enabled again, it starts without them", async () => {
     const client = await fixtures.client();
     const token = await fixtures.clientToken(client);
     expect(await tokenStatuses(client)).toEqual([200, 200]);
@@ -53,7 +53,7 @@ describe("clients", () => {
     expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
   });
 
-  test("a rotated secret: both work during the overlap, without one the old is refused everywhere", async () => {
+  test("a rotated secret: both work during the overlap; without one, the old is refused everywhere", async () => {
     const client = await fixtures.client();
     expect(await tokenStatuses(client)).toEqual([200, 200]);
     const rotate = async (overlap_seconds: number): Promise<TestClient> => {
@@ -71,7 +71,7 @@ describe("clients", () => {
     expect(await tokenStatuses(third)).toEqual([200, 200]);
   });
 
-  test("an update never drops a field that it was not given", async () => {
+  test("an update keeps every field that it does not name", async () => {
     const { client_id } = await fixtures.client({ client_name: "Before", contacts: ["a@example.com"] });
     await fixtures.admin.require("PATCH", `/clients/${client_id}`, { client_name: "After" });
     const read = await fixtures.admin.require("GET", `/clients/${client_id}`);
@@ -79,7 +79,7 @@ describe("clients", () => {
     expect(read).not.toHaveProperty("client_secret");
   });
 
-  test("a policy taken away is away everywhere", async () => {
+  test("a removed policy is removed everywhere", async () => {
     const exchanger = await fixtures.exchanger();
     const user = await fixtures.user();
     const token = await fixtures.userToken(asserter, user, { scope: "read" });
@@ -89,7 +89,7 @@ describe("clients", () => {
     expect([response.status, response.body.error]).toEqual([400, "unauthorized_client"]);
   });
 
-  test("a client that was refused as unknown is found everywhere once it is created, and created anew", async () => {
+  test("a client that was refused as unknown is found everywhere once it is created, or created again", async () => {
     const client_id = `chosen-${randomUUID()}`;
     const unknown = { client_id, client_secret: "wrong" };
     const absent = { ...unknown, authorization: basicAuthorization(unknown) };
@@ -111,7 +111,7 @@ describe("clients", () => {
 });
 
 describe("wide revocations", () => {
-  test("by subject and by client: what was granted before is over, what is granted after is good", async () => {
+  test("by subject and by client: earlier grants end, later grants are valid", async () => {
     const user = await fixtures.user();
     for (const request of [{ sub: user }, { client_id: asserter.client_id }]) {
       const before = await fixtures.userToken(asserter, user);
@@ -123,7 +123,7 @@ describe("wide revocations", () => {
     }
   });
 
-  test("a wide revocation survives a new generation; new ids use it, old ones keep working", async () => {
+  test("a wide revocation survives a new generation; new ids use it, existing ones keep working", async () => {
     const user = await fixtures.user();
     const kept = await fixtures.userToken(asserter, await fixtures.user());
     const gone = await fixtures.userToken(asserter, user);
@@ -144,7 +144,7 @@ describe("wide revocations", () => {
   });
 });
 
-describe("who may administer", () => {
+describe("authorization of administrators", () => {
   const ask = async (authorization: string | undefined, path = "/admin/clients") =>
     readResponse(
       await fetch(`${provider.origin}${path}`, authorization === undefined ? {} : { headers: { authorization } }),

@@ -75,7 +75,7 @@ async function revokeToken(): Promise<void> {
 }
 
 describe("an event is followed from the request to /admin/audit", () => {
-  test("a change and a revocation: one event each, with the id of the line, in a chain that verifies", async () => {
+  test("a change and a revocation: one event each, with the id of the log line, in a chain that verifies", async () => {
     const client = { client_name: "Followed", grant_types: ["client_credentials"] };
     const { status } = await call("POST", "/admin/clients", client);
     expect(status).toBe(201);

@@ -145,8 +145,8 @@ const typedIn = (commands: Task["commands"]) =>
 const screenshots = (commands: Task["commands"]) =>
   commands.filter((command) => command.at(-1) === "update-image-placeholder-optional");
 
-describe("docs/operating/certify.md, followed to the letter", () => {
-  test("registers each client as its modules need it", async () => {
+describe("docs/operating/certify.md, followed literally", () => {
+  test("registers each client as its modules require", async () => {
     const { client, client2, client_secret_post, override } = configuration;
     const backchannel = override["oidcc-backchannel-rp-initiated-logout"]!.client;
     const frontchannel = override["oidcc-frontchannel-rp-initiated-logout"]!.client;
@@ -166,13 +166,13 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     });
   });
 
-  test("points the suite at the issuer, which is not the suite's own address", () => {
+  test("points the suite at the issuer, not at the suite's own address", () => {
     expect(configuration.server.discoveryUrl).toBe(`${provider.issuer}/.well-known/openid-configuration`);
     const [, issuer = ""] = /ISSUER:-([^}]+)/.exec(page)!;
     expect(new URL(issuer).origin).not.toBe(new URL(suite).origin);
   });
 
-  test("the browser commands sign in, consent and meet the error page", async () => {
+  test("the browser commands sign in, consent and reach the error page", async () => {
     const viaProxy = proxiedFetch(provider.issuer, provider.origin);
     const person = new Person(provider.issuer, { username: "alice", password: "" }, viaProxy);
     const start = authorizationUrl();
@@ -227,7 +227,7 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     expect([refused.status, namesOf(commandsFor(bad.href, bad.href, refused))]).toEqual([400, ["wait //body"]]);
   });
 
-  test("dynamic registration: the configuration names no client, and a client of the suite's kind registers and signs in", async () => {
+  test("dynamic registration: the configuration names no client, and a client like the suite's registers and signs in", async () => {
     const dynamic = JSON.parse(readFileSync(join(directory, ".op/suite-dynamic.json"), "utf8")) as Configuration;
     expect(dynamic.browser).toEqual(configuration.browser);
     expect(dynamic).not.toHaveProperty("override");
@@ -317,7 +317,7 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     expect(namesOf(commands(later)).at(-1)).toBe("click sign-in");
   });
 
-  test("the proxy has TLS 1.3 and the ciphers of BCP 195 alone, and listens on 127.0.0.1 alone", async () => {
+  test("the proxy offers only TLS 1.3 and the ciphers of BCP 195, and listens only on 127.0.0.1", async () => {
     const port = await findFreePort("127.0.0.1");
     const args = [
       "scripts/demo/tls-proxy.mjs",
@@ -357,14 +357,14 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     }
   });
 
-  test("FAPI 2.0: the proxy passes the certificate of the suite on, which authenticates and binds", async () => {
+  test("FAPI 2.0: the proxy forwards the certificate of the suite, which authenticates and binds", async () => {
     const fapi = JSON.parse(
       readFileSync(join(directory, ".op/fapi2-security-profile-mtls-mtls.json"), "utf8"),
     ) as FapiConfiguration;
     expect(output).toContain(`authenticated as ${fapi.client.client_id}`);
   });
 
-  test("the rotation shows a new key at /jwks beside the old ones", () => {
+  test("the rotation shows a new key at /jwks next to the old ones", () => {
     const [, before = "", now = ""] = /at \/jwks before: (.*); now: (.*)/.exec(output)!;
     const added = now.split(" ").filter((kid) => !before.split(" ").includes(kid));
     expect(added.length).toBeGreaterThan(0);

@@ -125,14 +125,14 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect([page.name, page.html.includes('<img class="mark"')]).toEqual(["consent", false]);
   });
 
-  test("MCP 2026-07-28, RFC 8252 §7.3: where only loopback is registered, people are warned; any port of it is accepted", async () => {
+  test("MCP 2026-07-28, RFC 8252 §7.3: if only loopback is registered, people are warned; any port of it is accepted", async () => {
     const clientId = server.serve("/local.json", { ...usual, redirect_uris: ["http://localhost/callback"] });
     const page = await person.openPage(authorizeUrl(clientId, { redirect_uri: "http://localhost:51234/callback" }));
     expect(page.html).toContain('id="local-only"');
     expect(textOf(page.html)).toContain("You will then return to a program on this device.");
   });
 
-  test("RFC 9126 §2: an unknown client begins with a pushed request: its document is fetched, nothing is stored before consent", async () => {
+  test("RFC 9126 §2: an unknown client starts with a pushed request: its document is fetched, nothing is stored before consent", async () => {
     const clientId = server.serve("/pushed.json", { ...usual, require_pushed_authorization_requests: true });
     const form = Object.fromEntries(authorizeUrl(clientId).searchParams);
     const pushed = await postForm(`${fixtures.origin}/par`, form);
@@ -159,7 +159,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     }
   });
 
-  test("ADR 47: an administrator allows its host: what a person agreed to is remembered; denies it: refused at once", async () => {
+  test("ADR 59: an administrator allows its host: consent is remembered; denies it: refused at once", async () => {
     // No other file has clients of this host.
     const hostname = "localhost";
     const serve = (path: string) => {
@@ -233,7 +233,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect(tokens.status, tokens.text).toBe(200);
   });
 
-  test("requests at once cost its server one fetch, and later ones none while the document is fresh", async () => {
+  test("concurrent requests cost its server one fetch, and later ones none while the document is fresh", async () => {
     const clientId = server.serve("/counted.json", usual, { "cache-control": "max-age=600" });
     await Promise.all(Array.from({ length: 10 }, () => fetch(authorizeUrl(clientId), { redirect: "manual" })));
     await connect(clientId);
@@ -274,7 +274,7 @@ describe("§4, §6.6: documents that are refused", () => {
     expect([page.status, page.html.includes("application is unknown")]).toEqual([400, true]);
   });
 
-  test("members that only an administrator grants are ignored", async () => {
+  test("members that only an administrator may set are ignored", async () => {
     const clientId = server.serve("/greedy.json", {
       ...usual,
       skip_consent: true,
@@ -338,7 +338,7 @@ describe("§4, §6.6: documents that are refused", () => {
     "https://localhost.localdomain/client.json",
     "ftp://agent.example.com/client.json",
     `https://agent.example.com/${"x".repeat(250)}`,
-  ])("§3, §6.1: %s is no client", async (clientId) => {
+  ])("§3, §6.1: %s is not a client", async (clientId) => {
     const page = await person.openPage(authorizeUrl(clientId));
     expect(page.status).toBe(400);
   });

@@ -87,7 +87,7 @@ test.each([
   ["signing", "jkt"],
   ["jarm", undefined],
   ["encrypted-request", "jkt"],
-])("docs/clients.md: %s, registered and run as it stands", async (name, confirmation) => {
+])("docs/clients.md: %s, registered and run as written", async (name, confirmation) => {
   const [signing, encryption] = await Promise.all([
     generateKeyPair("ES256", { extractable: true }),
     generateKeyPair("RSA-OAEP-256", { extractable: true }),

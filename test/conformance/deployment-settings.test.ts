@@ -97,7 +97,7 @@ describe("behind a proxy that speaks TLS", () => {
     expect(response.headers.get("location")).toMatch(/^\/interaction\//);
   });
 
-  test("RFC 7523 §3, OIDC Core §9: an assertion for this issuer is good; one for the socket's address is not", async () => {
+  test("RFC 7523 §3, OIDC Core §9: an assertion for this issuer is accepted; one for the socket's address is not", async () => {
     const asserter = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
     const authenticate = async (aud: string) =>
       proxied(`${issuer}/token`, {
@@ -113,7 +113,7 @@ describe("behind a proxy that speaks TLS", () => {
     expect((await authenticate("https://evil.example.com")).status).toBe(401);
   });
 
-  test("RFC 9700 §4.11: under a public issuer no client has URLs on private hosts", async () => {
+  test("RFC 9700 §4.11: with a public issuer, clients cannot have URLs on private hosts", async () => {
     for (const uri of [
       "http://127.0.0.1:9000/",
       "https://localhost/",
@@ -133,7 +133,7 @@ describe("behind a proxy that speaks TLS", () => {
 });
 
 describe("CLIENT_DOCUMENTS=deny", () => {
-  test("ADR 47: discovery says that metadata documents are supported while an administrator admits a host", async () => {
+  test("ADR 66: discovery advertises metadata documents while an administrator admits a host", async () => {
     const isSupported = async () => {
       const { body } = await readResponse(await proxied(`${issuer}/.well-known/oauth-authorization-server`));
       return body["client_id_metadata_document_supported"];
@@ -152,7 +152,7 @@ describe("CLIENT_DOCUMENTS=deny", () => {
 });
 
 describe("REFRESH_GRACE=0", () => {
-  test("any second use is theft: no successor is given twice, and the family ends", async () => {
+  test("any second use is theft: no successor is returned twice, and the family ends", async () => {
     const { refreshToken } = await application.signIn(person.browser(proxied), { scope: allScopes, prompt: "consent" });
     const next = await application.readTokens(await application.refresh(refreshToken));
     expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");

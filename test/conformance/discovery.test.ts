@@ -18,7 +18,7 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     expect(oauth.body).toEqual(oidc.body);
   });
 
-  test("Discovery §3: every required member is there, and RS256 among the ID token algorithms", async () => {
+  test("Discovery §3: every required member is present, and RS256 is among the ID token algorithms", async () => {
     const { body } = await get("/.well-known/openid-configuration");
     for (const name of [
       "issuer",
@@ -46,7 +46,7 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     }
   });
 
-  test("RFC 7517 §5: the key set holds public keys only, each with kid, alg and use", async () => {
+  test("RFC 7517 §5: the key set contains only public keys, each with kid, alg and use", async () => {
     const { body } = await get("/jwks");
     const keys = body["keys"] as Record<string, unknown>[];
     const algorithms = (use: string) => new Set(keys.filter((key) => key["use"] === use).map(({ alg }) => alg));
@@ -133,7 +133,7 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     expect([response.status, response.body["error"]]).toEqual([404, "not_found"]);
   });
 
-  test("the OpenAPI document describes the admin API that is there", async () => {
+  test("the OpenAPI document describes the actual admin API", async () => {
     const { body } = await get("/admin/openapi.json");
     expect(body["openapi"]).toMatch(/^3\.1\./);
     const paths = Object.keys(body["paths"] as object);

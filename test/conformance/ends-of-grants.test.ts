@@ -232,7 +232,7 @@ describe("a logout", () => {
     }
   });
 
-  test("is not delayed by the slow back-channel endpoint of another client of the same object", async () => {
+  test("is not delayed by another client's slow back-channel endpoint in the same object", async () => {
     const others = await Promise.all([prepare("openid", slow), prepare("openid", slow)]);
     const scene = await prepare();
     await Promise.all(others.map(logOut));
@@ -291,7 +291,7 @@ describe("a logout", () => {
   });
 });
 
-describe("what is 503 elsewhere is finished by a repetition", () => {
+describe("a 503 elsewhere is finished by a repetition", () => {
   test("another person's sign-in", async () => {
     const scene = await prepare();
     const { username } = await registerPerson(fixtures);

@@ -38,7 +38,7 @@ describe("RFC 6749 §5.2: error_description", () => {
     ]);
   });
 
-  test("names the parameter that is missing or repeated", async () => {
+  test("names the missing or repeated parameter", async () => {
     const repeated = new URLSearchParams([...Object.entries(grant), ["scope", "read"], ["scope", "write"]]);
     expect(described(await fixtures.token(service, repeated))[2]).toBe(
       "The parameter scope is repeated; it may appear only once.",
@@ -58,7 +58,7 @@ describe("RFC 6749 §5.2: error_description", () => {
     );
   });
 
-  test("names the authentication method to a caller that has proven to be the client, and to nobody else", async () => {
+  test("names the authentication method only to a caller that has proven to be the client", async () => {
     const { client_id: clientId, client_secret: secret } = service;
     const post = (client_secret: string, client_id = clientId) =>
       postForm(`${provider.origin}/token`, { ...grant, client_id, client_secret });
@@ -72,7 +72,7 @@ describe("RFC 6749 §5.2: error_description", () => {
     expect(described(await post(secret, "no-such-client"))).toEqual(generic);
   });
 
-  test("repeats no character that an error may not contain", async () => {
+  test("repeats no character that an error must not contain", async () => {
     const { body } = await fixtures.token(service, { ...grant, audience: 'https://x.example/"\\<script>é' });
     expect(body["error_description"]).toBe(
       "The audience (a value that cannot be shown) is not allowed for this client.",

@@ -206,7 +206,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect(claimsOf(String(byCertificate.body["access_token"]))["cnf"]).toEqual(cnf);
   });
 
-  test("item 8: an assertion is for the issuer alone, as a string", async () => {
+  test("item 8: an assertion is only for the issuer, as a string", async () => {
     const { issuer } = provider;
     const refused = [`${issuer}/token`, [issuer], [issuer, `${issuer}/token`], `${proxyOrigin}/token`, `${issuer}/`];
     const request = async (aud: string | string[]) => {
@@ -217,7 +217,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect(await request(issuer)).toBeUndefined();
   });
 
-  test("item 9: a refresh token is not rotated, and gives a new access token each time", async () => {
+  test("item 9: a refresh token is not rotated, and returns a new access token each time", async () => {
     const { body } = await redeem(await code());
     const refresh = async (by = key) => {
       const fields = { grant_type: "refresh_token", refresh_token: String(body["refresh_token"]) };
@@ -236,7 +236,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect([revoked.status, (await refresh()).body["error"]]).toEqual([200, "invalid_grant"]);
   });
 
-  test("item 9, downgrade by refresh: the token is of no use to another client, or without a proof", async () => {
+  test("item 9, downgrade by refresh: the token is useless to another client or without a proof", async () => {
     const { body } = await redeem(await code());
     const fields = { grant_type: "refresh_token", refresh_token: String(body["refresh_token"]) };
     expect((await send("/token", fields, client)).body["error"]).toBe("invalid_request");
@@ -268,7 +268,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect(await request({ nbf: now + 65 })).toBe(401);
   });
 
-  test("item 14: a token has the privileges that its request names, and no others of its client", async () => {
+  test("item 14: a token has exactly the privileges that its request names", async () => {
     const identifier = `https://reports-${crypto.randomUUID()}.example.com/`;
     const scopes = ["reports:read", "reports:write"].map((value) => ({ value, description: value }));
     await fixtures.admin.require("POST", "/resources", { identifier, name: "Reports", clients: "registered", scopes });
@@ -300,7 +300,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
 });
 
 describe("FAPI 2.0 Security Profile §5.3.2.2: the code flow", () => {
-  test("items 2, 7 and 12: a pushed request leads to a code with iss; request_uri ends in less than 600 seconds", async () => {
+  test("items 2, 7 and 12: a pushed request leads to a code with iss; request_uri expires in less than 600 seconds", async () => {
     const { body } = await send("/par", usual, client);
     expect(body["expires_in"]).toBeLessThan(600);
     const { url } = await person.browser().visit(authorizationUrl(String(body["request_uri"])));
@@ -332,7 +332,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.2: the code flow", () => {
     expect(refused.searchParams.get("iss")).toBe(provider.issuer);
   });
 
-  test("§5.3.3.2: parameters beside client_id and request_uri are never used: refused if they differ from the pushed ones", async () => {
+  test("§5.3.3.2: parameters other than client_id and request_uri are never used: refused if they differ from the pushed ones", async () => {
     const others: readonly Fields[] = [
       { scope: "openid profile" },
       { state: "other" },
@@ -349,14 +349,14 @@ describe("FAPI 2.0 Security Profile §5.3.2.2: the code flow", () => {
     }
   });
 
-  test("OIDC Core §6.2: parameters that are repeated beside the reference as they were pushed are accepted", async () => {
+  test("OIDC Core §6.2: parameters repeated unchanged next to the reference are accepted", async () => {
     const { response_type, redirect_uri, scope, state } = usual;
     const repeated = { response_type, redirect_uri, scope, state };
     const { url } = await person.browser().visit(authorizationUrl(await push(), repeated));
     expect(url.searchParams.get("code")).toBeTruthy();
   });
 
-  test("item 4: a request that is pushed without authentication, or by another client, is refused", async () => {
+  test("item 4: a request pushed without authentication, or by another client, is refused", async () => {
     const unauthenticated = await postForm(`${provider.origin}/par`, { ...usual, client_id: client.clientId });
     expect([unauthenticated.status, unauthenticated.body["error"]]).toEqual([401, "invalid_client"]);
     const other = await register();
@@ -427,7 +427,7 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     },
   );
 
-  test("RS256 of a resource: its tokens are refused to a FAPI client, before and after consent, and not to others", async () => {
+  test("RS256 of a resource: its tokens are refused to a FAPI client, before and after consent, but not to others", async () => {
     const makeResource = async (alg: string) => {
       const identifier = `https://${alg}-${crypto.randomUUID()}.example.com/`.toLowerCase();
       const scopes = [{ value: "reports", description: "Reports" }];
@@ -479,7 +479,7 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     await expect(fixtures.client(short)).rejects.toThrow("jwks");
   });
 
-  test("key confusion: an assertion by the public key as a secret, or without a signature, is refused", async () => {
+  test("key confusion: an assertion with the public key as a secret, or without a signature, is refused", async () => {
     const now = Math.floor(Date.now() / 1000);
     const { clientId } = client;
     const claims = { iss: clientId, sub: clientId, aud: provider.issuer, iat: now, exp: now + 60, jti: "j" };
@@ -495,8 +495,8 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
   });
 });
 
-describe("FAPI 2.0 as a switch of a client", () => {
-  test("registration refuses what breaks the profile", async () => {
+describe("FAPI 2.0 enabled per client", () => {
+  test("registration refuses violations of the profile", async () => {
     const { publicKey } = await generateKeyPair("ES256");
     const jwks = { keys: [await exportJWK(publicKey)] };
     const valid = { ...application, token_endpoint_auth_method: "private_key_jwt", jwks, security_profile: "fapi2" };
@@ -515,7 +515,7 @@ describe("FAPI 2.0 as a switch of a client", () => {
 });
 
 describe("resources", () => {
-  test("§5.3.4: a token is of no use as Bearer, with another key's proof, or to who has stolen it", async () => {
+  test("§5.3.4: a token is useless as Bearer, with another key's proof, or when stolen", async () => {
     const { body } = await redeem(await code({ scope: "openid profile" }));
     const token = String(body["access_token"]);
     const url = `${provider.issuer}/userinfo`;

@@ -156,7 +156,7 @@ describe("no client request causes a 5xx", () => {
     );
   });
 
-  test("authenticated requests with one or two parameters gone wrong", async () => {
+  test("authenticated requests with one or two invalid parameters", async () => {
     const sound: Record<string, readonly (readonly [string, string])[]> = {
       "/token": [
         ["grant_type", grantTypes.tokenExchange],

@@ -177,7 +177,7 @@ describe("ID-JAG §4: from one provider to the other", () => {
   });
 });
 
-describe("ID-JAG §4.3: issuing, default deny", () => {
+describe("ID-JAG §4.3: issuing, denied by default", () => {
   test.each([
     ["an audience that is not a target", { audience: "https://stranger.example.com" }, "400 invalid_target"],
     ["the audience with a path", { audience: "https://third.example.com/x" }, "400 invalid_target"],
@@ -193,7 +193,7 @@ describe("ID-JAG §4.3: issuing, default deny", () => {
     expect(await outcome(exchange(form))).toBe(expected);
   });
 
-  test("two audiences, and resources of both: refused; scopes are intersected, and those of the pair without a request", async () => {
+  test("two audiences, and resources of both: refused; scopes are intersected, and by default those of the pair", async () => {
     const form = new URLSearchParams({
       ...{ grant_type: grantTypes.tokenExchange, requested_token_type: idJagType, audience: provider.issuer },
       ...{ subject_token: idToken, subject_token_type: tokenTypes.idToken },
@@ -227,7 +227,7 @@ describe("ID-JAG §4.3: issuing, default deny", () => {
     expect(await outcome(exchange({ subject_token: again.idToken }))).toBe("400 invalid_request");
   });
 
-  test("RFC 8725 §3.11: an ID-JAG is no token of the provider that issued it", async () => {
+  test("RFC 8725 §3.11: an ID-JAG is not a token of the provider that issued it", async () => {
     const assertion = await idJag();
     for (const type of [tokenTypes.idToken, tokenTypes.jwt, tokenTypes.accessToken]) {
       const form = { subject_token: assertion, subject_token_type: type, requested_token_type: tokenTypes.accessToken };
@@ -240,7 +240,7 @@ describe("ID-JAG §4.3: issuing, default deny", () => {
 });
 
 describe("ID-JAG §4.4: accepting", () => {
-  test("ID-JAG §9.2: of ten parallel uses exactly one succeeds; a refused request does not spend it", async () => {
+  test("ID-JAG §9.2: exactly one of ten parallel uses succeeds; a refused request does not spend it", async () => {
     const assertion = await forged();
     expect(await outcome(redeem(assertion, { scope: "write" }))).toBe("400 invalid_scope");
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcome(redeem(assertion))));
@@ -293,7 +293,7 @@ describe("ID-JAG §4.4: accepting", () => {
     }
   });
 
-  test("ID-JAG §9.1: client authentication is required, also of a public client", async () => {
+  test("ID-JAG §9.1: client authentication is required, even for a public client", async () => {
     const form = { grant_type: grantTypes.jwtBearer, assertion: await forged() };
     expect(await outcome(postForm(`${provider.origin}/token`, form))).toBe("401 invalid_client");
     const open = await other.client({ token_endpoint_auth_method: "none", grant_types: [grantTypes.jwtBearer] });
@@ -301,7 +301,7 @@ describe("ID-JAG §4.4: accepting", () => {
     expect(await outcome(postForm(`${provider.origin}/token`, own))).toBe("401 invalid_client");
   });
 
-  test("RFC 8707 §2: the token is for the resources of the ID-JAG and of the rule alone", async () => {
+  test("RFC 8707 §2: the token is only for the resources of the ID-JAG and of the rule", async () => {
     const target = async (claims: Record<string, unknown>, form: Form = {}) =>
       outcome(redeem(await forged(claims), form));
     expect(await target({}, { resource: otherApi })).toBe("400 invalid_target");

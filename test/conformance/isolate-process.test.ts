@@ -52,7 +52,7 @@ describe("an isolate in a process of its own", () => {
     expect((await introspect(token)).body).toEqual({ active: false });
   });
 
-  it("does not answer while it is frozen, and never from before a revocation that was acknowledged meanwhile", async () => {
+  it("does not respond while it is frozen, and never with a state from before a revocation acknowledged meanwhile", async () => {
     const token = await newToken();
     await holdLease(token);
     isolate.freeze();
@@ -63,7 +63,7 @@ describe("an isolate in a process of its own", () => {
     expect((await late).body).toEqual({ active: false });
   });
 
-  it("knows nothing while it is cut off from the objects, and what was revoked after it is joined again", async () => {
+  it("knows nothing while it is cut off from the objects, and the revocations after it is joined again", async () => {
     const token = await newToken();
     await holdLease(token);
     await isolate.cutOff();
@@ -74,7 +74,7 @@ describe("an isolate in a process of its own", () => {
     expect((await introspect(token)).body).toEqual({ active: false });
   });
 
-  it("is gone when it is killed; the provider goes on", async () => {
+  it("disappears when it is killed; the provider continues", async () => {
     const token = await newToken();
     await isolate.kill();
     await expect(introspect(token)).rejects.toThrow("fetch failed");

@@ -76,7 +76,7 @@ describe("JARM §2: authorization responses in JWT form", () => {
     await verify(response, application.client.client_id);
   });
 
-  test("§4.2: the response of one client is not for another one", async () => {
+  test("§4.2: the response for one client is not for another", async () => {
     const [first, second] = await Promise.all([Application.register(fixtures), Application.register(fixtures)]);
     const { response, claims } = await authorize(first, "jwt");
     expect(claims.aud).toBe(first.client.client_id);
@@ -85,7 +85,7 @@ describe("JARM §2: authorization responses in JWT form", () => {
     expect((await second.redeem({ authorizationResponse: stolen })).body["error"]).toBe("invalid_grant");
   });
 
-  test("key confusion: a signed response passes for no token of this provider", async () => {
+  test("key confusion: a signed response is not accepted as any token of this provider", async () => {
     const application = await Application.register(fixtures);
     const { response } = await authorize(application, "jwt");
     expect(headerOf(response)["typ"]).toBeUndefined();
@@ -232,7 +232,7 @@ describe("FAPI 2.0 Message Signing", () => {
     return (await person.browser().visit(url)).url;
   }
 
-  test("§5.3: a request that is not signed is refused", async () => {
+  test("§5.3: an unsigned request is refused", async () => {
     const { iss: _, aud: __, nbf: ___, exp: ____, ...parameters } = usual();
     const { status, body } = await postForm(`${provider.origin}/par`, { ...(await authentication()), ...parameters });
     expect([status, body["error"]]).toEqual([400, "invalid_request"]);
@@ -275,7 +275,7 @@ describe("FAPI 2.0 Message Signing", () => {
     expect((await push({ response_mode: "form_post.jwt" })).status).toBe(201);
   });
 
-  test("§5.5: introspection responses are signed by ES256 for those who accept it", async () => {
+  test("§5.5: introspection responses are signed by ES256 for callers that accept it", async () => {
     const key = await DpopKey.generate();
     const headers = { DPoP: await key.proof("POST", `${provider.issuer}/token`) };
     const fields = { ...(await authentication()), grant_type: "client_credentials", scope: "read" };

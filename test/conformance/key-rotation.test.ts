@@ -42,7 +42,7 @@ function elsewhere(): ProviderFixtures {
 }
 
 describe("protocols.md §4: key rotation while tokens are in use", () => {
-  test("a successor is announced before it signs; what was signed before stays good", async () => {
+  test("a successor is announced before it signs; existing tokens stay valid", async () => {
     const before = await fixtures.userToken(asserter, user);
     const announced = await fixtures.admin.require("POST", "/keys", { alg: "ES256" });
     expect(announced).toMatchObject({ alg: "ES256", state: "announced", kid: expect.any(String) });
@@ -96,7 +96,7 @@ describe("protocols.md §4: emergency revocation of a key", () => {
     expect(hinted.authorizationResponse.get("error")).toBe("invalid_request");
   });
 
-  test("the administrator's own token dies with its key; a new one is to be had", async () => {
+  test("the administrator's own token ends with its key; a new one can be obtained", async () => {
     const { admin } = provider;
     const token = accessToken(
       await fixtures.token(
@@ -118,13 +118,13 @@ describe("protocols.md §4: emergency revocation of a key", () => {
     expect((await new ProviderFixtures(provider).admin.call("GET", "/keys")).status).toBe(200);
   });
 
-  test("a key that does not exist is 404", async () => {
+  test("an unknown key is 404", async () => {
     expect((await new ProviderFixtures(provider).admin.call("DELETE", "/keys/nothing")).status).toBe(404);
   });
 });
 
-describe("ADR 40: keys that clients encrypt request objects with", () => {
-  test("a revoked one is published and decrypts nothing at any isolate once the call has returned, and its successor does", async () => {
+describe("ADR 56: keys that clients encrypt request objects with", () => {
+  test("a revoked key is unpublished and decrypts nothing at any isolate once the call has returned, and its successor does", async () => {
     const fresh = new ProviderFixtures(provider);
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
     const client = await fresh.client({
@@ -169,7 +169,7 @@ describe("ADR 40: keys that clients encrypt request objects with", () => {
 });
 
 describe("a restart in the middle", () => {
-  test("tokens, revocations and the revoked key are as before", async () => {
+  test("tokens, revocations and the revoked key are unchanged", async () => {
     const fresh = new ProviderFixtures(provider);
     const [kept, gone] = [await fresh.userToken(asserter, user), await fresh.userToken(asserter, user)];
     expect((await fresh.revoke(asserter, gone)).status).toBe(200);

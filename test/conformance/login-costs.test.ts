@@ -67,7 +67,7 @@ test("silent authorize: 2 object calls, 0 KV, 0 D1", async () => {
   expect(cost).toEqual({ object: 2, kv: 0, d1: 0 });
 });
 
-test("code exchange: 3 object calls at most, 0 KV, 0 D1, with refresh token and without", async () => {
+test("code exchange: at most 3 object calls, 0 KV, 0 D1, with and without a refresh token", async () => {
   for (const scope of ["openid profile", allScopes]) {
     const { object, ...others } = await typicalCost(() => redeem(scope));
     expect(object).toBeLessThanOrEqual(3);
@@ -86,7 +86,7 @@ test("refresh: 1 object call, 0 KV, 0 D1", async () => {
   expect(cost).toEqual({ object: 1, kv: 0, d1: 0 });
 });
 
-test("UserInfo and introspection: no call at all", async () => {
+test("UserInfo and introspection: no call", async () => {
   const { accessToken } = await application.signIn(browser, { scope: "openid profile" });
   const fixtures = new ProviderFixtures(provider);
   const nothing = { object: 0, kv: 0, d1: 0 };

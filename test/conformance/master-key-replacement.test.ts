@@ -67,7 +67,7 @@ async function lifeGoesOn(tokens: Tokens): Promise<Tokens> {
   return refreshed;
 }
 
-test("at each step of a replacement what was made at the steps before is good", async () => {
+test("at each step of a replacement, values created at earlier steps stay valid", async () => {
   held = await lifeGoesOn(held);
   await restartWith({ OP_MASTER_KEY: older, OP_MASTER_KEY_PREVIOUS: newer, OP_PAIRWISE_KEY: older });
   held = await lifeGoesOn(held);
@@ -77,7 +77,7 @@ test("at each step of a replacement what was made at the steps before is good", 
   held = await lifeGoesOn(held);
 });
 
-test("what was made after the change needs the previous secret no more; what is older is refused, and no error", async () => {
+test("values created after the change no longer need the previous secret; older ones are refused, without an error", async () => {
   const fresh = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
   const rotated = await fixtures.admin.require("POST", `/clients/${application.client.client_id}/secrets`, {
     overlap_seconds: 0,

@@ -156,7 +156,7 @@ describe("MCP 2025-11-25: the official SDK 1.x", () => {
     await expect(callTool(authorization, "whoami")).rejects.toThrow();
   });
 
-  test("RFC 7591 §3: registers itself, and again when its registration is gone", async () => {
+  test("RFC 7591 §3: registers itself, and again after its registration was deleted", async () => {
     const authorization = new Authorization();
     expect(await callTool(authorization, "whoami")).toContain(sub);
     const first = authorization.client!.client_id;
@@ -165,7 +165,7 @@ describe("MCP 2025-11-25: the official SDK 1.x", () => {
     expect(authorization.client!.client_id).not.toBe(first);
   });
 
-  test("a client that was registered by hand; RFC 7009 §2: after a revocation it signs in again", async () => {
+  test("a manually registered client; RFC 7009 §2: after a revocation it signs in again", async () => {
     const created = await fixtures.admin.require("POST", "/clients", { ...clientMetadata, scope: "offline_access" });
     const authorization = new Authorization({ client: { client_id: String(created["client_id"]) } });
     expect(await callTool(authorization, "whoami")).toContain(sub);

@@ -134,7 +134,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     expect(session.signIns).toBe(3);
   });
 
-  test("a client that is disabled is cut off at the next call, and cannot sign in again", async () => {
+  test("a disabled client is cut off at the next call, and cannot sign in again", async () => {
     const clientId = await registerByHand();
     const { session, store } = startAgent(clientId);
     await session.callTool("whoami");
@@ -155,7 +155,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     expect((await fetch(mcp, { method: "POST", headers })).status).toBe(401);
   });
 
-  test("RFC 9449, MCP's DPoP profile: a client with a key calls, steps up and refreshes; its token is of no use without the key", async () => {
+  test("RFC 9449, MCP's DPoP profile: a client with a key calls, steps up and refreshes; its token is useless without the key", async () => {
     const clientId = await registerByHand();
     const { session, store } = startAgent(clientId, KeyedAuthorization);
     expect(await session.callTool("whoami")).toContain(sub);
@@ -170,7 +170,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     }
   });
 
-  test("draft-ietf-oauth-client-id-metadata-document-00: a client that nobody registered connects by its document, steps up, and is disabled", async () => {
+  test("draft-ietf-oauth-client-id-metadata-document-00: an unregistered client connects by its document, steps up, and is disabled", async () => {
     const port = await findFreePort("127.0.0.1");
     const application = await startDemoRp({ port, issuer: provider.issuer, client: provider.dev.clients.app });
     try {
@@ -189,7 +189,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     }
   });
 
-  test("RFC 7591: a client registers itself, and again when its registration is gone", async () => {
+  test("RFC 7591: a client registers itself, and again after its registration was deleted", async () => {
     const { session, store, requests } = startAgent();
     expect(await session.callTool("whoami")).toContain(sub);
     const first = store.saved.client!.client_id;

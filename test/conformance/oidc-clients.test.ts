@@ -93,7 +93,7 @@ describe("openid-client", () => {
     expect(await oidc.fetchUserInfo(config, tokens.access_token, sub)).toMatchObject({ sub, name: "Pat Person" });
   });
 
-  test("OIDC Registration §3, OAuth 2.1 §7.5.2: one that registers itself needs no PKCE, and checks its nonce", async () => {
+  test("OIDC Registration §3, OAuth 2.1 §7.5.2: a client that registers itself needs no PKCE, and checks its nonce", async () => {
     const options = { execute: [oidc.allowInsecureRequests] };
     const metadata = { redirect_uris: [redirectUri], client_name: "Self-registered" };
     const config = await oidc.dynamicClientRegistration(
@@ -188,7 +188,7 @@ describe("openid-client", () => {
     expect(userinfo.email).toBeUndefined();
   });
 
-  test("RP-Initiated Logout §2: signed out, sent back, and silently in no more", async () => {
+  test("RP-Initiated Logout §2: signed out, returned, and no longer signed in silently", async () => {
     const person = newPerson();
     const { config, tokens } = await signInWhole(person);
     const url = oidc.buildEndSessionUrl(config, {
@@ -221,7 +221,7 @@ describe("Back-Channel Logout", () => {
 
   afterAll(() => new Promise((resolve) => receiver.close(resolve)));
 
-  test("§2.4–2.7: each client of the session is notified, tokens of the session end, offline ones stay", async () => {
+  test("§2.4–2.7: each client of the session is notified, tokens of the session end, offline ones are kept", async () => {
     const { port } = receiver.address() as AddressInfo;
     const backchannel = {
       backchannel_logout_uri: `http://127.0.0.1:${port}/`,

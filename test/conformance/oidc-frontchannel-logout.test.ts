@@ -72,7 +72,7 @@ describe("OIDC Front-Channel Logout §2, §3: at a logout", () => {
     expect(next).toBe(`${goodbye}?state=s+%26+t`);
   });
 
-  test("§4.1: the page allows these frames and no other, is not cached, cannot be framed, and sends no referrer", async () => {
+  test("§4.1: the page allows exactly these frames, is not cached, cannot be framed, and sends no referrer", async () => {
     const person = await browser();
     const { idToken } = await application.signIn(person);
     const response = await logout(person, idToken);
@@ -100,7 +100,7 @@ describe("OIDC Front-Channel Logout §2, §3: at a logout", () => {
     expect((await person.send(url)).headers.get("location")).toBe(goodbye);
   });
 
-  test("a logout that the person confirms, and one at the account page, load the frames too", async () => {
+  test("a logout that the person confirms, and one at the account page, also load the frames", async () => {
     const person = await browser();
     await application.signIn(person);
     const question = await person.openPage("/logout");
@@ -124,7 +124,7 @@ describe("OIDC Front-Channel Logout §2, §3: at a logout", () => {
   });
 });
 
-test("§2: a URI at another origin than the client's redirection URIs is refused", async () => {
+test("§2: a URI with another origin than the client's redirection URIs is refused", async () => {
   const register = Application.register(fixtures, { frontchannel_logout_uri: "https://victim.example/" });
   await expect(register).rejects.toThrow("frontchannel_logout_uri");
 });

@@ -49,7 +49,7 @@ async function logoutToken(receiver: LogoutReceiver): Promise<string> {
 }
 
 describe("OpenID Connect Back-Channel Logout 1.0", () => {
-  test("§2.5, §2.4: one form with one logout token, which says who, where and since when, and no nonce", async () => {
+  test("§2.5, §2.4: one form with one logout token, which contains the user, the session and the time, and no nonce", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const browser = person.browser();
@@ -76,7 +76,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(decodeProtectedHeader(token)).toMatchObject({ alg: "RS256", kid: expect.any(String) });
   });
 
-  test("§2.6: signed as the client's ID tokens are; the subject is the one that the client knows", async () => {
+  test("§2.6: signed like the client's ID tokens; the subject is the one that the client knows", async () => {
     const receiver = await listen(204);
     const application = await register(receiver, { id_token_signed_response_alg: "ES256", subject_type: "pairwise" });
     const browser = person.browser();
@@ -108,7 +108,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     for (const token of tokens) expect(JSON.stringify(token)).not.toContain(String(plain.claims["sid"]));
   });
 
-  test("§2.8: after a 5xx it is notified again, with the same jti, and no more after a 200", async () => {
+  test("§2.8: after a 5xx it is notified again, with the same jti, until a 200", async () => {
     const receiver = await listen(500, 200);
     const application = await register(receiver);
     const browser = person.browser();
@@ -121,7 +121,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(receiver.calls[1]!.atMs - receiver.calls[0]!.atMs).toBeGreaterThan(500);
   });
 
-  test("each client of the session is notified, though another fails; other clients are not", async () => {
+  test("each client of the session is notified, even if another fails; other clients are not", async () => {
     const failing = await listen(503);
     const healthy = await listen(200);
     const uninvolved = await listen(200);
@@ -137,7 +137,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect([healthy.calls.length, uninvolved.calls.length]).toEqual([1, 0]);
   });
 
-  test("a session that another user's sign-in ends sends logout tokens to its clients", async () => {
+  test("a session ended by another user's sign-in sends logout tokens to its clients", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const browser = person.browser();

@@ -36,14 +36,14 @@ describe.each([
     expect(pages).toEqual([]);
   });
 
-  test("OIDC Core §3.1.2.6: a response_type that is not offered is refused to the client", async () => {
+  test("OIDC Core §3.1.2.6: an unsupported response_type is refused to the client", async () => {
     for (const responseType of ["token", "id_token", "code id_token", "none", "nonsense"]) {
       const { authorizationResponse } = await application.authorize(person.browser(), { response_type: responseType });
       expect(authorizationResponse.get("error"), responseType).toBe("unsupported_response_type");
     }
   });
 
-  test("ensure-request-with-unknown-parameter-succeeds, OIDC Core §3.1.2.1: not understood is ignored", async () => {
+  test("ensure-request-with-unknown-parameter-succeeds, OIDC Core §3.1.2.1: unknown parameters are ignored", async () => {
     const { claims } = await application.signIn(signedIn, { extra: "foobar", audience_hint: "1" });
     expect(claims.sub).toBe(person.sub);
   });
@@ -61,7 +61,7 @@ describe.each([
     }
   });
 
-  test("prompt-login, OIDC Core §3.1.2.1: who is signed in signs in again, later", async () => {
+  test("prompt-login, OIDC Core §3.1.2.1: a signed-in user signs in again, later", async () => {
     const browser = person.browser();
     const before = await application.signIn(browser);
     const { pages, claims } = await application.signIn(browser, { prompt: "login" });
@@ -83,7 +83,7 @@ describe.each([
     expect([claims.sub, claims.auth_time]).toEqual([first.claims.sub, first.claims.auth_time]);
   });
 
-  test("OIDC Core §3.1.2.6: prompt=none where consent is missing is consent_required", async () => {
+  test("OIDC Core §3.1.2.6: prompt=none without consent is consent_required", async () => {
     const other = await Application.register(fixtures, {}, usual);
     expect((await other.authorize(signedIn, { prompt: "none" })).authorizationResponse.get("error")).toBe(
       "consent_required",
@@ -116,12 +116,12 @@ describe.each([
     expect(claims.auth_time).toBeTypeOf("number");
   });
 
-  test("max_age, RFC 6749 §4.1.2.1: what is not a number is refused to the client", async () => {
+  test("max_age, RFC 6749 §4.1.2.1: a value that is not a number is refused to the client", async () => {
     const { authorizationResponse } = await application.authorize(person.browser(), { max_age: "soon" });
     expect(authorizationResponse.get("error")).toBe("invalid_request");
   });
 
-  test("id-token-hint, OIDC Core §3.1.2.1: with prompt=none, the one who is signed in", async () => {
+  test("id-token-hint, OIDC Core §3.1.2.1: with prompt=none, the signed-in user", async () => {
     const again = await application.signIn(signedIn, { prompt: "none", id_token_hint: first.idToken });
     expect(again.claims.sub).toBe(person.sub);
   });
@@ -137,7 +137,7 @@ describe.each([
     expect(persistent.authorizationResponse.get("error")).toBe("login_required");
   });
 
-  test("OIDC Core §3.1.2.2: an id_token_hint that is not ours for this client is refused", async () => {
+  test("OIDC Core §3.1.2.2: an id_token_hint that was not issued to this client is refused", async () => {
     const other = await Application.register(fixtures);
     const foreign = await other.signIn(signedIn);
     for (const hint of ["nonsense", foreign.idToken, foreign.accessToken]) {
@@ -146,13 +146,13 @@ describe.each([
     }
   });
 
-  test("login-hint, OIDC Core §3.1.2.1: stands in the form already", async () => {
+  test("login-hint, OIDC Core §3.1.2.1: is filled into the form", async () => {
     const page = await person.browser().openPage(application.authorizationUrl({ login_hint: 'bob"@example.com' }));
     expect(page.html).toMatch(/<input[^>]* value="bob&quot;@example\.com"/);
     expect((await application.signIn(signedIn, { login_hint: "bob@example.com" })).claims.sub).toBe(person.sub);
   });
 
-  test("ui-locales, OIDC Core §3.1.2.1: the first language that is spoken here; others are ignored", async () => {
+  test("ui-locales, OIDC Core §3.1.2.1: the first supported language; others are ignored", async () => {
     const page = await person.browser().openPage(application.authorizationUrl({ ui_locales: "xx de en" }));
     expect(page.html).toMatch(/<html lang="de"/);
     const { claims } = await application.signIn(signedIn, { ui_locales: "se" });
@@ -176,7 +176,7 @@ describe.each([
     expect(authorizationResponse.get("error")).toBe("unmet_authentication_requirements");
   });
 
-  test("RFC 7636 §4.4.1, RFC 9700 §2.1.1: the challenge method plain, which no method means too, is refused", async () => {
+  test("RFC 7636 §4.4.1, RFC 9700 §2.1.1: the challenge method plain, also as the default, is refused", async () => {
     const challenge = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" };
     for (const code_challenge_method of ["plain", undefined]) {
       const { authorizationResponse } = await application.authorize(person.browser(), {
@@ -208,7 +208,7 @@ describe.each([
     }
   });
 
-  test("RFC 6749 §4.1.2, RFC 9700 §4.7: state comes back as it was, whatever is in it", async () => {
+  test("RFC 6749 §4.1.2, RFC 9700 §4.7: state is returned unchanged, whatever it contains", async () => {
     for (const state of [`"><script>alert(1)</script>`, "&amp; + % é 漢 \u{1f600}", "a=b&c=d#e?f", " spaces "]) {
       const { authorizationResponse } = await application.authorize(signedIn, { state });
       expect(authorizationResponse.get("state")).toBe(state);
@@ -216,7 +216,7 @@ describe.each([
     }
   });
 
-  test("RFC 6749 §3.1: a parameter given twice is refused to the client, with its state unless that is the one", async () => {
+  test("RFC 6749 §3.1: a repeated parameter is refused to the client, with its state unless that is the repeated one", async () => {
     for (const name of ["scope", "state"]) {
       const url = application.authorizationUrl({ prompt: "none" });
       url.searchParams.append(name, "openid email");

@@ -36,7 +36,7 @@ describe.each([
     tokens = await application.signIn(browser);
   });
 
-  test("oidcc-server, OIDC Core §3.1.3.3: the token response, and no cache keeps it", () => {
+  test("oidcc-server, OIDC Core §3.1.3.3: the token response, which is not cached", () => {
     const { body, headers } = tokens.response;
     expect(body).toMatchObject({ token_type: "Bearer", scope: "openid", expires_in: expect.any(Number) });
     expect(body).not.toHaveProperty("refresh_token");
@@ -71,7 +71,7 @@ describe.each([
     }
   });
 
-  test("nonce, OIDC Core §3.1.3.7: comes back as it was; a request without one gets a token without one", async () => {
+  test("nonce, OIDC Core §3.1.3.7: is returned unchanged; a request without one gets a token without one", async () => {
     const withNonce = await application.signIn(browser, { nonce: "ünïcode & +/= 100%" });
     expect(withNonce.claims["nonce"]).toBe("ünïcode & +/= 100%");
     expect((await application.signIn(browser, { nonce: undefined })).claims).not.toHaveProperty("nonce");
@@ -88,7 +88,7 @@ describe.each([
     for (const way of ways) expect((await readResponse(way)).body).toEqual({ sub: person.sub });
   });
 
-  test("OIDC Core §5.3.2: UserInfo signed for who registered that", async () => {
+  test("OIDC Core §5.3.2: signed UserInfo for clients that registered it", async () => {
     const other = await Application.register(fixtures, { userinfo_signed_response_alg: "RS256" }, usual);
     const { accessToken } = await other.signIn(browser, { scope: "openid email" });
     const response = await fixtures.userinfo(accessToken);
@@ -97,7 +97,7 @@ describe.each([
     expect(payload).toMatchObject({ sub: person.sub, email: everyClaim.email });
   });
 
-  test("scope-address, -phone, -email, -profile, OIDC Core §5.4: each its claims, and no others", async () => {
+  test("scope-address, -phone, -email, -profile, OIDC Core §5.4: each returns exactly its claims", async () => {
     const { address, email, email_verified, phone_number, phone_number_verified, ...profile } = everyClaim;
     const expected = {
       address: { address },
@@ -136,7 +136,7 @@ describe.each([
     expect(await userinfo(accessToken)).toEqual({ sub: person.sub });
   });
 
-  test("ensure-request-with-valid-pkce-succeeds, RFC 7636 §4.6: the verifier, and no other and not none", async () => {
+  test("ensure-request-with-valid-pkce-succeeds, RFC 7636 §4.6: requires exactly the verifier", async () => {
     const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const challenge = {
       code_challenge: createHash("sha256").update(verifier).digest("base64url"),
@@ -158,7 +158,7 @@ describe.each([
     expect(response.body["error"]).toBe("invalid_grant");
   });
 
-  test("codereuse, OIDC Core §3.1.3.2: the second use is refused, and what the first got is revoked", async () => {
+  test("codereuse, OIDC Core §3.1.3.2: the second use is refused, and the tokens of the first are revoked", async () => {
     const signIn = await application.authorize(browser, { scope: allScopes, prompt: "consent" });
     const { accessToken, refreshToken } = await application.readTokens(await application.redeem(signIn));
     expect((await fixtures.userinfo(accessToken)).status).toBe(200);
@@ -211,7 +211,7 @@ describe.each([
     expect((await userinfo(refreshed.accessToken))["sub"]).toBe(person.sub);
   });
 
-  test("refresh-token, RFC 6749 §6: another client's is refused, and stays good for its own", async () => {
+  test("refresh-token, RFC 6749 §6: another client's token is refused, and stays valid for its own client", async () => {
     const { refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
     const other = await Application.register(fixtures, {}, usual);
     const refused = await other.refresh(refreshToken);
@@ -219,7 +219,7 @@ describe.each([
     expect((await application.refresh(refreshToken)).status).toBe(200);
   });
 
-  test("refresh-token, RFC 6749 §6: scope may be narrowed, never widened; the next refresh has all again", async () => {
+  test("refresh-token, RFC 6749 §6: scope may be narrowed, never widened; the next refresh has the entire scope again", async () => {
     const scope = "openid email offline_access";
     const { refreshToken } = await application.signIn(browser, { scope, prompt: "consent" });
     const wider = await application.refresh(refreshToken, { scope: "openid email profile" });
@@ -235,7 +235,7 @@ describe.each([
 describe("the claims that tokens disclose, by client", () => {
   const personal = ["username", "roles", "groups", "permissions", "sid"];
 
-  test("10.9: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {
+  test("OIDC Core §8: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {
     const scope = `${allScopes} roles`;
     const application = await Application.register(fixtures, { subject_type: "pairwise", scope });
     const username = `person-${randomUUID()}`;
@@ -257,7 +257,7 @@ describe("the claims that tokens disclose, by client", () => {
     }
   });
 
-  test("10.9: for openid alone a token says nothing of a person but sub; roles and groups go to UserInfo by their scopes", async () => {
+  test("OIDC Core §5.4: for openid alone, a token contains only sub about a person; roles and groups go to UserInfo by their scopes", async () => {
     const application = await Application.register(fixtures, { scope: "openid roles groups" });
     const username = `person-${randomUUID()}`;
     const password = "a long enough password";
@@ -276,7 +276,7 @@ describe("the claims that tokens disclose, by client", () => {
     expect(wide.claims).not.toHaveProperty("groups");
   });
 
-  test("10.14: the claims parameter reaches no claim beyond the registered scope, with consent or without", async () => {
+  test("OIDC Core §5.5: the claims parameter reaches no claim beyond the registered scope, with or without consent", async () => {
     const person = await registerPerson(fixtures, everyClaim);
     const asked = { email: { essential: true }, phone_number: null, name: null };
     const claims = JSON.stringify({ userinfo: asked, id_token: asked });
@@ -290,7 +290,7 @@ describe("the claims that tokens disclose, by client", () => {
     }
   });
 
-  test("10.17, RFC 8707 §2: a token for a requested resource is for that alone, and UserInfo refuses it", async () => {
+  test("RFC 8707 §2: a token for a requested resource is only for that resource, and UserInfo refuses it", async () => {
     const person = await registerPerson(fixtures);
     const browser = person.browser();
     const application = await Application.register(fixtures, { audiences: [api], scope: allScopes });
@@ -303,7 +303,7 @@ describe("the claims that tokens disclose, by client", () => {
     expect(await userinfo(plain.accessToken)).toEqual({ sub: person.sub });
   });
 
-  test("10.11, RFC 8707 §2.2: an audience taken from the client is minted no more from its codes and refresh tokens", async () => {
+  test("RFC 8707 §2.2: an audience removed from the client is no longer issued from its codes and refresh tokens", async () => {
     const person = await registerPerson(fixtures);
     const browser = person.browser();
     const application = await Application.register(fixtures, { audiences: [api, otherApi], scope: allScopes });
@@ -322,7 +322,7 @@ describe("the claims that tokens disclose, by client", () => {
     }
   });
 
-  test("10.20: an ID token contains registered claims only", async () => {
+  test("OIDC Core §2: an ID token contains registered claims only", async () => {
     const application = await Application.register(fixtures);
     const { claims } = await application.signIn((await registerPerson(fixtures)).browser());
     const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
@@ -331,7 +331,7 @@ describe("the claims that tokens disclose, by client", () => {
 });
 
 describe("OIDC Core §8: subject identifiers", () => {
-  test("pairwise: one for a sector, another for the next, the same at every endpoint and for ever", async () => {
+  test("pairwise: one per sector, the same at every endpoint and forever", async () => {
     const metadata = { subject_type: "pairwise" };
     const [here, besides, elsewhere] = [
       await Application.register(fixtures, metadata),

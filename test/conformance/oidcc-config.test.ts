@@ -56,7 +56,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     expect([...(metadata[name] as string[])].sort()).toEqual([...values].sort());
   });
 
-  test("§3: flags are booleans; request_uri_parameter_supported, which is true when left out, says false", () => {
+  test("§3: flags are booleans; request_uri_parameter_supported, whose default is true, is false", () => {
     expect(metadata).toMatchObject({
       claims_parameter_supported: true,
       request_parameter_supported: true,
@@ -66,7 +66,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     });
   });
 
-  test("§3: claims_supported lists each claim that a scope can bring", () => {
+  test("§3: claims_supported lists each claim that a scope can return", () => {
     const claims = metadata["claims_supported"] as string[];
     for (const name of [
       "sub",
@@ -85,7 +85,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     }
   });
 
-  test("§3: what this provider does not have is not listed", () => {
+  test("§3: unsupported features are not listed", () => {
     for (const name of ["check_session_iframe"]) {
       expect(metadata).not.toHaveProperty(name);
     }
@@ -100,7 +100,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     });
   });
 
-  test("§4.2: JSON, for the issuer as it is written; with a slash or in another case there is nothing", async () => {
+  test("§4.2: JSON, for the exact issuer; with a slash or in another case there is no document", async () => {
     const response = await fetch(`${provider.origin}/.well-known/openid-configuration`);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     for (const path of ["/.well-known/openid-configuration/", "/.well-known/OpenID-Configuration"]) {
@@ -110,7 +110,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
 });
 
 describe("Config OP, the key set", () => {
-  test("RFC 7518 §3.3, §6: each key is what its algorithm needs; RSA of 2048 bits and more", async () => {
+  test("RFC 7518 §3.3, §6: each key fits its algorithm; RSA keys have at least 2048 bits", async () => {
     for (const key of keys) {
       await importJWK(key, key.alg!);
       if (key.kty === "RSA") expect(Buffer.from(key.n!, "base64url").length).toBeGreaterThanOrEqual(256);
@@ -119,7 +119,7 @@ describe("Config OP, the key set", () => {
     }
   });
 
-  test("protocols.md §4 (K1): beside each key that signs, its successor is known before it does", () => {
+  test("protocols.md §4 (K1): the successor of each signing key is known before it signs", () => {
     for (const alg of algorithms) {
       expect(keys.filter((key) => key.alg === alg).length, alg).toBeGreaterThanOrEqual(2);
     }

@@ -49,8 +49,8 @@ async function returnedTo(parameters: Parameters): Promise<string> {
   return reached.url.href;
 }
 
-describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => {
-  test("rp-initiated-logout: signed out at once, sent back with state", async () => {
+describe("RP-Initiated Logout §2, §3: with a hint for the signed-in user", () => {
+  test("rp-initiated-logout: signed out at once, returned with state", async () => {
     expect(await isSignedIn()).toBe(true);
     expect(await returnedTo(hinted())).toBe(`${goodbye}?state=the+end+%26+more`);
     expect(await isSignedIn()).toBe(false);
@@ -63,7 +63,7 @@ describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => 
     expect(await isSignedIn()).toBe(false);
   });
 
-  test("rp-initiated-logout-no-state: sent back without one", async () => {
+  test("rp-initiated-logout-no-state: returned without state", async () => {
     expect(await returnedTo(hinted({ state: undefined }))).toBe(goodbye);
     expect(await isSignedIn()).toBe(false);
   });
@@ -81,7 +81,7 @@ describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => 
     );
   });
 
-  test("§2: client_id beside the hint must be its audience", async () => {
+  test("§2: client_id next to the hint must be its audience", async () => {
     const other = await Application.register(fixtures);
     expect((await openPage(hinted({ client_id: other.client.client_id }))).status).toBe(400);
     expect(await isSignedIn()).toBe(true);
@@ -114,7 +114,7 @@ describe("RP-Initiated Logout §3: requests that must not redirect", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  test("rp-initiated-logout-modified-id-token-hint: a signature that does not fit", async () => {
+  test("rp-initiated-logout-modified-id-token-hint: an invalid signature", async () => {
     const [header, payload, signature] = tokens.idToken.split(".") as [string, string, string];
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as object;
     const changed = Buffer.from(JSON.stringify({ ...claims, sub: "someone else" })).toString("base64url");
@@ -131,7 +131,7 @@ describe("RP-Initiated Logout §3: requests that must not redirect", () => {
 });
 
 describe("RP-Initiated Logout §2: without a hint the user must confirm", () => {
-  test("rp-initiated-logout-no-params: stays, or leaves", async () => {
+  test("rp-initiated-logout-no-params: the user stays or leaves", async () => {
     expect(await openPage({})).toMatchObject({ name: "logout", status: 200 });
     expect(await browser.submit(await openPage({}), { logout: { decision: "stay" } })).toMatchObject({ status: 200 });
     expect(await isSignedIn()).toBe(true);
@@ -174,7 +174,7 @@ describe("RP-Initiated Logout §2: without a hint the user must confirm", () => 
 });
 
 describe("sessions and tokens", () => {
-  test("OIDC Core §11: what was granted for while one is signed in ends at logout, offline access stays", async () => {
+  test("OIDC Core §11: access that requires a session ends at logout, offline access stays", async () => {
     const scope = "openid offline_access";
     const offline = await application.signIn(browser, { scope, prompt: "consent" });
     await returnedTo(hinted());
@@ -183,7 +183,7 @@ describe("sessions and tokens", () => {
     expect((await application.refresh(offline.refreshToken)).status).toBe(200);
   });
 
-  test("RFC 6265 §8.4: a session that ended does not come back with its cookie", async () => {
+  test("RFC 6265 §8.4: an ended session does not come back with its cookie", async () => {
     const copy = browser.copy();
     await returnedTo(hinted());
     expect((await application.authorize(copy, { prompt: "none" })).authorizationResponse.get("error")).toBe(

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => provider.stop());
 
-describe.concurrent("after a while", () => {
+describe.concurrent("after a delay", () => {
   test("max-age-1, OIDC Core §3.1.2.1: a sign-in older than a second is repeated, with a new auth_time", async () => {
     const browser = person.browser();
     const first = await application.signIn(browser);
@@ -48,7 +48,7 @@ describe.concurrent("after a while", () => {
     expect(claims.auth_time).toBeGreaterThan(first.claims.auth_time!);
   });
 
-  test("codereuse-30seconds, RFC 6749 §4.1.2: a code used again later is refused, and what the code has given is revoked", async () => {
+  test("codereuse-30seconds, RFC 6749 §4.1.2: a code used again later is refused, and its tokens are revoked", async () => {
     const signIn = await application.authorize(person.browser(), { scope: allScopes, prompt: "consent" });
     const tokens = await application.readTokens(await application.redeem(signIn));
     // op-state's tests show, with simulated time, that a code is remembered for a day.

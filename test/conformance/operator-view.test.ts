@@ -83,7 +83,7 @@ function pointOf(endpoint: string, outcome: string): Promise<DataPoint> {
 const form = { grant_type: "client_credentials" };
 
 describe("the log, the metrics and the traces of one request agree", () => {
-  test("a cold request: its storage calls in the line are the spans of its trace, and of its data point", async () => {
+  test("a cold request: its storage calls in the log line equal the spans of its trace and those of its data point", async () => {
     const headers = { authorization: admin, traceparent: `00-${callersTrace}-b7ad6b7169203331-01` };
     const { line, spans } = await observe("/token", () => postForm(`${provider.origin}/token`, form, headers));
     expect(line).toMatchObject({ outcome: "ok", clientId: "admin", method: "POST", traceId: callersTrace });
@@ -123,7 +123,7 @@ describe("the log, the metrics and the traces of one request agree", () => {
       .toContain(401);
   });
 
-  test("nothing that an operator reads contains a secret or a token", async () => {
+  test("the operator's view contains no secret and no token", async () => {
     const { body } = await postForm(`${provider.origin}/token`, form, { authorization: admin });
     const all = JSON.stringify([lines, await provider.readDataPoints(), await provider.readSpans()]);
     for (const secret of [wrongSecret, provider.admin.client_secret, String(body["access_token"]).split(".")[2]!]) {

@@ -27,7 +27,7 @@ async function runBlocks(blocks: readonly string[], directory: string, dev = pro
   return stdout.split(`${separator}\n`).map((text) => text.trim());
 }
 
-test("README: the walk, pasted as it stands, creates, gets, exchanges, introspects, reads, revokes and sees it inactive", async () => {
+test("README: the walk, executed as written, creates, gets, exchanges, introspects, reads, revokes and sees it inactive", async () => {
   const directory = mkdtempSync(join(tmpdir(), "edge-op-walk-"));
   try {
     cpSync(join(repositoryRoot, "scripts/demo/assertion.mjs"), join(directory, "scripts/demo/assertion.mjs"));
@@ -78,7 +78,7 @@ test("README: the second walk connects the MCP client, calls a tool, requests a 
   }
 });
 
-test("README: every command it names is there, and every file it links to", () => {
+test("README: every named command exists, and every linked file", () => {
   const readme = readFileSync(join(repositoryRoot, "README.md"), "utf8");
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as {
     scripts: Record<string, string>;

@@ -86,7 +86,7 @@ describe("openid-client", () => {
     });
   });
 
-  test("a refusal is read as the error that it is", async () => {
+  test("a refusal is read as the right error", async () => {
     const config = await discover(service, oidc.ClientSecretBasic("wrong"));
     await expect(oidc.clientCredentialsGrant(config)).rejects.toMatchObject({
       cause: [{ scheme: "basic", parameters: { realm: "oauth" } }],

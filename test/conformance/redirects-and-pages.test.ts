@@ -49,19 +49,19 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
     await refusalPage({ redirect_uri: uri, prompt: "none", response_mode: "form_post" });
   });
 
-  test("a missing one is an error page though only one may be registered", async () => {
+  test("a missing redirect_uri is an error page even if only one is registered", async () => {
     const page = await refusalPage({ redirect_uri: undefined });
     expect(textOf(page.html)).toContain("The parameter redirect_uri is missing.");
   });
 
-  test("RFC 6749 §3.1.2: the registered query is kept, and the answer appended to it", async () => {
+  test("RFC 6749 §3.1.2: the registered query is kept, and the response appended to it", async () => {
     const { authorizationResponse } = await application.authorize(person.browser(), { redirect_uri: withQuery });
     expect([authorizationResponse.get("tenant"), authorizationResponse.get("lang")]).toEqual(["a", "en"]);
     expect(authorizationResponse.get("code")).toBeTruthy();
     expect((await application.redeem({ authorizationResponse }, { redirect_uri: withQuery })).status).toBe(200);
   });
 
-  test("RFC 8252 §7.3: of a loopback address any port", async () => {
+  test("RFC 8252 §7.3: any port of a loopback address", async () => {
     const native = await Application.register(fixtures, {
       application_type: "native",
       redirect_uris: ["http://127.0.0.1/callback"],
@@ -95,7 +95,7 @@ describe("RFC 6749 §4.1.2.1: an unknown client", () => {
     expect(textOf(page.html)).toContain("The application is unknown.");
   });
 
-  test("a disabled one is an error page as well, also when it is disabled during the sign-in", async () => {
+  test("a disabled client is an error page too, also if it is disabled during the sign-in", async () => {
     const other = await Application.register(fixtures);
     const browser = person.browser();
     const signIn = await browser.openPage(other.authorizationUrl());
@@ -128,7 +128,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     expect(await mine.submit(forged)).toMatchObject({ kind: "page", status: 403 });
   });
 
-  test("a wrong password is shown as such, and the same page goes on with the right one", async () => {
+  test("a wrong password is reported, and the same page continues with the right one", async () => {
     const browser = person.browser();
     const page = await browser.openPage(application.authorizationUrl());
     const again = await browser.submit(page, { "sign-in": { username: person.username, password: "wrong wrong" } });
@@ -137,7 +137,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     expect(await browser.submit(again)).not.toMatchObject({ name: "sign-in" });
   });
 
-  test("two tabs: both sign-ins that were begun lead back, each to its own request", async () => {
+  test("two tabs: both started sign-ins return, each to its own request", async () => {
     const browser = person.browser();
     const [left, right] = [
       await browser.openPage(application.authorizationUrl({ state: "left" })),

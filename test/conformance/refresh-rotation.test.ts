@@ -53,7 +53,7 @@ function identity(token: string) {
 }
 
 describe("R1, R2: one successor", () => {
-  test("fifty parallel uses: one version step, every success the same successor, the family lives", async () => {
+  test("fifty parallel uses: one new version, every success has the same successor, the family stays valid", async () => {
     const family = await newFamily();
     const responses = await Promise.all(Array.from({ length: 50 }, () => application.refresh(family.refreshToken)));
     const successes = responses.filter(({ status }) => status === 200);
@@ -67,7 +67,7 @@ describe("R1, R2: one successor", () => {
     expect(await isDead(next.accessToken)).toBe(false);
   });
 
-  test("a lost response: repeated, the same refresh token and the same access token's jti, iat and exp", async () => {
+  test("a lost response: the repetition returns the same refresh token and the same access token's jti, iat and exp", async () => {
     const family = await newFamily();
     const lost = await refreshed(family.refreshToken);
     const again = await refreshed(family.refreshToken);
@@ -85,7 +85,7 @@ describe("R1, R2: one successor", () => {
   });
 });
 
-describe("R3: theft is found out", () => {
+describe("R3: theft is detected", () => {
   test.each([2, 3, 5])(
     "a token used at distance %i ends the family and every access token of it, at once",
     async (distance) => {
@@ -102,7 +102,7 @@ describe("R3: theft is found out", () => {
     },
   );
 
-  test("whichever comes second, thief or owner: the stolen chain and the legitimate one both end", async () => {
+  test("whichever comes second, thief or owner: the stolen and the legitimate chain both end", async () => {
     const family = await newFamily();
     const honest = await refreshed(family.refreshToken);
     const stolen = await refreshed(honest.refreshToken);
@@ -112,7 +112,7 @@ describe("R3: theft is found out", () => {
     expect(await isDead(stolenNext.accessToken)).toBe(true);
   });
 
-  test("a second device is untouched", async () => {
+  test("reuse on one device does not end another device's grant", async () => {
     const [phone, laptop] = [await newFamily(), await newFamily()];
     const second = await refreshed((await refreshed(phone.refreshToken)).refreshToken);
     expect(await refusal(phone.refreshToken)).toEqual([400, "invalid_grant"]);
@@ -123,7 +123,7 @@ describe("R3: theft is found out", () => {
 });
 
 describe("R4: a token that was never issued changes nothing", () => {
-  test("forged, truncated, of a version or shard that does not exist, or by another client", async () => {
+  test("forged, truncated, with an unknown version or shard, or by another client", async () => {
     const { refreshToken, accessToken: token } = await newFamily();
     const parts = refreshToken!.split(".");
     const mac = parts.at(-1)!;
@@ -173,12 +173,12 @@ describe("a user who lost access", () => {
 });
 
 describe("OIDC Core §11: offline_access", () => {
-  test("without it there is no refresh token, and with it there is one once the person has agreed", async () => {
+  test("without it there is no refresh token; with it there is one after the person's consent", async () => {
     expect((await application.signIn(browser, { scope: "openid email" })).refreshToken).toBeUndefined();
     expect((await application.signIn(browser, { scope: "openid offline_access" })).refreshToken).toBeDefined();
   });
 
-  test("it is asked for by name on the consent page, and not granted where that is refused", async () => {
+  test("it is requested by name on the consent page, and not granted if refused there", async () => {
     const other = await Application.register(fixtures);
     const { authorizationResponse, pages } = await other.authorize(
       person.browser(),
@@ -188,7 +188,7 @@ describe("OIDC Core §11: offline_access", () => {
     expect([pages, authorizationResponse.get("error")]).toEqual([["sign-in", "consent"], "access_denied"]);
   });
 
-  test("a silent request is not granted it", async () => {
+  test("a silent request does not obtain it", async () => {
     const { response, refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "none" });
     expect(refreshToken).toBeUndefined();
     expect(String(response.body["scope"])).not.toContain("offline_access");
@@ -203,7 +203,7 @@ describe("OIDC Core §11: offline_access", () => {
     expect([refreshToken, response.body["scope"]]).toEqual([undefined, "openid"]);
   });
 
-  test("RFC 6749 §6: plain OAuth, without openid, refreshes as it registered, and gets no ID token", async () => {
+  test("RFC 6749 §6: plain OAuth, without openid, refreshes as registered, and gets no ID token", async () => {
     const signIn = await application.authorize(browser, { scope: "email" });
     const { body } = await application.redeem(signIn);
     expect(body).not.toHaveProperty("id_token");

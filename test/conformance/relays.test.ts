@@ -57,7 +57,7 @@ async function revokeEverywhere(): Promise<number> {
   return tookMs;
 }
 
-test("a revocation is in force at every isolate behind relays when it is answered", async () => {
+test("a revocation is in force at every isolate behind relays when its response arrives", async () => {
   await warmUp(2_000);
   for (let count = 0; count < 5; count += 1) await revokeEverywhere();
   expect((await provider.objectCalls())["RevocationRelay.lease"]).toBeGreaterThan(8);
@@ -81,7 +81,7 @@ test.each([
   await revokeEverywhere();
 });
 
-test("relays that end are other holders: no revocation is missed", async () => {
+test("ending relays are other holders: no revocation is missed", async () => {
   for (const name of relays) {
     await warmUp(800);
     const ended = fetch(`${provider.direct["op-state"]}/end/RevocationRelay/${encodeURIComponent(name)}`, {

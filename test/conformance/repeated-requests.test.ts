@@ -45,8 +45,8 @@ async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
 const granted = [[200, "ok"], [200, true], 200];
 const refused = [[400, "invalid_request"], [200, false], 401];
 
-describe("ADR 30: requests that equal earlier ones", () => {
-  test("each gets a token with an id of its own, otherwise the same", async () => {
+describe("ADR 68: requests that equal earlier ones", () => {
+  test("concurrent requests get equal tokens with distinct jti", async () => {
     const { exchanger, token, form } = await userRequests();
     const client = await fixtures.client();
     for (const send of [() => ownToken(client), () => fixtures.exchange(exchanger, token, form)]) {
@@ -58,7 +58,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     }
   });
 
-  test("a disabled client is refused, and enabled again it is not", async () => {
+  test("a disabled client is refused, and accepted again after it is enabled", async () => {
     const client = await fixtures.client();
     expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
     await change(`/clients/${client.client_id}`, { status: "disabled" });
@@ -67,14 +67,14 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
   });
 
-  test("a client with another scope gets that", async () => {
+  test("a client with a changed scope gets the new scope", async () => {
     const client = await fixtures.client();
     expect((await thrice(() => ownToken(client))).body["scope"]).toBe("read write");
     await change(`/clients/${client.client_id}`, { scope: "read" });
     expect((await ownToken(client)).body["scope"]).toBe("read");
   });
 
-  test("a token whose client is disabled, whose user is suspended, or that is revoked counts nowhere", async () => {
+  test("a token whose client is disabled, whose user is suspended, or that is revoked is refused everywhere", async () => {
     const ends: readonly ((of: Awaited<ReturnType<typeof userRequests>>) => Promise<unknown>)[] = [
       ({ asserter }) => change(`/clients/${asserter.client_id}`, { status: "disabled" }),
       ({ sub }) => change(`/users/${sub}`, { status: "suspended" }),
@@ -88,14 +88,14 @@ describe("ADR 30: requests that equal earlier ones", () => {
     }
   });
 
-  test("UserInfo shows a name that has changed", async () => {
+  test("UserInfo returns a changed name", async () => {
     const { sub, token, all } = await userRequests();
     await thrice(all);
     await change(`/users/${sub}`, { claims: { name: "Alice Example" } });
     expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ sub, name: "Alice Example" });
   });
 
-  test("a client without a policy exchanges no more, and introspects no more", async () => {
+  test("a client whose policy was removed can no longer exchange or introspect", async () => {
     const { exchanger, server, all } = await userRequests();
     expect(await thrice(all)).toEqual(granted);
     await change(`/clients/${exchanger.client_id}`, { token_exchange: null, grant_types: ["client_credentials"] });
@@ -103,7 +103,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(await all()).toEqual([[400, "unauthorized_client"], [200, false], 200]);
   });
 
-  test("what ends by time ends: a token, and a secret in its overlap", async () => {
+  test("expiry applies: to a token, and to a secret in its overlap", async () => {
     const client = await fixtures.client();
     const { all } = await userRequests({ access_token_lifetime: 5 });
     await fixtures.admin.require("POST", `/clients/${client.client_id}/secrets`, { overlap_seconds: 3 });
@@ -116,7 +116,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(await all()).toEqual(refused);
   });
 
-  test("a header that has authenticated its client does so with other bodies, until the client is disabled", async () => {
+  test("a header that has authenticated its client also works with other bodies, until the client is disabled", async () => {
     const client = await fixtures.client();
     const bodies = ["read", "write", "read write", "write read"].map((scope) => ({ scope }));
     for (const body of bodies) expect(await outcome(ownToken(client, body))).toEqual([200, "ok"]);
@@ -124,7 +124,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     for (const body of bodies) expect(await outcome(ownToken(client, body))).toEqual([401, "invalid_client"]);
   });
 
-  test("RFC 6749 §2.3: beside a known header, another credential or another client_id is refused as ever", async () => {
+  test("RFC 6749 §2.3: next to a known header, another credential or another client_id is still refused", async () => {
     const client = await fixtures.client();
     const { client_id, client_secret } = client;
     await thrice(() => ownToken(client, { client_id }));
@@ -134,7 +134,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(await outcome(ownToken(client, { client_id: "another" }))).toEqual([401, "invalid_client"]);
   });
 
-  test("the same body with another secret, of another client, or with an `Accept` of its own is another request", async () => {
+  test("the same body with another secret, from another client, or with a different `Accept` is another request", async () => {
     const { token, server, exchanger, form, all } = await userRequests();
     expect(await thrice(all)).toEqual(granted);
     const authorization = basicAuthorization({ client_id: server.client_id, client_secret: "wrong" });
@@ -150,7 +150,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(signed.headers.get("content-type")).toBe("application/token-introspection+jwt");
   });
 
-  describe("a member of the request that a decision depends on, beside a body that is known", () => {
+  describe("a parameter that a decision depends on, in addition to a known body", () => {
     type Changed = Readonly<Record<string, string | undefined>>;
     const formType = "application/x-www-form-urlencoded";
     const signedType = "application/token-introspection+jwt";
@@ -229,7 +229,7 @@ describe("ADR 30: requests that equal earlier ones", () => {
     expect(await outcome(send("no proof"))).toEqual([400, "invalid_dpop_proof"]);
   });
 
-  test("RFC 6750 §2: a token in the URL is refused, also beside one that is known", async () => {
+  test("RFC 6750 §2: a token in the URL is refused, also next to a known one", async () => {
     const { token, all } = await userRequests();
     await thrice(all);
     const url = `${provider.origin}/userinfo?access_token=${token}`;

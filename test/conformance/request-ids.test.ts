@@ -87,7 +87,7 @@ describe("at every endpoint", () => {
     },
   );
 
-  test("CORS is where applications in a browser call", async () => {
+  test("CORS is enabled where browser applications call", async () => {
     const allowed = await Promise.all(
       postPaths.map(async (path) => {
         const headers = { origin: "https://app.example", "access-control-request-method": "POST" };
@@ -109,7 +109,7 @@ describe("at every endpoint", () => {
 });
 
 describe("in every form", () => {
-  test("a challenge alone, and a challenge with an error", async () => {
+  test("a challenge only, and a challenge with an error", async () => {
     const none = await refused("/userinfo");
     expect(none.headers.get("www-authenticate")).toMatch(/^Bearer realm="[^"]+", DPoP /);
     await refused("/userinfo", { headers: { authorization: "Bearer x" } });
@@ -135,7 +135,7 @@ describe("in every form", () => {
     await refused("/assets/nothing.js");
   });
 
-  test("an error page shows the id that its header has", async () => {
+  test("an error page shows the id in its header", async () => {
     for (const path of [
       "/authorize?client_id=no-such-client",
       "/logout?id_token_hint=x",
@@ -148,7 +148,7 @@ describe("in every form", () => {
   });
 });
 
-describe("RFC 6749 §4.1.2.1: an error that is sent to the client", () => {
+describe("RFC 6749 §4.1.2.1: an error sent to the client", () => {
   let application: Application;
 
   beforeAll(async () => {
@@ -175,7 +175,7 @@ describe("RFC 6749 §4.1.2.1: an error that is sent to the client", () => {
     expectId(response);
   });
 
-  test("prompt=none and nobody is signed in", async () => {
+  test("prompt=none without a session", async () => {
     const response = await fetch(onOrigin(application.authorizationUrl({ prompt: "none" })), { redirect: "manual" });
     expect(new URL(response.headers.get("location")!).searchParams.get("error")).toBe("login_required");
     expectId(response);

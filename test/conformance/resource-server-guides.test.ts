@@ -68,7 +68,7 @@ function send(name: string, token: string, init: RequestInit = {}): Promise<Resp
   return fetch(provider.resources[name]!, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
 }
 
-test("the guides have these Workers", () => {
+test("the guides contain these Workers", () => {
   expect(workers.map(([name]) => name)).toEqual(["binding", "introspection", "jwt", "step-up", "dpop", "mcp"]);
 });
 
@@ -92,7 +92,7 @@ describe("docs/operating/protect-an-api.md", () => {
     ["binding", 401],
     ["introspection", 401],
     ["jwt", 200],
-  ])("%s: a revoked token is %i, as the guide says", async (name, status) => {
+  ])("%s: a revoked token is %i, as stated in the guide", async (name, status) => {
     const token = await tokenFor(name);
     expect((await send(name, token)).status).toBe(200);
     await postForm(`${provider.origin}/revoke`, { token }, { authorization: client.authorization });

@@ -39,7 +39,7 @@ describe("examples/api: a Hono API over the Service Binding", () => {
     });
   });
 
-  test("accepts a token for it, and no other: without, for another resource, malformed", async () => {
+  test("accepts a token for it and refuses others: none, for another resource, malformed", async () => {
     const accepted = await send(notes, await tokenFor(api));
     expect([accepted.status, await accepted.json()]).toEqual([200, { notes: [], user: client.client_id }]);
     const unauthenticated = await fetch(notes);
@@ -48,7 +48,7 @@ describe("examples/api: a Hono API over the Service Binding", () => {
     for (const token of others) expect((await send(notes, token)).status).toBe(401);
   });
 
-  test("RFC 6750 §3.1: a token of too narrow a scope is 403 with all that is needed", async () => {
+  test("RFC 6750 §3.1: a token with insufficient scope is 403 with all required scopes", async () => {
     const response = await send(notes, await tokenFor(api, "notes:read"), { method: "POST" });
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toContain('scope="notes:read notes:write"');
@@ -63,14 +63,14 @@ describe("examples/api: a Hono API over the Service Binding", () => {
     ]);
   });
 
-  test("RFC 7009 §2: a token that was accepted is refused once it is revoked", async () => {
+  test("RFC 7009 §2: an accepted token is refused once it is revoked", async () => {
     const token = await tokenFor(api);
     expect((await send(notes, token)).status).toBe(200);
     await revoke(token);
     expect((await send(notes, token)).status).toBe(401);
   });
 
-  test("RFC 9449 §7.1: a bound token with a proof of its key, and not without", async () => {
+  test("RFC 9449 §7.1: a bound token is accepted only with a proof of its key", async () => {
     const key = await DpopKey.generate();
     const proof = await key.proof("POST", `${provider.issuer}/token`);
     const token = accessToken(

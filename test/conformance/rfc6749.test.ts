@@ -59,7 +59,7 @@ describe("RFC 6749: client credentials", () => {
     }
   });
 
-  test("RFC 8707 §2: a resource that is not the client's is invalid_target, its own is the audience", async () => {
+  test("RFC 8707 §2: another client's resource is invalid_target; the client's own is the audience", async () => {
     const two = await fixtures.client({ audiences: [api, otherApi] });
     const jwt = await fixtures.clientToken(two, { resource: otherApi });
     expect(claimsOf(jwt)["aud"]).toBe(otherApi);
@@ -69,7 +69,7 @@ describe("RFC 6749: client credentials", () => {
     }
   });
 
-  test("a client's own lifetime and signature algorithm are what its tokens have", async () => {
+  test("a client's own lifetime and signature algorithm apply to its tokens", async () => {
     const client = await fixtures.client({ access_token_lifetime: 90, access_token_signed_response_alg: "EdDSA" });
     const response = await fixtures.token(client, grant);
     expect(response.body["expires_in"]).toBe(90);
@@ -86,7 +86,7 @@ describe("RFC 6749 §2.3: client authentication", () => {
     expect(headers.get("cache-control")).toBe("no-store");
   });
 
-  test("§5.2: a wrong secret in the body is 401 without a challenge of a scheme that was not used", async () => {
+  test("§5.2: a wrong secret in the body is 401 without a challenge for an unused scheme", async () => {
     const wrong = { ...grant, client_id: post.client_id, client_secret: "wrong" };
     const { status, headers, body } = await postForm(token, wrong);
     expect([status, body["error"], headers.get("www-authenticate")]).toEqual([401, "invalid_client", null]);
@@ -97,18 +97,18 @@ describe("RFC 6749 §2.3: client authentication", () => {
     expect((await postForm(token, grant, { authorization: header })).status).toBe(200);
   });
 
-  test("§2.3: two methods at once are refused, even if both are right", async () => {
+  test("§2.3: two methods at once are refused, even if both are correct", async () => {
     const both = { ...grant, client_id: post.client_id, client_secret: post.client_secret };
     const { status, body } = await postForm(token, both, { authorization: basicAuthorization(post) });
     expect([status, body["error"]]).toEqual([400, "invalid_request"]);
   });
 
-  test("§2.3.1: a client_id in the body that is not the header's is refused", async () => {
+  test("§2.3.1: a client_id in the body that differs from the header is refused", async () => {
     const { status, body } = await fixtures.token(basic, { ...grant, client_id: post.client_id });
     expect([status, body["error"]]).toEqual([401, "invalid_client"]);
   });
 
-  test("only the registered method counts: the right secret by another is refused", async () => {
+  test("only the registered method counts: the correct secret by another is refused", async () => {
     const byHeader = await postForm(token, grant, { authorization: basicAuthorization(post) });
     const { client_id, client_secret } = basic;
     const byBody = await postForm(token, { ...grant, client_id, client_secret });
@@ -118,7 +118,7 @@ describe("RFC 6749 §2.3: client authentication", () => {
     }
   });
 
-  test("an unknown client and a wrong secret read the same", async () => {
+  test("an unknown client and a wrong secret have the same response", async () => {
     const unknown = await postForm(token, grant, {
       authorization: basicAuthorization({ client_id: "nobody", client_secret: "x" }),
     });
@@ -154,7 +154,7 @@ describe("RFC 6749 §3.2: parameters", () => {
     expect([status, body["error"]]).toEqual([400, "invalid_request"]);
   });
 
-  test("a parameter without a value is as if it were not there", async () => {
+  test("a parameter without a value counts as absent", async () => {
     const { status, body } = await fixtures.token(basic, { ...grant, scope: "" });
     expect([status, body["scope"]]).toEqual([200, "read write"]);
   });
@@ -163,7 +163,7 @@ describe("RFC 6749 §3.2: parameters", () => {
     expect((await fixtures.token(basic, { ...grant, unheard_of: "x" })).status).toBe(200);
   });
 
-  test("§5.2: a missing grant_type is invalid_request, an unknown one unsupported, one not registered unauthorized", async () => {
+  test("§5.2: a missing grant_type is invalid_request, an unknown one unsupported, an unregistered one unauthorized", async () => {
     const errors = await Promise.all(
       [{}, { grant_type: "password" }, { grant_type: "refresh_token", refresh_token: "x" }].map(async (form) => {
         const { status, body } = await fixtures.token(basic, form);

@@ -32,7 +32,7 @@ async function read(scope: string): Promise<Record<string, unknown>> {
 }
 
 describe("OIDC Core §5.3: UserInfo", () => {
-  test("§5.4: each scope gives its claims and no others", async () => {
+  test("§5.4: each scope returns exactly its claims", async () => {
     expect(await read("openid")).toEqual({ sub: user });
     expect(await read("openid email")).toEqual({ sub: user, email: claims.email, email_verified: true });
     expect(await read("openid phone")).toEqual({
@@ -88,7 +88,7 @@ describe("OIDC Core §5.3: UserInfo", () => {
     expect(claimsOf(jwt)).toMatchObject({ iss: provider.issuer, aud: signer.client_id, sub: user });
   });
 
-  test("a change by the admin API is in the next response", async () => {
+  test("a change through the admin API is in the next response", async () => {
     const changing = await fixtures.user({ claims: { name: "Before" } });
     const token = await fixtures.userToken(asserter, changing, { scope: "openid profile" });
     expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ name: "Before" });
@@ -130,7 +130,7 @@ describe("RFC 6750: refusals", () => {
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="openid"');
   });
 
-  test("§3.1: a revoked token is invalid_token, also without openid", async () => {
+  test("§3.1: a revoked token is invalid_token, even without openid", async () => {
     const token = await fixtures.userToken(asserter, user, { scope: "read" });
     expect((await fixtures.userinfo(token)).status).toBe(403);
     expect((await fixtures.revoke(asserter, token)).status).toBe(200);
@@ -139,7 +139,7 @@ describe("RFC 6750: refusals", () => {
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
   });
 
-  test("a client's own token names no user and is refused", async () => {
+  test("a client's own token has no user and is refused", async () => {
     const service = await fixtures.client({ scope: "openid read", audiences: [provider.issuer] });
     const response = await fixtures.userinfo(await fixtures.clientToken(service, { scope: "openid" }));
     expect(response.status).toBe(403);

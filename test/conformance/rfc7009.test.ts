@@ -33,7 +33,7 @@ describe("RFC 7009: revocation", () => {
     expect(answers.filter(Boolean)).toEqual([]);
   });
 
-  test("introspections under way while a token is revoked never turn back to active", async () => {
+  test("concurrent introspections during a revocation never turn back to active", async () => {
     const token = await fixtures.userToken(asserter, user);
     let revokedAt = Number.POSITIVE_INFINITY;
     let late = 0;
@@ -51,7 +51,7 @@ describe("RFC 7009: revocation", () => {
     expect(late).toBe(0);
   });
 
-  test("§2.1: revoking a token ends what was exchanged from it, and leaves the user's other grants", async () => {
+  test("§2.1: revoking a token ends the tokens exchanged from it, and leaves the user's other grants", async () => {
     const exchanger = await fixtures.exchanger();
     const token = await fixtures.userToken(asserter, user, { scope: "read" });
     const other = await fixtures.userToken(asserter, user, { scope: "read" });
@@ -85,7 +85,7 @@ describe("RFC 7009: revocation", () => {
     expect((await fixtures.revoke(asserter, token)).status).toBe(200);
   });
 
-  test("§2.1: the client authenticates, the token is there, the hint may be anything", async () => {
+  test("§2.1: the client must authenticate and send a token; the hint may be anything", async () => {
     const url = `${provider.origin}/revoke`;
     const token = await fixtures.userToken(asserter, user);
     const bare = await postForm(url, { token });

@@ -35,13 +35,13 @@ function own(claims: JWTPayload = {}, header: Readonly<Record<string, unknown>> 
 const now = () => Math.floor(Date.now() / 1000);
 
 describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
-  test("a good assertion authenticates, for the issuer and for the token endpoint", async () => {
+  test("a valid assertion authenticates, for the issuer and for the token endpoint", async () => {
     expect((await authenticate(await own())).status).toBe(200);
     expect((await authenticate(await own({ aud: token }))).status).toBe(200);
     expect((await authenticate(await own(), { client_id: keyed.client_id })).status).toBe(200);
   });
 
-  test("§3 item 7: of twenty parallel uses of one assertion exactly one succeeds", async () => {
+  test("§3 item 7: exactly one of twenty parallel uses of one assertion succeeds", async () => {
     const assertion = await own();
     const responses = await Promise.all(Array.from({ length: 20 }, () => authenticate(assertion)));
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -50,7 +50,7 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
     }
   });
 
-  test("§3: whatever is wrong with an assertion, it is invalid_client", async () => {
+  test("§3: every fault of an assertion is invalid_client", async () => {
     const stranger = await generateKeyPair("ES256");
     const rsa = await generateKeyPair("RS256");
     const claims = { iss: keyed.client_id, sub: keyed.client_id, aud: provider.issuer, jti: randomUUID() };
@@ -100,7 +100,7 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
     expect((await authenticate(assertion)).body["error"]).toBe("invalid_client");
   });
 
-  test("RFC 7521 §4.2: another assertion type, or a second method beside it, is refused", async () => {
+  test("RFC 7521 §4.2: another assertion type, or a second method, is refused", async () => {
     const type = await authenticate(await own(), { client_assertion_type: "urn:example:saml" });
     expect([type.status, type.body["error"]]).toEqual([400, "invalid_request"]);
     const secret = await authenticate(await own(), { client_id: keyed.client_id, client_secret: "x" });
@@ -123,11 +123,11 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
     }
   });
 
-  test("§3 item 4: an assertion that lives for an hour authenticates", async () => {
+  test("§3 item 4: an assertion that is valid for an hour authenticates", async () => {
     expect((await authenticate(await own({ iat: now(), exp: now() + 3600 }))).status).toBe(200);
   });
 
-  test("one assertion is good at every endpoint, once", async () => {
+  test("one assertion is accepted at any endpoint, once", async () => {
     const assertion = await own();
     const form = { token: "x", client_assertion_type: assertionType, client_assertion: assertion };
     expect((await postForm(`${provider.origin}/introspect`, form)).status).toBe(200);
@@ -139,7 +139,7 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
   const grant = (assertion: string, form: Readonly<Record<string, string>> = {}) =>
     fixtures.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, ...form });
 
-  test("a trusted client gets a user's token, with roles and groups where its scope covers them (RFC 9068 §2.2.3.1)", async () => {
+  test("a trusted client gets a user's token, with roles and groups if its scope covers them (RFC 9068 §2.2.3.1)", async () => {
     const narrow = await grant(await fixtures.assertion(asserter, user), { scope: "openid read" });
     for (const name of ["username", "roles", "groups", "permissions"]) {
       expect(claimsOf(accessToken(narrow))).not.toHaveProperty(name);
@@ -163,7 +163,7 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
   });
 
-  test("§3.1: a bad assertion, an unknown and a suspended user are invalid_grant", async () => {
+  test("§3.1: an invalid assertion, an unknown and a suspended user are invalid_grant", async () => {
     const suspended = await fixtures.user({ status: "suspended" });
     const cases: [string, string][] = [
       ["wrong aud", await fixtures.assertion(asserter, user, { aud: "https://other.example.com" })],

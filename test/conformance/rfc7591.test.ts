@@ -83,7 +83,7 @@ function refresh(clientId: string, token: unknown) {
 }
 
 describe("RFC 7591 §3: registration", () => {
-  test("§3.2.1: the response has the metadata as registered, and what manages it", async () => {
+  test("§3.2.1: the response contains the registered metadata and the means to manage it", async () => {
     const { body, headers } = await registered();
     expect(body).toEqual({
       client_id: expect.stringMatching(/^c[\w-]{22}$/),
@@ -98,7 +98,7 @@ describe("RFC 7591 §3: registration", () => {
     expect(headers.get("cache-control")).toBe("no-store");
   });
 
-  test("it connects, after a consent that says where it comes from; an administrator finds it and cuts it off", async () => {
+  test("it connects, after a consent that shows its origin; an administrator finds it and cuts it off", async () => {
     const { id } = await registered();
     const start = await person.open(authorizeUrl(id));
     const page = start.kind === "page" && start.name === "sign-in" ? await person.submit(start) : start;
@@ -134,7 +134,7 @@ describe("RFC 7591 §3: registration", () => {
     expect(page.html).toContain('id="local-only"');
   });
 
-  test("RP Metadata Choices 1.0 §2: of several values the first that is supported", async () => {
+  test("RP Metadata Choices 1.0 §2: the first supported of several values", async () => {
     const { body } = await registered({
       ...agent,
       token_endpoint_auth_method: undefined,
@@ -147,7 +147,7 @@ describe("RFC 7591 §3: registration", () => {
     expect([none.status, none.body["error"]]).toEqual([400, "invalid_client_metadata"]);
   });
 
-  test("OIDC Registration §2, JARM §3: a client registers encryption with its key, and an algorithm that is not supported is refused", async () => {
+  test("OIDC Registration §2, JARM §3: a client registers encryption with its key, and an unsupported algorithm is refused", async () => {
     const { publicKey } = await generateKeyPair("ECDH-ES", { extractable: true });
     const members = {
       ...{ id_token_encrypted_response_alg: "ECDH-ES", userinfo_encrypted_response_alg: "ECDH-ES" },
@@ -160,7 +160,7 @@ describe("RFC 7591 §3: registration", () => {
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_client_metadata"]);
   });
 
-  test("§2: unknown members, and those that only an administrator grants, are ignored", async () => {
+  test("§2: unknown members, and those that only an administrator may set, are ignored", async () => {
     const { body, id } = await registered({
       ...agent,
       skip_consent: true,
@@ -222,7 +222,7 @@ describe("RFC 7591 §3: registration", () => {
     expect((await fetch(`${fixtures.origin}/register`, init)).status).toBe(400);
   });
 
-  test("CORS: a browser application may register, and manage", async () => {
+  test("CORS: a browser application may register and manage its registration", async () => {
     const headers = { origin: "https://app.example.com", "access-control-request-method": "PUT" };
     const preflight = await fetch(`${fixtures.origin}/register/x`, { method: "OPTIONS", headers });
     expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
@@ -233,7 +233,7 @@ describe("RFC 7591 §3: registration", () => {
     expect(metadata).toMatchObject({ registration_endpoint: `${fixtures.issuer}/register` });
   });
 
-  test("§1.2: a token that is presented must be an initial access token, also where registration is open", async () => {
+  test("§1.2: a presented token must be an initial access token, even if registration is open", async () => {
     const registrar = await fixtures.client({
       scope: "client:register read",
       audiences: [`${fixtures.issuer}/register`],
@@ -312,7 +312,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     introspection: { clients: ["*"] },
   };
 
-  test("the table has every member of the admin API", async () => {
+  test("the table contains every member of the admin API", async () => {
     const { components } = (await send("GET", `${fixtures.origin}/admin/openapi.json`)).body as {
       components: { schemas: { ClientCreate: { properties: object } } };
     };
@@ -338,7 +338,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     expect([replaced.body[name], replaced.body["ignored_members"]]).toEqual([members[name], undefined]);
   });
 
-  test("members that an administrator grants or rules, and unknown ones, are named", async () => {
+  test("members that an administrator sets or rules, and unknown ones, are named", async () => {
     const unknown = { software_version: "1", request_uris: [uri], toString: "x" };
     const { body, id, uri: own, token } = await registered({ ...agent, ...administrative, ...unknown });
     const names = [...Object.keys(administrative), ...Object.keys(unknown)];
@@ -350,7 +350,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     );
   });
 
-  test("a narrowed list is named, too, and what is chosen from a list is not", async () => {
+  test("a narrowed list is named too; a value chosen from a list is not", async () => {
     const { body } = await registered({
       ...agent,
       grant_types: ["authorization_code", "implicit"],
@@ -397,7 +397,7 @@ describe("RFC 7592 §2: management", () => {
     expect((await send("GET", `${fixtures.origin}/register/${managed.client_id}`, undefined, token)).status).toBe(401);
   });
 
-  test("§2.2: a replacement has the rules of a registration; what is left out gets its default", async () => {
+  test("§2.2: a replacement follows the rules of a registration; an omitted member gets its default", async () => {
     const { id, uri, token } = await registered({ ...agent, contacts: ["a@agent.example.com"] });
     const changed = await send("PUT", uri, { ...agent, client_id: id, client_name: "Renamed" }, token);
     expect(changed.status, changed.text).toBe(200);
@@ -415,7 +415,7 @@ describe("RFC 7592 §2: management", () => {
     expect(secret.body).toMatchObject({ client_secret: expect.any(String) });
   });
 
-  test("§2.2: a replacement does not lift the rules that an administrator has set", async () => {
+  test("§2.2: a replacement does not lift an administrator's rules", async () => {
     const { id, uri, token } = await registered();
     const rules = { dpop_nonce_required: true, access_token_lifetime: 60 };
     await fixtures.admin.require("PATCH", `/clients/${id}`, rules);
@@ -467,7 +467,7 @@ describe("RFC 7592 §2: management", () => {
   });
 });
 
-test("RFC 7591 §2.3: a statement of nobody's key is not accepted by its claims", async () => {
+test("RFC 7591 §2.3: a statement signed by an unknown key is not accepted for its claims", async () => {
   const { privateKey } = await generateKeyPair("ES256");
   const statement = await new SignJWT({ ...agent, iss: "https://statements.example.com" })
     .setProtectedHeader({ alg: "ES256" })

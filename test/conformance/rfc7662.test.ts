@@ -53,7 +53,7 @@ describe("RFC 7662 §2: introspection", () => {
     });
   });
 
-  test("§2.1: the caller authenticates; without it, with a wrong secret and as a public client it is 401", async () => {
+  test("§2.1: the caller must authenticate; without it, with a wrong secret or as a public client it is 401", async () => {
     const url = `${provider.origin}/introspect`;
     const bare = await postForm(url, { token: userToken });
     expect([bare.status, bare.body["error"]]).toEqual([401, "invalid_client"]);
@@ -79,7 +79,7 @@ describe("RFC 7662 §2: introspection", () => {
     }
   });
 
-  test("§4: a resource server that the token is not meant for sees an inactive token", async () => {
+  test("§4: a resource server that is not in the audience sees an inactive token", async () => {
     const stranger = await fixtures.client({ audiences: ["https://unrelated.example.com"] });
     expect((await fixtures.introspect(stranger, userToken)).text).toBe(inactive);
   });
@@ -110,7 +110,7 @@ describe("RFC 7662 §2: introspection", () => {
     expect((await fixtures.introspect(resourceServer, "x".repeat(17_000))).status).toBe(413);
   });
 
-  test("RFC 8693 §4.1: act is shown as the token has it", async () => {
+  test("RFC 8693 §4.1: act is returned as in the token", async () => {
     const exchanger = await fixtures.exchanger();
     const exchanged = accessToken(
       await fixtures.exchange(exchanger, userToken, {
@@ -123,7 +123,7 @@ describe("RFC 7662 §2: introspection", () => {
     expect(body["act"]).toMatchObject({ sub: exchanger.client_id });
   });
 
-  test("RFC 9701 §5: a signed response by Accept, for the caller alone", async () => {
+  test("RFC 9701 §5: a signed response by Accept, only for the caller", async () => {
     for (const token of [userToken, "rubbish"]) {
       const response = await fetch(`${provider.origin}/introspect`, {
         method: "POST",

@@ -71,14 +71,14 @@ describe("RFC 8628 §3.1 with OIDC Core §5.5: the claims parameter", () => {
     expect(await userinfo.json()).toMatchObject({ sub, name: "Dana Device" });
   });
 
-  test("a malformed parameter is refused, and so is a value of sub: nobody is known yet", async () => {
+  test("a malformed parameter is refused, and so is a specific sub, because the user is not known yet", async () => {
     expect(errorOf(await request({ claims: "{" }))).toEqual([400, "invalid_request"]);
     const named = await request({ claims: JSON.stringify({ id_token: { sub: { value: sub } } }) });
     expect(errorOf(named)).toEqual([400, "invalid_request"]);
     expect(named.body["error_description"]).toContain("sub");
   });
 
-  test("hints about the person have no effect: a page that a stranger's device has opened is not filled in", async () => {
+  test("hints about the person have no effect: a page opened by a stranger's device is not filled in", async () => {
     const requested = await request({ login_hint: "victim@example.com", id_token_hint: "x" });
     expect(requested.status).toBe(200);
     const anonymous = new Person(provider.origin, { username: "nobody", password });
@@ -90,20 +90,20 @@ describe("RFC 8628 §3.1 with OIDC Core §5.5: the claims parameter", () => {
 describe("RFC 9470 §4, OIDC Core §5.5.1.1 with RFC 8628: an essential acr", () => {
   const acr = (...values: string[]) => JSON.stringify({ id_token: { acr: { essential: true, values } } });
 
-  test("one that no method reaches is refused at once", async () => {
+  test("a value that no method reaches is refused at once", async () => {
     expect(errorOf(await request({ claims: acr("urn:example:gold") }))).toEqual([
       400,
       "unmet_authentication_requirements",
     ]);
   });
 
-  test("one that the session has is satisfied; the ID token says so", async () => {
+  test("a value that the session has is satisfied; the ID token contains it", async () => {
     const requested = await request({ claims: acr("urn:edge-op:acr:password") });
     await allow(requested);
     expect(claimsOf(String((await poll(requested)).body["id_token"]))["acr"]).toBe("urn:edge-op:acr:password");
   });
 
-  test("one that the session lacks leads to a sign-in with such a method alone; nothing is decided", async () => {
+  test("a value that the session lacks leads to a sign-in with such a method only; nothing is decided", async () => {
     await confirmation(await request());
     const requested = await request({ claims: acr("phr") });
     const page = await phone.openPage(pathOf(requested));
@@ -125,8 +125,8 @@ describe("RFC 9470 §4, OIDC Core §5.5.1.1 with RFC 8628: an essential acr", ()
   });
 });
 
-describe("RFC 9449 §10 with RFC 8628: a device code that is bound to a DPoP key", () => {
-  test("by dpop_jkt: without the proof of this key it gives nothing, is not spent, and ends nothing", async () => {
+describe("RFC 9449 §10 with RFC 8628: a device code bound to a DPoP key", () => {
+  test("by dpop_jkt: without the proof of this key it returns nothing, is not spent, and ends nothing", async () => {
     const [key, thief] = await Promise.all([DpopKey.generate(), DpopKey.generate()]);
     const requested = await request({ dpop_jkt: key.thumbprint });
     await allow(requested);
@@ -165,7 +165,7 @@ describe("RFC 9449 §10 with RFC 8628: a device code that is bound to a DPoP key
 });
 
 describe("RFC 8628 §5: two tabs", () => {
-  test("of two decisions about one code the first stands; the second says that no device waits", async () => {
+  test("the first of two decisions about one code stands; the second reports that no device is waiting", async () => {
     const requested = await request();
     const [first, second] = [await confirmation(requested), await confirmation(requested)];
     await phone.submit(first, { device: { decision: "deny" } });
@@ -174,7 +174,7 @@ describe("RFC 8628 §5: two tabs", () => {
     expect(errorOf(await poll(requested))).toEqual([400, "access_denied"]);
   });
 
-  test("two approvals at once give one grant", async () => {
+  test("two concurrent approvals create one grant", async () => {
     const requested = await request();
     const page = await confirmation(requested);
     const token = /name="form_token" value="([^"]+)"/.exec(page.html)![1]!;

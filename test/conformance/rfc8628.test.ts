@@ -89,7 +89,7 @@ describe("RFC 8628 §3.1, §3.2: device authorization", () => {
     expect(body["grant_types_supported"]).toContain(grantType);
   });
 
-  test("§3.2: a device code, a short user code, where to enter it, and the interval", async () => {
+  test("§3.2: a device code, a short user code, its verification URI, and the interval", async () => {
     const { status, body, headers } = await request(television, { scope: "openid" });
     expect(status).toBe(200);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -104,7 +104,7 @@ describe("RFC 8628 §3.1, §3.2: device authorization", () => {
     });
   });
 
-  test("§3.1: a confidential client authenticates; one that does not is refused", async () => {
+  test("§3.1: a confidential client must authenticate; otherwise it is refused", async () => {
     const box = await device({ token_endpoint_auth_method: "client_secret_basic" });
     expect(await errorOf(request(box))).toEqual([401, "invalid_client"]);
     const authenticated = await postForm(
@@ -115,7 +115,7 @@ describe("RFC 8628 §3.1, §3.2: device authorization", () => {
     expect(authenticated.status).toBe(200);
   });
 
-  test("§3.1: a client without the grant, and a scope that it did not register, are refused", async () => {
+  test("§3.1: a client without the grant, and an unregistered scope, are refused", async () => {
     const other = await fixtures.client({ token_endpoint_auth_method: "none", grant_types: ["refresh_token"] });
     expect(await errorOf(request(other))).toEqual([400, "unauthorized_client"]);
     expect(await errorOf(request(television, { scope: "everything" }))).toEqual([400, "invalid_scope"]);
@@ -163,7 +163,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "authorization_pending"]);
   });
 
-  test("§5.4: the page is shown for each device, also when its client was allowed before", async () => {
+  test("§5.4: the page is shown for each device, even if its client was allowed earlier", async () => {
     await decide(await start());
     const again = await start();
     expect(textOf((await confirmation(again)).html)).toContain(again.userCode);
@@ -197,7 +197,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect((await other.send(`${provider.origin}/device`, { method: "POST", body })).status).toBe(403);
   });
 
-  test("a code that was decided is shown to nobody again", async () => {
+  test("a decided code is not shown again", async () => {
     const codes = await start();
     await decide(codes);
     const page = await confirmation(codes);
@@ -227,7 +227,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     },
   );
 
-  test("two people with one code: the first decision stands, and the second person is told that no device waits", async () => {
+  test("two people with one code: the first decision stands, and the second person sees that no device is waiting", async () => {
     const codes = await start();
     const page = await confirmation(codes);
     const username = `person-${crypto.randomUUID()}`;
@@ -242,7 +242,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect((await poll(codes.deviceCode)).status).toBe(200);
   });
 
-  test("§5.1: guesses are limited: after ten wrong codes the account waits, and a right code does not count", async () => {
+  test("§5.1: guesses are limited: after ten wrong codes the account must wait, and a correct code does not count", async () => {
     const username = `person-${crypto.randomUUID()}`;
     await fixtures.user({ username, password });
     const guesser = new Person(provider.origin, { username, password });
@@ -258,7 +258,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect((await guesser.send(pathOf(codes.complete))).status).toBe(429);
   });
 
-  test("§5.1: nobody who is not signed in learns whether a code exists", async () => {
+  test("§5.1: nobody without a session learns whether a code exists", async () => {
     const codes = await start();
     const anonymous = new Person(provider.origin, { username: "nobody", password });
     const pages = await Promise.all([
@@ -285,14 +285,14 @@ describe("RFC 8628 §3.3: the person and the code", () => {
 });
 
 describe("RFC 8628 §3.5: polling", () => {
-  test("§3.5: a poll that comes too early is slow_down", async () => {
+  test("§3.5: an early poll is slow_down", async () => {
     const { deviceCode } = await start();
     expect(await errorOf(poll(deviceCode))).toEqual([400, "authorization_pending"]);
     expect(await errorOf(poll(deviceCode))).toEqual([400, "slow_down"]);
     expect(await errorOf(poll(deviceCode))).toEqual([400, "slow_down"]);
   });
 
-  test("§3.5: a device that was slowed down gets its tokens when the person has allowed it", async () => {
+  test("§3.5: a device that was slowed down gets its tokens after the person has allowed it", async () => {
     const codes = await start();
     await poll(codes.deviceCode);
     expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "slow_down"]);
@@ -300,7 +300,7 @@ describe("RFC 8628 §3.5: polling", () => {
     expect((await poll(codes.deviceCode)).status).toBe(200);
   });
 
-  test("§3.5: access_denied, as often as it polls, and no token", async () => {
+  test("§3.5: access_denied for every poll, and no token", async () => {
     const codes = await start();
     const page = await decide(codes, "deny");
     expect(textOf(page.html)).toContain("Access denied");
@@ -308,7 +308,7 @@ describe("RFC 8628 §3.5: polling", () => {
     expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
   });
 
-  test("§5.5: another client's device code is refused, and stays its owner's", async () => {
+  test("§5.5: another client's device code is refused, and stays valid for its owner", async () => {
     const codes = await start();
     const thief = await device();
     await decide(codes);
@@ -316,7 +316,7 @@ describe("RFC 8628 §3.5: polling", () => {
     expect((await poll(codes.deviceCode)).status).toBe(200);
   });
 
-  test("a forged, truncated or user code is no device code", async () => {
+  test("a forged or truncated code, or a user code, is not a device code", async () => {
     const codes = await start();
     await decide(codes);
     const { deviceCode, userCode } = codes;
@@ -336,7 +336,7 @@ describe("RFC 8628 §3.5: polling", () => {
     expect((await fixtures.userinfo(token)).status).toBe(401);
   });
 
-  test("single use: of twenty polls at once, one gets tokens", async () => {
+  test("single use: one of twenty concurrent polls gets tokens", async () => {
     const codes = await start();
     await decide(codes);
     const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await poll(codes.deviceCode)).status));
@@ -344,7 +344,7 @@ describe("RFC 8628 §3.5: polling", () => {
     expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
   });
 
-  test("a person who removes the application's access ends the grant, also before it is redeemed", async () => {
+  test("removing the application's access ends the grant, even before it is redeemed", async () => {
     const codes = await start(television, { scope: "openid offline_access" });
     await decide(codes);
     const account = await phone.openPage(

@@ -103,7 +103,7 @@ describe("RFC 8693 §3: subject tokens of another issuer", () => {
     },
   );
 
-  test("§2.2.2: what is wrong with a token is invalid_request, an audience beyond rule or policy invalid_target", async () => {
+  test("§2.2.2: an invalid token is invalid_request, an audience beyond rule or policy invalid_target", async () => {
     const now = Math.floor(Date.now() / 1000);
     const cases: readonly (readonly [string, Record<string, unknown>, Record<string, unknown>?])[] = [
       ["another tenant", { tenant: "evil" }],
@@ -136,7 +136,7 @@ describe("RFC 8693 §3: subject tokens of another issuer", () => {
     expect(await outcome(exchange(await userToken(mayAct)))).toBe("200");
   });
 
-  test("the type that is named must be the type that is presented", async () => {
+  test("the named type must be the presented type", async () => {
     const form = { subject_token_type: tokenTypes.accessToken };
     expect(await outcome(exchange(await userToken(), form))).toBe("400 invalid_request");
     const accessTokenJwt = await userToken({}, { typ: "at+jwt" });
@@ -160,7 +160,7 @@ describe("RFC 8693 §3: subject tokens of another issuer", () => {
     expect(await outcome(exchange(await userToken(), {}, bare))).toBe("400 unauthorized_client");
   });
 
-  test("RFC 9449 §5: the binding of the subject token must be proven, and the new one is of the request", async () => {
+  test("RFC 9449 §5: the binding of the subject token must be proven, and the new token is bound to the request's key", async () => {
     const [key, another] = [await DpopKey.generate(), await DpopKey.generate()];
     const url = `${provider.issuer}/token`;
     const send = async (cnf: unknown, by: DpopKey) => {
@@ -209,8 +209,8 @@ describe("RFC 8693 §4.1: actor tokens of another issuer", () => {
   });
 });
 
-describe("RFC 7009 §2: what ends exchanged tokens", () => {
-  test("a disabled rule of the subject or of the actor, and all that was exchanged further", async () => {
+describe("RFC 7009 §2: revocation of exchanged tokens", () => {
+  test("disabling a rule of the subject or actor also ends all tokens exchanged further", async () => {
     const next = await fixtures.exchanger({ subject_clients: [gateway.client_id] }, { scope: everyScope });
     const actorToken = await issuer.sign({ sub: "job:7", aud: audience });
     const form = { actor_token: actorToken, actor_token_type: tokenTypes.jwt, scope: "read" };

@@ -32,7 +32,7 @@ async function refusal(response: Promise<{ status: number; body: Record<string, 
 }
 
 describe("RFC 8693 §2: the exchange", () => {
-  test("§2.2.1: the response names the type of what was issued; the subject stays, the client is the new one", async () => {
+  test("§2.2.1: the response contains the issued type; the subject stays, the client is the new one", async () => {
     const { status, headers, body } = await fixtures.exchange(exchanger, userToken, {
       audience: otherApi,
       scope: "read roles",
@@ -107,7 +107,7 @@ describe("RFC 8693 §2: the exchange", () => {
     }
   });
 
-  test("lifetime never exceeds the subject's, and the grant is inherited", async () => {
+  test("the lifetime never exceeds the subject's, and the grant is inherited", async () => {
     const brief = await fixtures.asserter({ access_token_lifetime: 60 });
     const subject = await fixtures.userToken(brief, user, { scope: "read" });
     const issued = accessToken(await fixtures.exchange(exchanger, subject, { scope: "read" }));
@@ -130,7 +130,7 @@ describe("RFC 8693: default deny", () => {
     expect((await refusal(fixtures.exchange(bound, userToken, { scope: "read" })))[0]).toBe(400);
   });
 
-  test("delegation and impersonation are allowed apart", async () => {
+  test("delegation and impersonation are allowed separately", async () => {
     const delegate = await fixtures.exchanger({ modes: ["delegation"] });
     expect(await refusal(fixtures.exchange(delegate, userToken, { scope: "read" }))).toEqual([
       400,
@@ -145,7 +145,7 @@ describe("RFC 8693: default deny", () => {
     expect(await refusal(fixtures.exchange(impersonate, userToken, form))).toEqual([400, "unauthorized_client"]);
   });
 
-  test("scopes that the policy does not name are left out or refused", async () => {
+  test("scopes that the policy does not name are omitted or refused", async () => {
     const bound = await fixtures.exchanger({ scopes: ["write"] });
     expect(await refusal(fixtures.exchange(bound, userToken, { scope: "read" }))).toEqual([400, "invalid_scope"]);
   });
@@ -186,7 +186,7 @@ describe("RFC 8693 §4: fixtures", () => {
     expect(statuses).toEqual([200, 200, 200, 200, 400, 400]);
   });
 
-  test("§2.1: an actor token without its type, and the type without the token, are refused", async () => {
+  test("§2.1: an actor token without its type, and a type without the token, are refused", async () => {
     const actorToken = await fixtures.clientToken(actor);
     expect(await refusal(fixtures.exchange(exchanger, userToken, { actor_token: actorToken }))).toEqual([
       400,
@@ -213,7 +213,7 @@ describe("RFC 8693 §4: fixtures", () => {
   });
 });
 
-describe("RFC 8693 §2.2.2: subject tokens that are not acceptable", () => {
+describe("RFC 8693 §2.2.2: unacceptable subject tokens", () => {
   test("every forgery is invalid_request, with one text", async () => {
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     const texts = new Set<string>();
@@ -225,7 +225,7 @@ describe("RFC 8693 §2.2.2: subject tokens that are not acceptable", () => {
     expect(texts.size).toBe(1);
   });
 
-  test("a token of another type than named is refused, and so are types that are not supported", async () => {
+  test("a token of another than the named type is refused, and so are unsupported types", async () => {
     for (const type of [tokenTypes.idToken, tokenTypes.refreshToken, "urn:ietf:params:oauth:token-type:saml2", "x"]) {
       const response = await fixtures.exchange(exchanger, userToken, { subject_token_type: type, scope: "read" });
       expect([response.status, response.body["error"]], type).toEqual([400, "invalid_request"]);

@@ -195,7 +195,7 @@ describe("RFC 8705 §2.1: tls_client_auth", () => {
     expect(await register({ token_endpoint_auth_method: "self_signed_tls_client_auth" })).toBe(400);
   });
 
-  test("§2: another method than the registered one is refused, with the right certificate too", async () => {
+  test("§2: a method other than the registered one is refused, even with the right certificate", async () => {
     const client_id = await tlsClient();
     const secret = await send("/token", { ...credentials, client_id, client_secret: "x" }, certificate);
     expect(secret.body["error"]).toBe("invalid_client");
@@ -208,7 +208,7 @@ describe("RFC 8705 §2.1: tls_client_auth", () => {
 describe("RFC 8705 §2, §5 with RFC 8628: a device with a certificate", () => {
   const device = { grant_types: ["urn:ietf:params:oauth:grant-type:device_code"], scope: "openid" };
 
-  test("authenticates at /device_authorization of the alias host, by its certificate and no other", async () => {
+  test("authenticates at /device_authorization of the alias host, only by its certificate", async () => {
     const client_id = await tlsClient(device);
     const answered = await send("/device_authorization", { client_id, scope: "openid" }, certificate);
     expect(answered.status).toBe(200);
@@ -225,7 +225,7 @@ describe("RFC 8705 §2, §5 with RFC 8628: a device with a certificate", () => {
 });
 
 describe("RFC 8705 §2.2: self_signed_tls_client_auth", () => {
-  test("authenticates by the registered certificate alone", async () => {
+  test("authenticates only by the registered certificate", async () => {
     const own = await selfSigned();
     const fields = { ...credentials, client_id: await selfSignedClient(own) };
     const { status, body } = await send("/token", fields, own);
@@ -281,7 +281,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect(body).toMatchObject({ active: true, token_type: "Bearer", cnf: { "x5t#S256": certificate.thumbprint } });
   });
 
-  test("§3.4: a client that is registered for bound tokens gets none without a certificate", async () => {
+  test("§3.4: a client registered for bound tokens gets none without a certificate", async () => {
     const { authorization } = await fixtures.client({ tls_client_certificate_bound_access_tokens: true });
     const refused = await send("/token", credentials, undefined, { authorization });
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_request"]);
@@ -308,7 +308,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     ["both", { ...dpop, ...tls }, { none: ofProof, certificate: ofProof, proof: ofCertificate, both: undefined }],
     ["neither", {}, { none: undefined, certificate: undefined, proof: undefined, both: undefined }],
   ])(
-    "§3.4, RFC 9449 §5.2: a registration for %s is met by nothing else, at every grant",
+    "§3.4, RFC 9449 §5.2: a registration for %s is satisfied by nothing else, at every grant",
     async (_, metadata, refusals) => {
       const { authorization } = await fixtures.client({
         ...{ grant_types: requests.map(([grant]) => grant), response_types: ["code"], redirect_uris: [redirectUri] },
@@ -351,7 +351,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect(claimsOf(token)["cnf"]).toEqual({ jkt: key.thumbprint });
   });
 
-  test("§3.4: without the registration a certificate binds nothing", async () => {
+  test("§3.4: without the registration, a certificate binds nothing", async () => {
     const token = accessToken(
       await send(
         "/token",
@@ -362,7 +362,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect(claimsOf(token)["cnf"]).toBeUndefined();
   });
 
-  test("§3: UserInfo accepts the token with its certificate alone", async () => {
+  test("§3: UserInfo accepts the token only with its certificate", async () => {
     const token = await boundUserToken();
     const { status, body } = await userinfo(token, certificate);
     expect([status, body["email"]]).toEqual([200, "mtls@example.com"]);
@@ -373,7 +373,7 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect((await fixtures.userinfo(token)).status).toBe(401);
   });
 
-  test("§3: a stolen token is of no use with a DPoP proof, and a DPoP token of none with a certificate", async () => {
+  test("§3: a stolen token is useless with a DPoP proof, and a DPoP token with a certificate", async () => {
     const token = await boundUserToken();
     const key = await DpopKey.generate();
     const proof = async (of: string) =>
@@ -449,7 +449,7 @@ describe("RFC 8705 §4: public clients, and refresh", () => {
     expect(claimsOf(accessToken(refreshed))["cnf"]).toEqual({ "x5t#S256": own.thumbprint });
   });
 
-  test("downgrade: a confidential client's bound tokens stay bound at a refresh, also when its registration changes", async () => {
+  test("downgrade: a confidential client's bound tokens stay bound at a refresh, even if its registration changes", async () => {
     const application = await Application.register(fixtures, { tls_client_certificate_bound_access_tokens: true });
     const { authorization, client_id } = application.client;
     const { body } = await redeem(application, certificate, { authorization });
@@ -462,7 +462,7 @@ describe("RFC 8705 §4: public clients, and refresh", () => {
 });
 
 describe("RFC 8705 §5: metadata", () => {
-  test("names the methods, the binding and the aliases", async () => {
+  test("contains the methods, the binding and the aliases", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/oauth-authorization-server`));
     expect(body["tls_client_certificate_bound_access_tokens"]).toBe(true);
     for (const endpoint of ["token", "introspection", "revocation"]) {
@@ -484,7 +484,7 @@ describe("RFC 8705 §5: metadata", () => {
 describe("RFC 8705 §6.5, RFC 9440 §4: certificates in headers", () => {
   const header = ({ x5c }: TestCertificate) => ({ "client-cert": `:${x5c}:`, "client-cert-verified": "SUCCESS" });
 
-  test("a stolen certificate in a header counts for nothing, at the front door and at a Worker", async () => {
+  test("a stolen certificate in a header is ignored, at the front door and at a Worker", async () => {
     const fields = { ...credentials, client_id: await tlsClient() };
     const forgeries: readonly Fields[] = [
       header(certificate),
@@ -508,7 +508,7 @@ describe("RFC 8705 §6.5, RFC 9440 §4: certificates in headers", () => {
     otherCertificateOfAnotherName = await authority.issue({ subject: "CN=somebody else" });
   });
 
-  test("the header of the trusted proxy counts, and a client behind it cannot write it", async () => {
+  test("the header of the trusted proxy counts, and a client behind it cannot set it", async () => {
     const client_id = await tlsClient();
     const viaOwn = (by?: TestCertificate, headers: Fields = {}) => {
       const body = new URLSearchParams({ ...credentials, client_id });
@@ -523,7 +523,7 @@ describe("RFC 8705 §6.5, RFC 9440 §4: certificates in headers", () => {
 });
 
 describe("token exchange and certificates", () => {
-  test("a bound subject token needs its certificate, and its binding is not handed on", async () => {
+  test("a bound subject token needs its certificate, and its binding is not passed on", async () => {
     const subject = await boundUserToken();
     const exchange = async (by: TestCertificate | undefined, metadata = {}) => {
       const exchanger = await fixtures.exchanger({}, metadata);

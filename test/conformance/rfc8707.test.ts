@@ -40,8 +40,8 @@ beforeAll(async () => {
   person = (await registerPerson(fixtures)).browser();
 });
 
-describe("RFC 8707 §2: a resource that describes itself", () => {
-  test("§2.1: people see the resource and the scope in its words; aud is the identifier with its path", async () => {
+describe("RFC 8707 §2: a resource with its own description", () => {
+  test("§2.1: people see the resource and the scope with its descriptions; aud is the identifier with its path", async () => {
     const first = await person.openPage(app.authorizationUrl({ scope: "files:read", resource: files }));
     const consent = await person.submit(first);
     if (consent.kind !== "page") throw new Error(`sent to the application: ${consent.url}`);
@@ -56,7 +56,7 @@ describe("RFC 8707 §2: a resource that describes itself", () => {
     expect(claimsOf(String(refreshed.body["access_token"]))).toMatchObject({ aud: files, scope: "files:read" });
   });
 
-  test("§2: what a person allowed at one resource does not cover another scope of it", async () => {
+  test("§2: consent at one resource does not cover another scope of it", async () => {
     const again = await app.authorize(person, { scope: "files:read", resource: files });
     expect(again.pages).toEqual([]);
     const wider = await app.authorize(person, { scope: "files:read files:write", resource: files });
@@ -73,7 +73,7 @@ describe("RFC 8707 §2: a resource that describes itself", () => {
     expect(authorizationResponse.get("error")).toBe("invalid_target");
   });
 
-  test("a scope of a resource that is not requested is ignored, and invalid_scope without another", async () => {
+  test("a scope of an unrequested resource is ignored, and invalid_scope if it is the only one", async () => {
     const { authorizationResponse } = await app.authorize(person, { scope: "files:read" });
     expect(authorizationResponse.get("error")).toBe("invalid_scope");
   });

@@ -53,7 +53,7 @@ async function authorize(request: string, outer: Parameters = {}): Promise<URLSe
 }
 
 describe("RFC 9101, OIDC Core §6: request objects", () => {
-  test("§5: its parameters are the request; those beside it do not count", async () => {
+  test("§5: its parameters are the request; those outside it do not count", async () => {
     const claims = requestClaims({ state: "inside", nonce: "inside", scope: "openid profile" });
     const authorizationResponse = await authorize(await sign(claims), {
       state: "outside",
@@ -65,7 +65,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
     expect(tokens.response.body["scope"]).toBe("openid profile");
   });
 
-  test("OIDC Core §6.1: max_age as a number and claims as an object, as JSON has them", async () => {
+  test("OIDC Core §6.1: max_age as a number and claims as an object, in their JSON types", async () => {
     const claims = requestClaims({ max_age: 300, claims: { id_token: { name: { essential: true } } } });
     const authorizationResponse = await authorize(await sign(claims));
     expect((await application.readTokens(await application.redeem({ authorizationResponse }))).claims["name"]).toBe(
@@ -73,7 +73,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
     );
   });
 
-  test("ensure-request-object-with-redirect-uri: the one inside is used, and must be registered too", async () => {
+  test("ensure-request-object-with-redirect-uri: the redirect_uri inside is used, and must be registered too", async () => {
     const authorizationResponse = await authorize(await sign(requestClaims()), { redirect_uri: undefined });
     expect(authorizationResponse.get("code")).toBeTruthy();
     const request = await sign(requestClaims({ redirect_uri: "https://evil.example.com/" }));
@@ -91,7 +91,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
     ]);
   });
 
-  test("§6.2, §10: what the client did not sign, for us, in time, as a request", async () => {
+  test("§6.2, §10: must be signed by the client, for this provider, within its validity, as a request", async () => {
     const { privateKey: strange } = await generateKeyPair("ES256");
     const { client_id } = application.client;
     const refused: readonly (readonly [string, string])[] = [
@@ -167,7 +167,7 @@ describe("RFC 9101 §6.1, OIDC Core §6.1: encrypted request objects", () => {
     expect([searchParams.get("state"), typeof searchParams.get("code")]).toEqual(["pushed", "string"]);
   });
 
-  test("§10: what is inside must be signed by the client, for this provider; every failure has one text", async () => {
+  test("§10: the content must be signed by the client, for this provider; every failure has one text", async () => {
     const { privateKey: strange } = await generateKeyPair("ES256");
     const valid = await encrypt(await sign(requestClaims()));
     const [header, ...rest] = valid.split(".");
@@ -200,7 +200,7 @@ describe("RFC 9101 §6.1, OIDC Core §6.1: encrypted request objects", () => {
     expect(texts.size).toBe(1);
   });
 
-  test("replay: one client's encrypted request object is of no use to another", async () => {
+  test("replay: one client's encrypted request object is useless to another", async () => {
     const request = await encrypt(await sign(requestClaims()));
     const other = await Application.register(fixtures, { jwks: { keys: [await otherKey()] } });
     expect((await push(request, other)).body["error"]).toBe("invalid_request_object");
@@ -209,7 +209,7 @@ describe("RFC 9101 §6.1, OIDC Core §6.1: encrypted request objects", () => {
     expect((await push(request)).status).toBe(201);
   });
 
-  test("OIDC Registration §2: with request_object_encryption_alg, other supported algorithms and objects in clear are accepted too", async () => {
+  test("OIDC Registration §2: with request_object_encryption_alg, other supported algorithms and unencrypted objects are accepted too", async () => {
     const pair = await generateKeyPair("ES256", { extractable: true });
     const declared = await Application.register(fixtures, {
       jwks: { keys: [{ ...(await exportJWK(pair.publicKey)), kid: "k1" }] },
@@ -250,7 +250,7 @@ describe("OIDC Core §3.1.2.6: request_uri", () => {
     }
   });
 
-  test("without a redirect URI of its own it is an error page", async () => {
+  test("without its own redirect URI it is an error page", async () => {
     const parameters = { request_uri: "https://app.example.com/request.jwt", redirect_uri: undefined };
     const page = await person.browser().openPage(application.authorizationUrl(parameters));
     expect(page.status).toBe(400);
@@ -275,7 +275,7 @@ describe("RFC 9126: pushed authorization requests", () => {
     return url;
   }
 
-  test("§2.2, §4: 201 with a reference that is good once, for this client alone", async () => {
+  test("§2.2, §4: 201 with a reference that is valid once, only for this client", async () => {
     const pushed = await push(application.authorizationParameters({ state: "pushed" }));
     expect(pushed.status).toBe(201);
     expect(pushed.headers.get("cache-control")).toContain("no-store");
@@ -294,7 +294,7 @@ describe("RFC 9126: pushed authorization requests", () => {
     expect((await person.browser().openPage(stolen)).status).toBe(400);
   });
 
-  test("§2.1: the client authenticates; a bad request is refused there and then, as JSON", async () => {
+  test("§2.1: the client must authenticate; an invalid request is refused immediately, as JSON", async () => {
     const wrong = await push(application.authorizationParameters(), "Basic d3Jvbmc6d3Jvbmc=");
     expect([wrong.status, wrong.body["error"]]).toEqual([401, "invalid_client"]);
     const other = await Application.register(fixtures);
@@ -319,7 +319,7 @@ describe("RFC 9126: pushed authorization requests", () => {
     expect([url.searchParams.get("state"), url.searchParams.has("code")]).toEqual(["signed", true]);
   });
 
-  test("§6: who must push is refused otherwise", async () => {
+  test("§6: a client that must push is otherwise refused", async () => {
     const strict = await Application.register(fixtures, { require_pushed_authorization_requests: true });
     expect((await strict.authorize(person.browser())).authorizationResponse.get("error")).toBe("invalid_request");
     const pushed = await push(strict.authorizationParameters(), strict.client.authorization);

@@ -36,7 +36,7 @@ async function refusal(authorizationDetails: string, by = application): Promise<
 }
 
 describe("RFC 9396 §2, §3, §5: the request", () => {
-  test("§10: metadata names the types", async () => {
+  test("§10: metadata lists the types", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/oauth-authorization-server`));
     expect(body["authorization_details_types_supported"]).toEqual(types);
   });
@@ -67,7 +67,7 @@ describe("RFC 9396 §2, §3, §5: the request", () => {
     expect(description).toMatch(/^authorization_details\[1\] does not match the schema of its type at #/);
   });
 
-  test("§10: a client is refused a type that it did not register", async () => {
+  test("§10: a client is refused an unregistered type", async () => {
     const other = await Application.register(fixtures, { authorization_details_types: ["account_information"] });
     const [error, description] = await refusal(text(payment), other);
     expect([error, description]).toEqual([
@@ -143,7 +143,7 @@ describe("RFC 9396 §6, §12: consent", () => {
     expect(html).not.toContain("<script>alert");
   });
 
-  test("§12: what would reorder or hide a part of a member is shown as its code", async () => {
+  test("§12: characters that would reorder or hide a part of a member are shown as their code points", async () => {
     const someone = (await registerPerson(fixtures)).browser();
     const hostile = { ...payment, creditorName: "\u202e001 rof\u0000 me" };
     const signIn = await someone.openPage(application.authorizationUrl({ authorization_details: text(hostile) }));
@@ -179,7 +179,7 @@ describe("RFC 9396 §6, §12: consent", () => {
     ["/authorize", async (parameters) => application.authorizationUrl(parameters)],
     ["/par", push],
   ])(
-    "§12: by %s, a type that does not remember is asked for each time, and never allowed in silence",
+    "§12: by %s, a type without remembered consent is requested each time, and never allowed silently",
     async (_, urlOf) => {
       const someone = (await registerPerson(fixtures)).browser();
       const visit = async (details: readonly unknown[], more = {}) =>
@@ -197,7 +197,7 @@ describe("RFC 9396 §6, §12: consent", () => {
 });
 
 describe("RFC 9396 §6, §7, §9: tokens", () => {
-  test("§7, §9.1, §9.2: the token response, the access token and introspection have what was granted", async () => {
+  test("§7, §9.1, §9.2: the token response, the access token and introspection contain the granted details", async () => {
     const signIn = await application.authorize(person.browser(), { authorization_details: text(payment, account) });
     const { body } = await application.redeem(signIn);
     const token = String(body["access_token"]);
@@ -207,7 +207,7 @@ describe("RFC 9396 §6, §7, §9: tokens", () => {
     expect(introspected.body["authorization_details"]).toEqual([payment, account]);
   });
 
-  test("§6.1: a code gives less if its redemption asks for less, and nothing more; a refusal does not spend it", async () => {
+  test("§6.1: a redemption may request fewer details than granted, never more; a refusal does not spend the code", async () => {
     const signIn = await application.authorize(person.browser(), { authorization_details: text(payment, account) });
     const redeem = (...details: readonly unknown[]) =>
       application.redeem(signIn, { authorization_details: text(...details) });
@@ -225,7 +225,7 @@ describe("RFC 9396 §6, §7, §9: tokens", () => {
     expect((await redeem(narrowed)).body["authorization_details"]).toEqual([narrowed]);
   });
 
-  test("§6.1: a refresh narrows its access token alone, and never widens", async () => {
+  test("§6.1: a refresh narrows only its access token, and never widens", async () => {
     const someone = person.browser();
     const signIn = await application.authorize(someone, {
       scope: "openid offline_access",
@@ -266,7 +266,7 @@ describe("RFC 9396 §6, §7, §9: tokens", () => {
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_authorization_details"]);
   });
 
-  test("§7: an exchanged token has the subject's details of types that the exchanging client registered, and no more", async () => {
+  test("§7: an exchanged token has only the subject's details of types that the exchanging client registered", async () => {
     const token = accessToken(
       await application.redeem(
         await application.authorize(person.browser(), { authorization_details: text(payment, account) }),
@@ -285,7 +285,7 @@ describe("RFC 9396 §6, §7, §9: tokens", () => {
     expect([none.status, none.body["authorization_details"]]).toEqual([200, undefined]);
   });
 
-  test("a type that the client is no longer registered for is missing from its next token", async () => {
+  test("a type that the client no longer registers is omitted from its next token", async () => {
     const changing = await Application.register(fixtures, { authorization_details_types: types });
     const signIn = await changing.authorize(person.browser(), {
       scope: "openid offline_access",

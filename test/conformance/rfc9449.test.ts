@@ -70,7 +70,7 @@ describe("RFC 9449 §5: the token endpoint", () => {
     expect(introspected).toMatchObject({ active: true, token_type: "DPoP", cnf: { jkt: proven.thumbprint } });
   });
 
-  test("§5.1: metadata names the algorithms", async () => {
+  test("§5.1: metadata lists the algorithms", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
     expect(body["dpop_signing_alg_values_supported"]).toEqual(["ES256", "EdDSA", "PS256", "RS256"]);
   });
@@ -82,7 +82,7 @@ describe("RFC 9449 §5: the token endpoint", () => {
     expect((await requestToken(await key.proof("POST", tokenUrl), bound)).status).toBe(200);
   });
 
-  test("§5: a query in htu is ignored, and so are case and default port of the URI", async () => {
+  test("§5: the query of htu, and case and default port of the URI, are ignored", async () => {
     const { host, protocol } = new URL(provider.issuer);
     const spelled = `${protocol.toUpperCase()}//${host.toUpperCase()}/%74oken?x=1#y`;
     expect((await requestToken(await key.proof("POST", spelled))).status).toBe(200);
@@ -168,7 +168,7 @@ describe("RFC 9449 §5: the token endpoint", () => {
     expect([status, body["error"]]).toEqual([400, "invalid_dpop_proof"]);
   });
 
-  test("§11.1: a proof is accepted once, by one of many concurrent requests", async () => {
+  test("§11.1: a proof is accepted once, for one of many concurrent requests", async () => {
     const proof = await key.proof("POST", tokenUrl);
     const responses = await Promise.all(Array.from({ length: 8 }, () => requestToken(proof)));
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -188,7 +188,7 @@ describe("RFC 9449 §5: the token endpoint", () => {
 });
 
 describe("RFC 9449 §8: nonces", () => {
-  test("a client that must use nonces is given one, and goes on with it; another's, an old or a made-up one is refused", async () => {
+  test("a client that must use nonces receives one and continues with it; another's, an old or an invented one is refused", async () => {
     const client = await fixtures.client({ dpop_nonce_required: true });
     const attempt = async (claims: Fields) => {
       const response = await fetch(`${provider.origin}/token`, {
@@ -212,7 +212,7 @@ describe("RFC 9449 §8: nonces", () => {
     }
   });
 
-  test("§4.3 item 11: with a nonce a clock that is two minutes wrong does not matter", async () => {
+  test("§4.3 item 11: with a nonce, a clock that is two minutes off does not matter", async () => {
     const client = await fixtures.client({ dpop_nonce_required: true });
     const refused = await fetch(`${provider.origin}/token`, {
       method: "POST",
@@ -224,7 +224,7 @@ describe("RFC 9449 §8: nonces", () => {
     expect((await requestToken(await key.proof("POST", tokenUrl, { nonce, iat }), client)).status).toBe(200);
   });
 
-  test("§8, §10.1: /par and /device_authorization give a nonce to a client that must use one, and go on with it", async () => {
+  test("§8, §10.1: /par and /device_authorization issue a nonce to a client that must use one, and accept it", async () => {
     const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
     const application = await Application.register(fixtures, {
       dpop_nonce_required: true,
@@ -252,7 +252,7 @@ describe("RFC 9449 §8: nonces", () => {
     }
   });
 
-  test("§9: a protected resource challenges a proof without a nonce, and gives one; that of the token endpoint is as good", async () => {
+  test("§9: a protected resource challenges a proof without a nonce and issues one; that of the token endpoint is accepted too", async () => {
     const asserter = await fixtures.asserter({ dpop_nonce_required: true });
     const assertion = await fixtures.assertion(asserter, sub);
     const fields = { grant_type: grantTypes.jwtBearer, assertion, scope: "openid" };
@@ -426,7 +426,7 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect(claimsOf(String(refreshed.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
   });
 
-  test("§5: a public client's refresh token that was issued without a key is bound by the refresh that proves one", async () => {
+  test("§5: a public client's refresh token issued without a key is bound by the refresh that proves one", async () => {
     const application = await publicApplication();
     const first = await send("/token", redeemed(application, await code(application)), undefined);
     expect(first.body["token_type"]).toBe("Bearer");
@@ -441,7 +441,7 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect((await refresh(bound, await key.proof("POST", tokenUrl))).status).toBe(200);
   });
 
-  test("§5: a confidential client may change its key at a refresh, and may not do without one", async () => {
+  test("§5: a confidential client may change its key at a refresh, but not omit one", async () => {
     const application = await Application.register(fixtures);
     const first = await send(
       "/token",
@@ -475,7 +475,7 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect(await code(application, { dpop_jkt: "short" })).toContain("error=invalid_request");
   });
 
-  test("§10.1: a proof at /par binds the code; another dpop_jkt beside it is refused", async () => {
+  test("§10.1: a proof at /par binds the code; a different dpop_jkt is refused", async () => {
     const application = await publicApplication();
     const parameters = Object.fromEntries(
       application.authorizationParameters({ scope: "openid", prompt: "consent", ...pkce }),
@@ -495,7 +495,7 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect((await send("/token", fields, await key.proof("POST", tokenUrl))).status).toBe(200);
   });
 
-  test("a code request that is sent again as it is does not count as a theft of the code", async () => {
+  test("repeating a code request unchanged does not count as theft of the code", async () => {
     const application = await publicApplication();
     const fields = redeemed(application, await code(application));
     const proof = await key.proof("POST", tokenUrl);
@@ -526,7 +526,7 @@ describe("token exchange and DPoP", () => {
     expect(claimsOf(String(exchanged.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
   });
 
-  test("RFC 8693 §2.1: a bound actor token needs the proof of its key too, and of two keys one request proves only one", async () => {
+  test("RFC 8693 §2.1: a bound actor token also needs the proof of its key, and one request can prove only one of two keys", async () => {
     const exchanger = await fixtures.exchanger();
     const actorOf = async (by: DpopKey) => accessToken(await requestToken(await by.proof("POST", tokenUrl), exchanger));
     const delegate = async (subject: string, actor: string, by: DpopKey | undefined) => {
@@ -558,7 +558,7 @@ describe("token exchange and DPoP", () => {
     }
   });
 
-  test("an exchanged token is bound as its own request says: it is of no use without that key, and cannot be exchanged on without it", async () => {
+  test("an exchanged token is bound by its own request: without that key it is useless and cannot be exchanged further", async () => {
     const exchanged = accessToken(await exchange(await boundUserToken("openid read"), key));
     const again = await exchange(exchanged, otherKey);
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_request"]);
@@ -573,7 +573,7 @@ describe("token exchange and DPoP", () => {
     expect(claimsOf(accessToken(bound))["cnf"]).toEqual({ jkt: otherKey.thumbprint });
   });
 
-  test("an unbound subject token and a proof give a bound token", async () => {
+  test("an unbound subject token with a proof yields a bound token", async () => {
     const subject = await fixtures.userToken(await fixtures.asserter(), sub);
     const exchanged = await exchange(subject, key);
     expect([exchanged.body["token_type"], claimsOf(accessToken(exchanged))["cnf"]]).toEqual([

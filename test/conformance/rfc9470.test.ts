@@ -22,8 +22,8 @@ beforeAll(async () => {
   resourceServer = await fixtures.resourceServer();
 });
 
-describe("RFC 9470 §4: the authorization request that a challenge leads to", () => {
-  test("§7: metadata names the acr values that can be reached", async () => {
+describe("RFC 9470 §4: the authorization request after a challenge", () => {
+  test("§7: metadata lists the reachable acr values", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/oauth-authorization-server`));
     expect(body["acr_values_supported"]).toEqual([password, passkey]);
   });
@@ -39,7 +39,7 @@ describe("RFC 9470 §4: the authorization request that a challenge leads to", ()
     );
   });
 
-  test("§4: acr_values that the session has need no page; others ask for a sign-in and are no requirement", async () => {
+  test("§4: acr_values that the session has need no page; others request a sign-in but are not required", async () => {
     const browser = person.browser();
     await application.signIn(browser);
     expect((await application.authorize(browser, { acr_values: password })).pages).toEqual([]);
@@ -49,7 +49,7 @@ describe("RFC 9470 §4: the authorization request that a challenge leads to", ()
     expect([better.pages, better.claims["acr"]]).toEqual([["sign-in"], password]);
   });
 
-  test("§4: an essential acr that nobody can reach is refused with the error that the client can act on", async () => {
+  test("§4: an unreachable essential acr is refused with the error that the client can act on", async () => {
     const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ["urn:example:unknown"] } } });
     const { authorizationResponse } = await application.authorize(person.browser(), { claims });
     expect(authorizationResponse.get("error")).toBe("unmet_authentication_requirements");
@@ -65,7 +65,7 @@ describe("RFC 9470 §4: the authorization request that a challenge leads to", ()
     expect(forced.kind === "page" && forced.status).toBe(400);
   });
 
-  test("§4: a silent request that would need a step is login_required", async () => {
+  test("§4: a silent request that would need interaction is login_required", async () => {
     const browser = person.browser();
     await application.signIn(browser);
     const { authorizationResponse } = await application.authorize(browser, { prompt: "none", max_age: "0" });
@@ -73,7 +73,7 @@ describe("RFC 9470 §4: the authorization request that a challenge leads to", ()
   });
 });
 
-describe("RFC 9470 §6: how a resource server learns of the authentication", () => {
+describe("RFC 9470 §6: how a resource server learns about the authentication", () => {
   test("§6.1, §6.2: acr and auth_time are in the access token and in introspection", async () => {
     const { accessToken, claims } = await application.signIn(person.browser());
     const event = { acr: password, auth_time: claims.auth_time };
@@ -81,7 +81,7 @@ describe("RFC 9470 §6: how a resource server learns of the authentication", () 
     expect((await fixtures.introspect(resourceServer, accessToken)).body).toMatchObject(event);
   });
 
-  test("§6.1: a refresh and an exchange are no authentication: both keep auth_time and acr", async () => {
+  test("§6.1: a refresh and an exchange are not an authentication: both keep auth_time and acr", async () => {
     const tokens = await application.signIn(person.browser(), { scope: "openid offline_access" });
     const event = { acr: password, auth_time: tokens.claims.auth_time };
     const refreshed = await application.refresh(tokens.refreshToken);
@@ -90,7 +90,7 @@ describe("RFC 9470 §6: how a resource server learns of the authentication", () 
     expect(claimsOf(String(exchanged.body["access_token"]))).toMatchObject(event);
   });
 
-  test("§6.1: a client's own token says nothing of an authentication", async () => {
+  test("§6.1: a client's own token contains no authentication", async () => {
     const token = await fixtures.clientToken(await fixtures.client());
     expect(Object.keys(claimsOf(token)).filter((name) => name === "acr" || name === "auth_time")).toEqual([]);
   });

@@ -41,7 +41,7 @@ describe("a request is decided as of its last byte", () => {
     expect(await slow.finish()).toEqual({ status: 200, body: { active: false } });
   });
 
-  test("RFC 6749 §2.3: an old secret is refused when the rotation was answered before the body was complete", async () => {
+  test("RFC 6749 §2.3: an old secret is refused if the rotation returned before the body was complete", async () => {
     const client = await fixtures.client();
     await warm(() => fixtures.clientToken(client));
     const slow = await beginForm("/token", { grant_type: "client_credentials" }, client.authorization);
@@ -66,7 +66,7 @@ describe("a request is decided as of its last byte", () => {
     expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
   });
 
-  test("OIDC Core §5.3: UserInfo refuses a token of a form that was revoked before the form was complete", async () => {
+  test("OIDC Core §5.3: UserInfo refuses a token in a form if it was revoked before the form was complete", async () => {
     const user = await fixtures.user();
     const token = await fixtures.userToken(asserter, user, { scope: "openid" });
     await warm(async () => expect((await fixtures.userinfo(token)).status).toBe(200));
@@ -120,7 +120,7 @@ describe("the admin API authorizes a request when its body is complete", () => {
     expect([status, body["error"]]).toEqual([401, "invalid_token"]);
   });
 
-  test("RFC 6750 §3.1: a revoked token creates nothing; one that is still good does", async () => {
+  test("RFC 6750 §3.1: a revoked token creates nothing; a live one does", async () => {
     const revoked = await beginCreation();
     const good = await beginCreation();
     expect((await fixtures.revoke(revoked.admin, revoked.token)).status).toBe(200);

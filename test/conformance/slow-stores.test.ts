@@ -116,7 +116,7 @@ describe("after an administrative change", () => {
     expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(5_000);
   });
 
-  test("a change log that is slow for long gives 503 in bounded time, and the isolate recovers as soon as it is well", async () => {
+  test("a change log that is slow for long causes 503 in bounded time, and the isolate recovers with it", async () => {
     await changeUnseen();
     await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000 });
     const seen = await introspectFor(5_000);
@@ -142,7 +142,7 @@ describe("a cold record", () => {
     expect(tookMs).toBeLessThan(4_000);
   });
 
-  test("a D1 stall of 12 s is 503 in less than 8 s; the request after it is served", async () => {
+  test("a D1 stall of 12 s is 503 in less than 8 s; the next request is served", async () => {
     const cold = await fixtures.resourceServer();
     await slowDown({ store: "D1", containing: "FROM clients", ms: 12_000, times: 1 });
     const { status, tookMs } = await introspect(cold);
@@ -152,7 +152,7 @@ describe("a cold record", () => {
     expect((await introspect(cold)).status).toBe(200);
   });
 
-  test("sixty requests of one client at the same time read it from D1 once", async () => {
+  test("sixty concurrent requests of one client read it from D1 once", async () => {
     const cold = await fixtures.resourceServer();
     await slowDown({ store: "D1", containing: "FROM clients", ms: 300, times: 1 });
     const seen = await Promise.all(Array.from({ length: 60 }, () => introspect(cold)));

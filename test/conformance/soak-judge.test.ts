@@ -31,7 +31,7 @@ describe("the judge of the soak", () => {
     expect(judgeOne(change)).toBe(verdict);
   });
 
-  it("a fault excuses a 503 of what depends on the object that failed, and nothing else", () => {
+  it("a fault excuses a 503 only for what depends on the failed object", () => {
     expect(judgeOne({ status: 503 }, shard)).toBe("excused");
     expect(judgeOne({ status: 503 }, "revocation:g2:wnam:3")).toBe("unexcused");
     expect(judgeOne({ status: 500 }, shard)).toBe("unexcused");
@@ -41,13 +41,13 @@ describe("the judge of the soak", () => {
     );
   });
 
-  it("a fault of an isolate excuses what that isolate responds with, and nothing else", () => {
+  it("a fault of an isolate excuses only that isolate's responses", () => {
     expect(judgeOne({ status: 503 }, { isolate: "op" })).toBe("excused");
     expect(judgeOne({ status: 503 }, { isolate: "process" })).toBe("unexcused");
     expect(judgeOne({ accepted: true }, { isolate: "op" })).toBe("ended-but-accepted");
   });
 
-  it("a database of the local runtime that is locked is told apart from what the product has to excuse", () => {
+  it("a locked database of the local runtime is distinguished from excused failures of the product", () => {
     const late = { status: 503, cause: "revocation: Error: no response within 5000 ms" };
     expect(judgeOne({ status: 503, cause: "D1: Error: D1_ERROR: database is locked: SQLITE_BUSY" })).toBe(
       "runtime-failed",
@@ -68,7 +68,7 @@ describe("the judge of the soak", () => {
     }
   });
 
-  it("counts by the phase in which the request was complete, and counts slow bodies separately", () => {
+  it("counts by the phase in which the request was complete, with slow bodies counted separately", () => {
     const guarantee = new Guarantee();
     guarantee.phaseBegins("first", 0);
     guarantee.phaseBegins("second", 150);
@@ -115,7 +115,7 @@ describe("a provider with one defect", () => {
     return violationsOf({ [name]: tally[name] ?? {} }).some((line) => caughtBy[name].violation.test(line));
   }
 
-  it("is caught by the check that is meant to catch it", { timeout: 240_000 }, async () => {
+  it("is caught by the intended check", { timeout: 240_000 }, async () => {
     const { tally } = await runSoak({
       seconds: 14,
       clients: 1,

@@ -74,7 +74,7 @@ async function expectUnavailable(responses: Record<string, Response>, isOfProvid
 }
 
 describe("a revocation shard that fails", () => {
-  test("every endpoint responds 503, and serves again when the fault is over", async () => {
+  test("every endpoint responds with 503, and recovers when the fault is over", async () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "throw" }]);
     await expectUnavailable(await everyEndpoint());
     await provider.setFaults([]);
@@ -82,20 +82,20 @@ describe("a revocation shard that fails", () => {
     expect((await fixtures.userinfo(token)).status).toBe(200);
   });
 
-  test("a shard that hangs is 503 in bounded time", async () => {
+  test("a hanging shard is 503 in bounded time", async () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "hang" }]);
     const startedAt = performance.now();
     await expectUnavailable(await everyEndpoint());
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
-  test("a slow shard is waited for, also by requests that wait for another's call: the runtime ends what waits for nothing of its own", async () => {
+  test("a slow shard is waited for, also by requests that wait for another's call: the runtime ends a request that waits without I/O of its own", async () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "delay", ms: 800 }]);
     const answers = await Promise.all(Array.from({ length: 12 }, () => fixtures.isActive(resourceServer, token)));
     expect(answers).toEqual(answers.map(() => true));
   });
 
-  test("a revoke whose response is lost is 503; sent again it is 200, and the token is revoked", async () => {
+  test("a revoke whose response is lost is 503; repeated it is 200, and the token is revoked", async () => {
     const doomed = await fixtures.userToken(asserter, user);
     await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "lose", times: 1 }]);
     expect((await fixtures.revoke(asserter, doomed)).status).toBe(503);
@@ -160,7 +160,7 @@ describe("the control version", () => {
     },
   );
 
-  test("under a stream of changes that concern others, and of its own client, every request is served", {
+  test("during a stream of changes to others and to its own client, every request is served", {
     timeout: 120_000,
   }, async () => {
     const changed = await fixtures.client();
@@ -189,7 +189,7 @@ describe("the control version", () => {
 });
 
 describe("an assertion store that fails", () => {
-  test("a JWT bearer grant is 503, and the same assertion is good afterwards: nothing was spent", async () => {
+  test("a JWT bearer grant is 503, and the same assertion is valid afterwards: nothing was spent", async () => {
     const assertion = await fixtures.assertion(asserter, user);
     const grant = { grant_type: grantTypes.jwtBearer, assertion, scope: "read" };
     await provider.setFaults([{ className: "ChallengeStore", kind: "throw" }]);
@@ -199,15 +199,15 @@ describe("an assertion store that fails", () => {
   });
 });
 
-describe("a KeyManager that is down", () => {
-  test("stops nothing that a warm isolate does", async () => {
+describe("an unreachable KeyManager", () => {
+  test("does not stop a warm isolate", async () => {
     await provider.setFaults([{ className: "KeyManager", kind: "throw" }]);
     const issued = await fixtures.userToken(asserter, user);
     expect(await fixtures.isActive(resourceServer, issued)).toBe(true);
     expect((await fixtures.userinfo(issued)).status).toBe(200);
   });
 
-  test("K6: ten thousand tokens of unknown keys make no call of it, and delay no other request", {
+  test("K6: ten thousand tokens with unknown keys cause no call to it, and delay no other request", {
     timeout: 120_000,
   }, async () => {
     const forged = (index: number) => withKid(token, `unknown-${index}`);
@@ -231,7 +231,7 @@ describe("a KeyManager that is down", () => {
 });
 
 describe("identifiers that were never issued", () => {
-  test("G1: no object comes into being for a jti of a generation or shard that does not exist", async () => {
+  test("G1: no object is created for a jti with an unknown generation or shard", async () => {
     const before = await provider.objectIds("TokenRevocationStore");
     const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
     for (const jti of ["g99:wnam:0:a.b", "g1:weur:0:a.b", "g1:wnam:4711:a.b", "g0:wnam:0:a.b"]) {

@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterEach(() => provider.setFaults([]));
 afterAll(() => provider.stop());
 
-describe("K6: a token of this provider's issuer whose kid the schedule does not contain", () => {
+describe("K6: a token of this provider's issuer whose kid is not in the schedule", () => {
   const bearer = (path: string, method = "GET") =>
     fetch(`${provider.origin}${path}`, { method, headers: { authorization: `Bearer ${withKid(token, "unknown")}` } });
   const exchange = async (fields: Record<string, string>) =>

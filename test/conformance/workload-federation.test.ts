@@ -85,7 +85,7 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     expect((await fixtures.introspect(resourceServer, token)).body).toMatchObject({ active: true, scope: "read" });
   });
 
-  test("aud is the issuer or the token endpoint, and nothing beside it", async () => {
+  test("aud is the issuer or the token endpoint, and nothing else", async () => {
     expect(await outcome(send(await workload({ aud: tokenUrl })))).toBe("200");
     expect(await outcome(send(await workload({ aud: [provider.issuer] })))).toBe("200");
     for (const aud of [
@@ -103,7 +103,7 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     }
   });
 
-  test("§3: what is missing, malformed, late or of another type is invalid_grant", async () => {
+  test("§3: a missing, malformed, late or mistyped claim is invalid_grant", async () => {
     const cases: readonly (readonly [string, Record<string, unknown>, Record<string, unknown>?])[] = [
       ["no sub", { sub: undefined }],
       ["a sub that is a list", { sub: ["workload"] }],
@@ -146,14 +146,14 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     }
   });
 
-  test("RFC 8725 §3.1: an algorithm that the issuer is not trusted with is refused, though its key is", async () => {
+  test("RFC 8725 §3.1: an algorithm that the issuer is not trusted with is refused, even if its key is trusted", async () => {
     const rsa = await TestIssuer.create(undefined, "PS256");
     const { alg: _, ...jwk } = rsa.jwk as { alg?: string };
     await trust(rsa, [rule()], { algorithms: ["RS256"], jwks: { keys: [jwk] } });
     expect(await outcome(send(await rsa.sign({ sub: "workload", aud: provider.issuer })))).toBe("400 invalid_grant");
   });
 
-  test("§3 item 7: of ten parallel uses of one assertion exactly one succeeds; a refused request does not spend it", async () => {
+  test("§3 item 7: exactly one of ten parallel uses of one assertion succeeds; a refused request does not spend it", async () => {
     const assertion = await workload();
     expect(await outcome(send(assertion, { scope: "write" }))).toBe("400 invalid_scope");
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcome(send(assertion))));
@@ -171,7 +171,7 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     expect(await outcome(send(mounted))).toBe("200");
   });
 
-  test("RFC 8707 §2: resources and scopes are those of the rule and of the client, and no others", async () => {
+  test("RFC 8707 §2: resources and scopes are limited to those of the rule and of the client", async () => {
     expect(await outcome(send(await workload(), { resource: otherApi }))).toBe("400 invalid_target");
     expect(await outcome(send(await workload(), { audience: api }))).toBe("400 invalid_target");
     expect(await outcome(send(await workload(), { scope: "read write" }))).toBe("400 invalid_scope");
@@ -184,7 +184,7 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     expect(await outcome(send(await workload(), { resource: admin }))).toBe("400 invalid_target");
   });
 
-  test("RFC 6749 §2.3: an unknown client_id, or a secret beside the assertion, is client authentication", async () => {
+  test("RFC 6749 §2.3: an unknown client_id, or a secret with the assertion, is client authentication", async () => {
     expect(await outcome(send(await workload(), { client_id: "nobody" }))).toBe("401 invalid_client");
     expect(await outcome(send(await workload(), { client_id: service.client_id }))).toBe("200");
     const secret = { client_id: service.client_id, client_secret: "x" };
@@ -202,7 +202,7 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
   });
 });
 
-test("FAPI 2.0 §5.3.2.1: a client under the profile authenticates by its own key: no rule lets an assertion stand for that", async () => {
+test("FAPI 2.0 §5.3.2.1: a client with the profile authenticates by its own key: no rule lets an assertion replace that", async () => {
   const own = await TestIssuer.create();
   const strict = await fixtures.asserter({
     ...{ token_endpoint_auth_method: "private_key_jwt", security_profile: "fapi2", scope: "read" },
@@ -220,7 +220,7 @@ describe("rules per claim: default deny", () => {
     return outcome(send(await own.sign({ sub: "workload", aud: provider.issuer, ...token })));
   }
 
-  test("an issuer without rules, an unknown issuer and a rule for another use give nothing", async () => {
+  test("an issuer without rules, an unknown issuer and a rule for another use grant nothing", async () => {
     const [bare, unknown, other] = await Promise.all([TestIssuer.create(), TestIssuer.create(), TestIssuer.create()]);
     await trust(bare, []);
     await trust(other, [rule({ uses: ["subject_token"], clients: [service.client_id] })]);
@@ -280,7 +280,7 @@ describe("rules per claim: default deny", () => {
     expect(await matches(claims, token)).toBe("400 invalid_grant");
   });
 
-  test("the first rule that allows what is requested decides; a target that only other rules' tokens get is refused", async () => {
+  test("the first rule that allows the request decides; a target that only another rule allows is refused", async () => {
     const own = await TestIssuer.create();
     const writer = rule({
       rule_id: "writer",
@@ -321,7 +321,7 @@ describe("kinds of workloads", () => {
     expect(await outcome(send(foreign))).toBe("400 invalid_grant");
   });
 
-  test("OIDC Discovery §4.3: keys by the issuer's metadata, if that is the issuer's own; an unknown kid fetches once a minute", async () => {
+  test("OIDC Discovery §4.3: keys from the issuer's metadata, if it is the issuer's own; an unknown kid fetches once a minute", async () => {
     const keys = await serveKeys();
     try {
       const [own, stranger] = [
@@ -350,7 +350,7 @@ describe("kinds of workloads", () => {
     }
   });
 
-  test("RFC 8725 §3.8: a key of one trusted issuer signs nothing for another one", async () => {
+  test("RFC 8725 §3.8: a key of one trusted issuer signs nothing for another", async () => {
     const [one, two] = [await TestIssuer.create(), await TestIssuer.create()];
     await trust(one, [rule()]);
     await trust(two, [rule()]);
@@ -383,7 +383,7 @@ describe("kinds of workloads", () => {
   });
 });
 
-describe("RFC 7009 §2: what ends tokens", () => {
+describe("RFC 7009 §2: revocation of tokens", () => {
   async function issued() {
     const own = await TestIssuer.create();
     const id = await trust(own, [rule(), rule({ rule_id: "other", claims: { sub: { exact: "other" } } })]);
@@ -402,7 +402,7 @@ describe("RFC 7009 §2: what ends tokens", () => {
     };
   }
 
-  test("a disabled issuer's tokens end when the call returns; enabled again, it gives new ones", async () => {
+  test("a disabled issuer's tokens end when the call returns; enabled again, it issues new ones", async () => {
     const { patch, areActive, attempt } = await issued();
     expect(await areActive()).toEqual([true, true]);
     await patch({ status: "disabled" });
@@ -413,7 +413,7 @@ describe("RFC 7009 §2: what ends tokens", () => {
     expect(await areActive()).toEqual([false, false]);
   });
 
-  test("a disabled, changed or removed rule ends its own tokens alone", async () => {
+  test("a disabled, changed or removed rule ends only its own tokens", async () => {
     for (const change of [{ status: "disabled" }, { scopes: ["write"] }, undefined]) {
       const { patch, areActive } = await issued();
       const other = rule({ rule_id: "other", claims: { sub: { exact: "other" } } });

@@ -43,7 +43,7 @@ function environment(file: EnvironmentFile) {
   return checked.environment;
 }
 
-describe("which host asks for certificates", () => {
+describe("the host that requests certificates", () => {
   test.each<[EnvironmentFile, string | undefined]>([
     [{}, undefined],
     [{ settings }, host],
@@ -82,20 +82,20 @@ describe("the authority and the zone's list of hosts", () => {
     expect(associations()).toEqual({ [local.account.mtlsCertificates[0]!.id]: [host] });
   });
 
-  test("again: the authority is uploaded once, and the list is not written", async () => {
+  test("repeated: the authority is uploaded once, and the list is not written", async () => {
     const calls = local.calls.length;
     expect(await enable(authority)).toEqual([`${host} asks for certificates of clientAuthority`]);
     expect(changes(local.calls.slice(calls))).toEqual([]);
     expect(local.account.mtlsCertificates).toHaveLength(1);
   });
 
-  test("the hosts of others stay in the list of Cloudflare's own authority", async () => {
+  test("the hosts of others are kept in the list of Cloudflare's own authority", async () => {
     local.zones[0]!.certificateHosts.set("", ["other.example.com"]);
     expect(await enable(undefined)).toEqual([`${host} now asks for certificates of Cloudflare's own authority`]);
     expect(associations()[""]).toEqual(["other.example.com", host]);
   });
 
-  test("a token that may not write certificates: what to do by hand; any other error stays one", async () => {
+  test("a token without the permission for certificates: describes the manual step; any other error is kept", async () => {
     local.zones[0]!.certificateHosts.set("", []);
     local.failOnce("PUT", /hostname_associations$/);
     const refused: unknown = await enable(undefined).catch((error: unknown) => error);
@@ -106,7 +106,7 @@ describe("the authority and the zone's list of hosts", () => {
   });
 });
 
-describe("what speaks against it", () => {
+describe("conflicts", () => {
   async function refusal(file: EnvironmentFile): Promise<readonly string[]> {
     vi.stubEnv("CLOUDFLARE_API_BASE_URL", local.apiUrl);
     vi.stubEnv("CLOUDFLARE_API_TOKEN", local.token);
@@ -127,7 +127,7 @@ describe("what speaks against it", () => {
     }
   }
 
-  test("a host of no zone in the account, and a host with records of others", async () => {
+  test("a host without a zone in the account, and a host with records of others", async () => {
     const outside = await refusal({ shape: "compact", settings: { MTLS_ORIGIN: "https://mtls.example.net" } });
     expect(outside[0]).toContain("No zone of mtls.example.net (MTLS_ORIGIN)");
     local.zones[0]!.dnsRecords.push({ type: "A", name: "taken.example.com", content: "192.0.2.1" });

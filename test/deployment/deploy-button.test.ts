@@ -100,7 +100,7 @@ describe("ADR 32: the button", () => {
     expect(tables[0]!.results).toEqual([{ n: 1 }]);
   });
 
-  test("with the key that was entered and the printed command, the admin client gets a token; a second build keeps both", async () => {
+  test("with the entered key and the printed command, the admin client gets a token; a second build keeps both", async () => {
     // The button sets the secret that was entered.
     const response = await fetch(`${local.apiUrl}/accounts/${local.account.id}/workers/scripts/edge-op/secrets-bulk`, {
       method: "PATCH",

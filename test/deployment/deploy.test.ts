@@ -67,7 +67,7 @@ describe("from an empty account to a verified provider", () => {
     expect(readdirSync(operator.deployments)).toEqual([]);
   });
 
-  test("two accounts: the command says which, and changes nothing", async () => {
+  test("two accounts: the command lists them, and changes nothing", async () => {
     const { code, output, calls } = await operator.deploy(["--issuer", issuer]);
     expect(code).toBe(2);
     expect(output).toContain(`${local.accounts[1]!.id}  Other`);
@@ -76,7 +76,7 @@ describe("from an empty account to a verified provider", () => {
     expect(readdirSync(operator.deployments).filter((file) => file.endsWith(".ts"))).toEqual([]);
   });
 
-  test("a step that fails: what is done stays, the secrets are kept for the owner alone, and nothing is shown", async () => {
+  test("a failing step: completed steps are kept, the secrets are readable only by the owner, and nothing is shown", async () => {
     local.failOnce("PUT", /\/workers\/scripts\/op-state$/);
     const { code, output } = await operator.deploy(["--issuer", issuer, "--account", "Example"]);
     expect(code).toBe(1);
@@ -117,7 +117,7 @@ describe("from an empty account to a verified provider", () => {
     expect(token.status).toBe(530);
   });
 
-  test("the uploads are in order, and say what was set deliberately", async () => {
+  test("the uploads are in order, and contain the deliberate settings", async () => {
     const all = uploads(local.calls);
     const order = all.map(({ name }) => name);
     expect([...new Set(order)].sort()).toEqual(workers.map(({ name }) => name).sort());
@@ -141,8 +141,8 @@ describe("from an empty account to a verified provider", () => {
   });
 });
 
-describe("staging beside production", () => {
-  test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing of production's", async () => {
+describe("staging next to production", () => {
+  test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing from production", async () => {
     const before = [...local.account.scripts.keys()].map((name) => script(name).deployments.length);
     const file = ["--issuer", "https://staging.example.com", "--jurisdiction", "eu", "--account", local.account.id];
     const { code, output, calls } = await operator.deploy(["--environment", "staging", ...file]);
@@ -167,7 +167,7 @@ describe("staging beside production", () => {
     }
   });
 
-  test("destroying it needs its name and leaves production alone", async () => {
+  test("destroying it requires its name and leaves production unchanged", async () => {
     const refused = await operator.deploy(["destroy", "--environment", "staging"]);
     expect([refused.code, changes(refused.calls)]).toEqual([2, []]);
     const { code, calls } = await operator.deploy(["destroy", "--environment", "staging", "--confirm", "staging"]);
@@ -200,7 +200,7 @@ describe("upgrades and drift", () => {
     expect(script("op-state").deployments.at(-1)?.codeUpdateStrategy).toEqual({ mode: "deferred", max_delay: 15 });
   });
 
-  test("status shows versions, fingerprints and shards, and what was changed in the dashboard", async () => {
+  test("status shows versions, fingerprints and shards, and changes made in the dashboard", async () => {
     const same = await operator.deploy(["status"]);
     expect(same.output).toContain("Nothing differs from the environment's file.");
     expect(same.output).toMatch(/op-token +[\w-]{36} {2}runs [\w-]{36}, key [\w-]{11}/);
@@ -213,7 +213,7 @@ describe("upgrades and drift", () => {
     local.zones[0]!.routes.push(route!);
   });
 
-  test("a secret that changed is refused before anything is touched", async () => {
+  test("a changed secret is refused before anything is changed", async () => {
     const key = otherKey("B");
     const { code, output, calls } = await operator.deploy([], { OP_MASTER_KEY: key });
     expect(code).toBe(2);

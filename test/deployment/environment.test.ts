@@ -22,7 +22,7 @@ function errorsOf(file: unknown): readonly string[] {
   return "errors" in checked ? checked.errors : [];
 }
 
-describe("a file that is wrong is refused", () => {
+describe("an invalid file is refused", () => {
   test.each([
     ["http://op.example.com", "issuer must be https on a public host name"],
     ["http://localhost:8787", "issuer must be https on a public host name"],
@@ -73,7 +73,7 @@ describe("a file that is wrong is refused", () => {
     expect(errorsOf({ issuer, settings: { MTLS_ORIGIN, MTLS_PROXY_KEY_SHA256: "0".repeat(64) } })).toEqual([]);
   });
 
-  test("a region outside the jurisdiction, a log that goes nowhere, and no issuer at all", () => {
+  test("a region outside the jurisdiction, a log without a destination, and no issuer at all", () => {
     expect(errorsOf({ issuer, settings: { JURISDICTION: "eu", REGION: "wnam" } })).toEqual([
       expect.stringContaining("REGION must be one of weur, eeur"),
     ]);
@@ -94,14 +94,14 @@ describe("environments in one account", () => {
   };
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  test("the first deployment writes the file; it is typed, and read back as it was meant", async () => {
+  test("the first deployment writes the file; it is typed, and reads back as intended", async () => {
     const made = await defineEnvironment("production", { issuer, settings: { REGION: "weur" } });
     expect(await loadEnvironment(directory, "production")).toEqual(made);
     expect(made).toMatchObject({ prefix: "op", region: "weur", variables: { REGION: "weur" } });
     expect(readFileSync(join(directory, "production.ts"), "utf8")).toContain("satisfies EnvironmentFile");
   });
 
-  test("an environment that is not defined is refused, and those that are defined are named", async () => {
+  test("an undefined environment is refused, and the defined ones are listed", async () => {
     await defineEnvironment("production", { issuer });
     await expect(loadEnvironment(directory, "prodution")).rejects.toThrow(
       'The environment "prodution" is not defined; defined: production.',
@@ -125,7 +125,7 @@ describe("environments in one account", () => {
     );
   });
 
-  test("a file that cannot be read is refused by its name, also beside the one that is deployed", async () => {
+  test("an unreadable file is refused by name, also next to the deployed one", async () => {
     await defineEnvironment("production", { issuer });
     writeFileSync(join(directory, "staging.json"), "{issuer");
     for (const name of ["production", "staging"]) {
@@ -201,7 +201,7 @@ describe("the generated configuration", () => {
     expect(configuration("op-auth", at)["durable_objects"]).not.toHaveProperty("code_update_strategy");
   });
 
-  test("on a zone of one's own each endpoint Worker has its paths, and the front door the host", () => {
+  test("on your own zone, each endpoint Worker has its paths, and the front door the host", () => {
     const patterns = (name: (typeof workers)[number]["name"]) =>
       (configuration(name)["routes"] as { pattern: string }[] | undefined)?.map(({ pattern }) => pattern);
     expect(configuration("op")["routes"]).toEqual([{ pattern: "op.example.com", custom_domain: true }]);

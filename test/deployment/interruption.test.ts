@@ -83,7 +83,7 @@ function shownKeys(outputs: readonly string[]): string[] {
   return [...new Set(outputs.flatMap((output) => /OP_MASTER_KEY {2}(\S+)/.exec(output)?.[1] ?? []))];
 }
 
-describe("a command that is killed is continued by repeating it", () => {
+describe("a killed command is continued by repeating it", () => {
   test("destroyed after its migrations were interrupted", async () => {
     const early = ["--environment", "early", "--issuer", "https://early.example.com"];
     const killed = await operator.deployUntil(early, (call) => kindOf(call) === "a migration");
@@ -126,7 +126,7 @@ describe("a command that is killed is continued by repeating it", () => {
     expect(shownKeys(outputs)).toEqual([...new Set(keyed.map(keyOf))]);
   });
 
-  test("a domain that was removed is reported at once, and created again without a wait", async () => {
+  test("a removed domain is reported at once, and created again without a wait", async () => {
     local.account.domains.delete("op.example.com");
     const status = await operator.deploy(["status"]);
     expect(status.code).toBe(3);
@@ -155,7 +155,7 @@ describe("a command that is killed is continued by repeating it", () => {
   });
 });
 
-describe("no file contains a secret that was given", () => {
+describe("no file contains a given secret", () => {
   function filesWith(text: string): string[] {
     return readdirSync(operator.deployments, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -177,8 +177,8 @@ describe("no file contains a secret that was given", () => {
   });
 });
 
-describe("two first deployments at once", () => {
-  test("the one whose key is not in force says so, shows no key and uploads nothing", async () => {
+describe("two concurrent first deployments", () => {
+  test("the one whose key is not in force reports it, shows no key and uploads nothing", async () => {
     const args = ["--workers-dev", "--compact", "--environment", "twice"] as const;
     const other = new Operator(local);
     let release = (): void => undefined;

@@ -77,7 +77,7 @@ describe("accounts", () => {
     expect(await refusal()).toEqual([]);
   });
 
-  test("a token for several accounts: they are named, and --account chooses, by id or name", async () => {
+  test("a token for several accounts: they are listed, and --account chooses, by id or name", async () => {
     await start({ accounts: ["Example", "Other"] });
     const reasons = await refusal();
     expect(reasons[0]).toContain("Choose one with --account <id>");
@@ -87,7 +87,7 @@ describe("accounts", () => {
     expect((await refusal({}, "None"))[0]).toContain('cannot use the account "None"');
   });
 
-  test("a wrong token, a zone that is not there, and an account without workers.dev", async () => {
+  test("a wrong token, a missing zone, and an account without workers.dev", async () => {
     vi.stubEnv("CLOUDFLARE_API_TOKEN", "wrong");
     expect((await refusal())[0]).toContain("Cloudflare refuses the token");
     vi.stubEnv("CLOUDFLARE_API_TOKEN", local.token);
@@ -100,7 +100,7 @@ describe("accounts", () => {
   });
 });
 
-describe("nothing is taken over without being asked", () => {
+describe("nothing is taken over without agreement", () => {
   async function expectTakeOver(what: string, reason: string): Promise<void> {
     expect(await refusal()).toEqual([expect.stringContaining(reason)]);
     expect((await refusal())[0]).toContain(`--take-over ${what}`);
@@ -133,7 +133,7 @@ describe("nothing is taken over without being asked", () => {
     await expectTakeOver("queue:op-audit", 'The queue "op-audit" has the consumer "blog"');
   });
 
-  test("a Worker of the same name, unmarked or of another environment", async () => {
+  test("a Worker with the same name, unmarked or of another environment", async () => {
     addScript("op");
     await expectTakeOver("worker:op", 'The Worker "op" exists and was not deployed by this command');
     addScript("op", { DEPLOYMENT_ENVIRONMENT: "staging" });
@@ -148,7 +148,7 @@ describe("nothing is taken over without being asked", () => {
   });
 });
 
-describe("what a deployment chose stays", () => {
+describe("the choices of a deployment stay", () => {
   const record = async (values: Readonly<Record<string, string>>) => {
     const rows = Object.entries(values).map(
       ([name, value]) => `INSERT INTO deployment VALUES ('${name}', '${value}', 0)`,
@@ -179,7 +179,7 @@ describe("what a deployment chose stays", () => {
     ]);
   });
 
-  test("a secret that changed is refused; the same one, or none, is accepted", async () => {
+  test("a changed secret is refused; the same one, or none, is accepted", async () => {
     const names = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op"];
     for (const name of names) addScript(name, { DEPLOYMENT_ENVIRONMENT: "production" });
     await record({ ...chosen, key_fingerprint: (await keyFingerprint(key))!, admin_client: "admin" });
@@ -192,7 +192,7 @@ describe("what a deployment chose stays", () => {
     expect(await refusal()).toEqual(["OP_MASTER_KEY must be 32 bytes, base64url without padding."]);
   });
 
-  test("a Worker that a release adds needs the deployment's key, which is never made anew", async () => {
+  test("a Worker that a release adds needs the deployment's key, which is never created again", async () => {
     addScript("op-state", { DEPLOYMENT_ENVIRONMENT: "production" });
     const fingerprint = (await keyFingerprint(key))!;
     await record({ ...chosen, key_fingerprint: fingerprint, admin_client: "admin" });
@@ -203,7 +203,7 @@ describe("what a deployment chose stays", () => {
     expect(await refusal()).toEqual([]);
   });
 
-  test("Workers whose database is gone, and a first deployment whose made secrets are gone", async () => {
+  test("Workers without their database, and a first deployment without its created secrets", async () => {
     addScript("op-state", { DEPLOYMENT_ENVIRONMENT: "production" });
     expect(await refusal()).toEqual([
       expect.stringContaining("A new OP_MASTER_KEY is never made over an existing deployment"),

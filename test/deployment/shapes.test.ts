@@ -56,7 +56,7 @@ async function requestToken(host: string, secret: string): Promise<number> {
 }
 
 describe("workers.dev", () => {
-  test("separate Workers: the address of the front door alone, verified, no zone touched", async () => {
+  test("separate Workers: only the address of the front door, verified, no zone changed", async () => {
     const { code, output } = await operator.deploy(["--workers-dev", "--environment", "trial"]);
     expect([code, faults(output)]).toEqual([0, null]);
     expect(output).toContain("https://op-trial.example.workers.dev is deployed and verified.");
@@ -103,7 +103,7 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     expect(await requestToken("op.example.com", secret)).toBe(200);
   });
 
-  test("to separate Workers: refused without the key of the new Workers, before anything is touched", async () => {
+  test("to separate Workers: refused without the key of the new Workers, before anything is changed", async () => {
     operator.write(file("separate"));
     const { code, output, calls } = await operator.deploy([]);
     expect([code, changes(calls)]).toEqual([2, []]);

@@ -21,7 +21,7 @@ async function usedBytes(): Promise<number> {
   return heapUsed + external;
 }
 
-it("the caches have half of an isolate together", () => {
+it("all caches together have half of an isolate", () => {
   const { clientKeyUris, clientDocumentUrls, clientLogoUrls, ...single } = isolateMemory;
   const triple = 3 * (clientKeyUris + clientDocumentUrls + clientLogoUrls);
   const sum = Object.values(single).reduce((total, bytes) => total + bytes, triple);
@@ -49,7 +49,7 @@ describe.each(Object.entries(fillables))("%s", (name, make) => {
     ["the smallest", 0],
     ["middling", 0.3],
     ["the largest", 1],
-  ])("of %s entries: bounded, and the estimate is near what the heap has", async (_, size) => {
+  ])("with %s entries: bounded, and the estimate is close to the heap", async (_, size) => {
     await make().add(1, size);
     const before = await usedBytes();
     const caches: Fillable[] = [];

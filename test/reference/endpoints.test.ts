@@ -14,7 +14,7 @@ describe("errors", () => {
     [...errors.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, Number(status)]),
   );
 
-  test("the table has each code with its default status, and no other", () => {
+  test("the table contains exactly the codes, with their default status", () => {
     const defaults = new Map(codes.map((code) => [code, new OAuthError(code, "path-unknown").status]));
     expect(rows).toEqual(defaults);
   });

@@ -181,7 +181,7 @@ describe("growth of each stored row at ten million users", () => {
     expect(new Set(listed).size).toBe(listed.length);
   });
 
-  test("rows that nobody deletes are few, or their retention is a setting", () => {
+  test("rows that are never deleted are few, or their retention is a setting", () => {
     const others = ["audit_events", "retired_subs"];
     const kept = measured.filter(({ stored }) => stored.life === "kept" && !others.includes(stored.table));
     for (const { stored, rowBytes } of kept) {
@@ -190,14 +190,14 @@ describe("growth of each stored row at ten million users", () => {
     }
   });
 
-  test("what a deleted user leaves is a tenth of what the user had, and a tenth of a database in ten years", () => {
+  test("a deleted user leaves a tenth of their rows, and a tenth of a database in ten years", () => {
     const rowOf = (table: string) => measured.find(({ stored }) => stored.table === table)!;
     const retired = rowOf("retired_subs");
     expect(retired.rowBytes).toBeLessThan(rowOf("users").rowBytes / 10);
     expect(3_650 * retired.stored.perDay * retired.rowBytes).toBeLessThan(limitBytes / 10);
   });
 
-  test("each object stays under half of its limit", () => {
+  test("each object stays below half of its limit", () => {
     const shared = measured.filter(({ stored }) => stored.where === "each object");
     for (const name of Object.keys(shardsOf)) {
       const own = measured.filter(({ stored }) => stored.where === name);
@@ -223,7 +223,7 @@ describe("growth of each stored row at ten million users", () => {
     }
   });
 
-  test("the pages state the measured size of an audit event, and when so many a second fill the database", () => {
+  test("the pages state the measured size of an audit event, and when a given rate fills the database", () => {
     const stated = `about ${planned.audit_events} bytes`;
     const pages = ["docs/reference/stored-formats.md", "docs/operating/audit.md", "docs/operating/sizing.md"];
     for (const path of [...pages, "docs/adr/0035-one-audit-chain-in-a-database-of-its-own.md"]) {
@@ -239,7 +239,7 @@ describe("growth of each stored row at ten million users", () => {
     );
   });
 
-  test("ADR 27: one database is enough for seven million users, all of whose rows scale with them", () => {
+  test("ADR 63: one database suffices for seven million users, all of whose rows scale with them", () => {
     const bytes = measured
       .filter(({ stored }) => stored.where === "D1")
       .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);

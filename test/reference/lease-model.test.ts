@@ -183,11 +183,11 @@ describe("the capacity model and the machines of a lease server", { timeout: 60_
     ["holds renewals half as long", { ...asItIs, held: 0.5 }],
     ["holds renewals almost to the end of the lease", { ...asItIs, held: 1.8 }],
     ["does not end them at news", { ...asItIs, tellsNews: false }],
-  ])("a server that %s is not the model's", (_, behaviour) => {
+  ])("a server that %s differs from the model", (_, behaviour) => {
     expect(run(200, 1, behaviour).callsPerSecond).not.toSatisfy((found: number) => isWithin15Percent(found, 474.9));
   });
 
-  test("a relay that holds renewals for half of a lease is not the model's", () => {
+  test("a relay that holds renewals for half of a lease differs from the model", () => {
     expect(runRelay(50, { ...asItIs, held: 0.5 / 0.6 })).not.toSatisfy((found: number) =>
       isWithin15Percent(found, 83.3),
     );

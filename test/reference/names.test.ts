@@ -40,7 +40,7 @@ function exists(name: string, from: string): boolean {
   );
 }
 
-test("every file that a comment or a page names is there", () => {
+test("every file named in a comment or page exists", () => {
   const dangling = prose.flatMap(({ path, text }) =>
     [...text.matchAll(/(?<![\w@/.*{}…$:-])(?:\.\.?\/)*[\w-][\w./-]*\.(?:tsx?|mjs|md|sql|toml|json|sh)(?![\w/*(-])/g)]
       .map(([name]) => name)
@@ -50,7 +50,7 @@ test("every file that a comment or a page names is there", () => {
   expect(dangling).toEqual([]);
 });
 
-test("every path below the repository's folders that a comment or a page names is there", () => {
+test("every path below the repository's folders named in a comment or page exists", () => {
   const dangling = prose.flatMap(({ path, text }) =>
     [...text.matchAll(/(?<![\w@/.-])(?:packages|docs|migrations|scripts|test|load-tests)\/[\w./-]*/g)]
       .filter(({ 0: name, index }) => !/[*{<…]/.test(text[index + name.length] ?? ""))
@@ -61,7 +61,7 @@ test("every path below the repository's folders that a comment or a page names i
   expect(dangling).toEqual([]);
 });
 
-test("every link of a page leads to a file, and to a heading of it", () => {
+test("every link of a page leads to an existing file and heading", () => {
   const broken = prose
     .filter(({ path }) => path.endsWith(".md"))
     .flatMap(({ path, text }) =>

@@ -23,11 +23,11 @@ const citing = repositoryFiles()
   .filter((path) => !path.includes("/reports/") && path !== "docs/reference/protocols.md" && path !== "CHANGELOG.md")
   .map((path) => ({ path, text: proseOf(path) }));
 
-test("sections 1 to 5 are there, in order", () => {
+test("sections 1 to 5 exist, in order", () => {
   expect([...sections.keys()]).toEqual(["1", "2", "3", "4", "5"]);
 });
 
-test("each invariant is defined once, and none is left out of its series", () => {
+test("each invariant is defined once, and its series has no gap", () => {
   const defined = definitionsIn(page);
   expect(defined).toEqual([...new Set(defined)]);
   for (const [letter, section] of Object.entries({ G: "1", I: "2", R: "3", K: "4", A: "5" })) {
@@ -39,7 +39,7 @@ test("each invariant is defined once, and none is left out of its series", () =>
 });
 
 describe("citations", () => {
-  test("every invariant that is cited is defined", () => {
+  test("every cited invariant is defined", () => {
     const unknown = citing.flatMap(({ path, text }) =>
       [...text.matchAll(/(?<![\w#-])[GIRKA][1-9](?![\w-])/g)]
         .map(([name]) => name)
@@ -49,7 +49,7 @@ describe("citations", () => {
     expect(unknown).toEqual([]);
   });
 
-  test("every invariant that is defined is cited by a test", () => {
+  test("every defined invariant is cited by a test", () => {
     const cited = citing
       .filter(({ path }) => path.endsWith(".test.ts"))
       .map(({ text }) => text)
@@ -59,7 +59,7 @@ describe("citations", () => {
     expect([...sectionOf.keys()].filter((name) => !isCited(name))).toEqual([]);
   });
 
-  test("every section that is cited is there, and defines what is cited of it", () => {
+  test("every cited section exists, and defines what is cited of it", () => {
     const wrong = citing.flatMap(({ path, text }) =>
       [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKA]\d)\)?)?/g)]
         .filter(

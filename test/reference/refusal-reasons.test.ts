@@ -13,7 +13,7 @@ const sources = readdirSync(join(repositoryRoot, "packages")).flatMap((name) =>
     .map((path) => `packages/${name}/src/${path}`),
 );
 
-test("every reason is given somewhere", () => {
+test("every reason is used", () => {
   const texts = sources
     .filter((path) => !tables.includes(path))
     .map((path) => readFileSync(join(repositoryRoot, path), "utf8"));
@@ -21,7 +21,7 @@ test("every reason is given somewhere", () => {
   expect(unused).toEqual([]);
 });
 
-test("a reason is a short code in lower case; its meaning is a sentence of its own", () => {
+test("a reason is a short code in lower case; its meaning is a complete sentence", () => {
   for (const code of Object.keys(refusalReasons)) expect(code).toMatch(/^[a-z]+(-[a-z]+)+$/);
   for (const code of Object.keys(refusalReasons)) expect(code.length).toBeLessThan(40);
   const meanings = Object.values(refusalReasons);

@@ -9,7 +9,7 @@ function file(name: string, ...statuses: string[]): FileResult {
 
 const first = [file("a", "passed", "passed"), file("b", "passed", "failed"), file("b", "passed", "passed")];
 
-test("a file that passes when it is run again counts as it was then, in each of its projects", () => {
+test("a file that passes when repeated counts with its second result, in each of its projects", () => {
   const files = withRepeated(first, [file("b", "passed", "passed"), file("b", "passed", "passed")]);
   expect(count({ files, code: 0 })).toEqual({ passed: 6, failed: 0 });
 });

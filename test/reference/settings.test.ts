@@ -78,21 +78,21 @@ test.each([
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);
 });
 
-test("a region outside the jurisdiction is refused, and is never silently elsewhere", () => {
+test("a region outside the jurisdiction is refused, and never silently replaced", () => {
   const eu = { ISSUER: "https://op.example.com", JURISDICTION: "eu" };
   expect(readSettings({ ...eu, REGION: "eeur" })).toMatchObject({ region: "eeur", jurisdiction: "eu" });
   expect(() => readSettings({ ...eu, REGION: "wnam" })).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
   expect(() => readSettings(eu)).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
 });
 
-test("a session's idle time is at most its lifetime, and by default no longer", () => {
+test("a session's idle time is at most its lifetime, also by default", () => {
   expect(readDeployment({ SESSION_LIFETIME: "3600" }).session).toEqual({ idleMs: 3_600_000, absoluteMs: 3_600_000 });
   expect(() => readDeployment({ SESSION_LIFETIME: "3600", SESSION_IDLE: "3601" })).toThrow(
     'SESSION_IDLE must be a whole number from 60 to 3600, not "3601"',
   );
 });
 
-test("the colour for dark schemes is the brand colour, if only that is given", () => {
+test("the colour for dark schemes defaults to the brand colour", () => {
   expect(readDeployment({ BRAND_COLOR: "#123456" }).brandColorDark).toBe("#123456");
   expect(readDeployment({}).brandColorDark).toBe("#8ab4ff");
 });

@@ -51,7 +51,7 @@ test("tests are found with their groups, whatever their tables contain", () => {
   ]);
 });
 
-test("prose is comments and names of tests, not code", () => {
+test("prose consists of comments and names of tests, not code", () => {
   const text = `const a = "*/*"; // see cors.ts\nfetch("https://example.com/cors.ts");\n/** errors.ts */\nimport "cors";\n`;
   expect(proseOf("x.ts", text)).toBe("// see cors.ts\n/** errors.ts */");
 });

@@ -93,7 +93,7 @@ test.each(stored.map(({ source, table, columns }) => ({ source, table, columns }
   },
 );
 
-test("what the page describes is stored", () => {
+test("everything that the page describes is stored", () => {
   const described = [...page.matchAll(/\*\*`(\w+)`\*\*/g)].map(([, table]) => table!);
   const known = new Set(stored.map(({ table }) => table));
   expect(described.filter((table) => !known.has(table))).toEqual([]);

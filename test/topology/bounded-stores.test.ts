@@ -72,7 +72,7 @@ test("every read and write of D1 and KV has a time limit", () => {
   expect(found).toEqual([]);
 });
 
-test("an access without a limit is found", () => {
+test("an access without a limit is detected", () => {
   const examples = [
     "const row = await database.prepare(sql).bind(1).first<Row>();",
     "await env.DB.batch([one, two]);",

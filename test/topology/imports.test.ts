@@ -20,7 +20,7 @@ function sources(directory: string): { path: string; imports: { specifier: strin
     });
 }
 
-test("a Worker imports itself, the table of Workers and the libraries, never another Worker; of op-state its types only", () => {
+test("a Worker imports only itself, the table of Workers and the libraries, never another Worker; of op-state only types", () => {
   const wrong = workers.flatMap(({ name }) =>
     sources(`packages/${name}/src`).flatMap(({ path, imports }) =>
       imports
@@ -48,7 +48,7 @@ function foreignPackages(directory: string): Set<string> {
   return new Set(specifiers.flatMap((specifier) => /^@edge-op\/([a-z-]+)/.exec(specifier)?.[1] ?? []));
 }
 
-test("pages imports shared and protocol, shared imports protocol alone, and protocol nothing but jose", () => {
+test("pages imports shared and protocol, shared imports only protocol, and protocol only jose", () => {
   expect(foreignPackages("packages/pages/src")).toEqual(new Set(["protocol", "shared"]));
   expect(foreignPackages("packages/shared/src")).toEqual(new Set(["protocol"]));
   const outside = sources("packages/protocol/src").flatMap(({ imports }) =>
@@ -57,7 +57,7 @@ test("pages imports shared and protocol, shared imports protocol alone, and prot
   expect(new Set(outside)).toEqual(new Set(["jose"]));
 });
 
-test("the library for resource servers imports nothing of the provider, and the examples import it alone", () => {
+test("the library for resource servers imports nothing of the provider, and the examples import only the library", () => {
   expect(foreignPackages("packages/resource-server/src")).toEqual(new Set());
   expect(foreignPackages("examples")).toEqual(new Set(["resource-server"]));
 });
@@ -108,7 +108,7 @@ test.each(Object.entries(floors))("inside %s every room imports only rooms below
   expect(wrong).toEqual([]);
 });
 
-test("what one package alone uses is in that package, not in a library", () => {
+test("code that only one package uses is in that package, not in a library", () => {
   const users = new Map<string, Set<string>>();
   for (const name of readdirSync(join(repositoryRoot, "packages"))) {
     for (const { path, imports } of sources(`packages/${name}/src`)) {
@@ -127,7 +127,7 @@ test("what one package alone uses is in that package, not in a library", () => {
   expect(single.map(([path, [name]]) => `${path}: ${name}`)).toEqual([]);
 });
 
-test("contexts are created at the boundary alone, where the request's body has been read", () => {
+test("contexts are created only at the boundary, where the request's body has been read", () => {
   const boundary = [
     "packages/op-management/src/admin-routes.ts",
     // A call of a resource server, which has no body.
@@ -220,7 +220,7 @@ describe.each(["load-tests", "scripts"])("%s", (tree) => {
   });
 });
 
-test("a circle is found", () => {
+test("a cycle is detected", () => {
   const circle = new Map([
     ["a", ["b"]],
     ["b", ["c"]],

@@ -17,7 +17,7 @@ const sources = readdirSync(join(repositoryRoot, "packages"))
   )
   .map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }));
 
-test("Workers and objects write to the log in log.ts alone", () => {
+test("Workers and objects only write to the log in log.ts", () => {
   const writers = sources.filter(({ text }) => /\bconsole\b\s*[.[]/.test(text)).map(({ path }) => path);
   expect(writers).toEqual([logFile]);
 });

@@ -24,7 +24,7 @@ test("packageManager has a hash, and npm installs the same pnpm by the same hash
   expect(unhashed).toEqual([]);
 });
 
-test("nothing is fetched by a name alone", () => {
+test("nothing is fetched only by name", () => {
   const script = readFileSync(join(repositoryRoot, "scripts/with-toolchain.mjs"), "utf8");
   expect(script).not.toMatch(/npx/);
 });

@@ -66,7 +66,7 @@ test("a Worker reads every binding that it has", async () => {
   expect(unread.flat()).toEqual([]);
 });
 
-test("a fetch of any Worker passes through the protections of its own zone", () => {
+test("a fetch of any Worker passes the protections of its own zone", () => {
   for (const { name, config } of configs) {
     expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public"]);
   }
@@ -96,7 +96,7 @@ test("the compact Worker has the bindings of all separate Workers, and calls no 
   expect(compact.durable_objects.bindings.filter(({ script_name }) => script_name !== undefined)).toEqual([]);
 });
 
-test("either of op-state and the compact Worker may be deployed over the other: the same migrations of the same classes", () => {
+test("op-state and the compact Worker may be deployed over each other: the same migrations of the same classes", () => {
   const state = separate.find(({ name }) => name === "op-state")!.config;
   expect(compact.migrations).toEqual(state.migrations);
 });
@@ -116,7 +116,7 @@ test("no secret is in a wrangler file, and every object class is SQLite-backed",
   }
 });
 
-test("what runs locally is what is deployed: the same modules, and sizes within a percent", {
+test("local runs and deployments have the same modules, and sizes within a percent", {
   timeout: 60_000,
 }, async () => {
   const { name, config, entry } = workers.find((worker) => worker.name === "op-token")!;

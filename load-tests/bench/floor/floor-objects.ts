@@ -1,9 +1,10 @@
-import { DurableObject } from "cloudflare:workers";
-
 /**
  * **The baseline of endpoints that write**: in place of op-state, an object that only overwrites one row, durably. The other classes exist only
  * because Workers are bound to them.
  */
+
+import { DurableObject } from "cloudflare:workers";
+
 export class RefreshTokenRotator extends DurableObject<unknown> {
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);

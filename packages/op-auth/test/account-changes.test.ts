@@ -78,7 +78,7 @@ describe("a removal is confirmed first, without a script", () => {
     await expectConfirmed(path, "Remove this passkey?", "webauthn_credentials");
   });
 
-  it("a passkey, on a stale session: after a new sign-in, which leads back to the confirmation", async () => {
+  it("a passkey, on a stale session: after a new sign-in, which returns to the confirmation", async () => {
     const { id } = await SoftwarePasskey.register("alice");
     await signInToAccount();
     vi.useFakeTimers({ now: Date.now() + 11 * 60_000, toFake: ["Date"] });
@@ -98,7 +98,7 @@ describe("a removal is confirmed first, without a script", () => {
     await expectConfirmed(`/account/sessions/end?sid=${other}`, "Sign out this device?", "user_sessions");
   });
 
-  it("sign out everywhere else: every session but this one ends", async () => {
+  it("signing out everywhere else ends every session except this one", async () => {
     const others = [fixtures.browser(), fixtures.browser()];
     for (const other of others) await other.signInWhole();
     const bob = fixtures.browser();
@@ -120,12 +120,12 @@ describe("a removal is confirmed first, without a script", () => {
     "/account/consents/remove",
     "/account/passkeys/remove?credential_id=nothing",
     "/account/sessions/end?sid=nothing",
-  ])("%s: nothing to remove leads back", async (path) => {
+  ])("%s: redirects to the account page if there is nothing to remove", async (path) => {
     await signInToAccount();
     expect(locationOf(await browser.get(path))).toBe("/account");
   });
 
-  it("someone else's session or passkey is not shown", async () => {
+  it("another user's session or passkey is not shown", async () => {
     const { id } = await SoftwarePasskey.register("bob");
     await signInToAccount(fixtures.browser(), "bob");
     const sid = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
@@ -134,7 +134,7 @@ describe("a removal is confirmed first, without a script", () => {
     expect(locationOf(await browser.get(`/account/passkeys/remove?credential_id=${id}`))).toBe("/account");
   });
 
-  it("who is not signed in comes back to the page after signing in", async () => {
+  it("returns to the page after a sign-in", async () => {
     await browser.signInWhole();
     const path = "/account/consents/remove?client_id=app";
     browser.cookies.delete("__Host-op-session");
@@ -174,7 +174,7 @@ describe("names of passkeys", () => {
     expect(await storedName()).toBe(before);
   });
 
-  it("someone else's passkey is not renamed", async () => {
+  it("another user's passkey is not renamed", async () => {
     const { id } = await SoftwarePasskey.register("bob");
     const before = await storedName();
     await signInToAccount();
@@ -199,7 +199,7 @@ describe("changing the password", () => {
     return response.status === 303;
   }
 
-  it("W3C change-password-url: who is not signed in signs in and comes back to the form", async () => {
+  it("W3C change-password-url: returns to the form after a sign-in", async () => {
     const page = locationOf(await browser.get("/account/password"));
     expect(locationOf(await browser.signIn(page))).toBe("/account/password");
     const html = await (await browser.get("/account/password")).text();
@@ -208,7 +208,7 @@ describe("changing the password", () => {
     expect(html).toContain('value="alice" autocomplete="username" readonly');
   });
 
-  it("ends every other session and every grant, keeps this session, and the old password is of no use", async () => {
+  it("ends every other session and every grant, keeps this session, and the old password stops working", async () => {
     const elsewhere = fixtures.browser();
     await elsewhere.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     await browser.signInWhole();
@@ -235,7 +235,7 @@ describe("changing the password", () => {
     ["a new one of 257 characters", chosenAs("x".repeat(257)), "must have at most 256 characters"],
     ["a common new one", chosenAs("passwordpassword"), "is too common"],
     ["a new one of spaces", chosenAs(" ".repeat(15)), "repeated or consecutive characters"],
-    ["a new one of the own username", chosenAs("alice alice alice"), "little more than your name"],
+    ["a new one of the own username", chosenAs("alice alice alice"), "mostly of your name"],
     ["a new one of the name of the service", chosenAs("op.example.com 1"), "the name of this service"],
     ["two different new ones", { repeat: `${chosen}x` }, "The two new passwords are not the same."],
   ])("%s is refused and changes nothing", async (_, fields, text) => {
@@ -246,7 +246,7 @@ describe("changing the password", () => {
     expect(await canSignIn(password)).toBe(true);
   });
 
-  it("guessing the current password is slowed", async () => {
+  it("guesses of the current password are throttled", async () => {
     await signInToAccount();
     const form_token = formTokenOf(await (await browser.get("/account/password")).text());
     const fields = { form_token, current: "wrong", new: chosen, repeat: chosen };
@@ -256,13 +256,13 @@ describe("changing the password", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
-  it("RFC 9700 §4.7: no form of another site changes it", async () => {
+  it("RFC 9700 §4.7: a form on another site cannot change it", async () => {
     await signInToAccount();
     expect((await change({ form_token: "AAAAAAAAAAAAAAAAAAAAAA" })).status).toBe(403);
     expect(await canSignIn(password)).toBe(true);
   });
 
-  it("a Worker that dies after the commit leaves what ControlPlane recovers the cut-off by", async () => {
+  it("if a Worker fails after the commit, ControlPlane can recover the cut-off", async () => {
     const intents: unknown[] = [];
     const plane = authEnv.CONTROL_PLANE.getByName(controlPlaneName);
     const dying = {
@@ -288,7 +288,7 @@ describe("changing the password", () => {
     expect(intents).toEqual([{ kind: "sub", id: "alice", actor: "alice", changedAtMs: row?.at_ms }]);
   });
 
-  it("the current password is not needed right after a sign-in by passkey, and is needed ten minutes later", async () => {
+  it("the current password is not required right after a sign-in by passkey, but ten minutes later it is", async () => {
     await signInByPasskey(await SoftwarePasskey.register("alice"));
     expect(await (await browser.get("/account/password")).text()).not.toContain('autocomplete="current-password"');
     vi.useFakeTimers({ now: Date.now() + 11 * 60_000, toFake: ["Date"] });
@@ -299,7 +299,7 @@ describe("changing the password", () => {
     expect(await canSignIn(chosen)).toBe(true);
   });
 
-  it("a password that is shorter than new ones may be goes on working until it is changed", async () => {
+  it("a password that is shorter than the minimum for new ones works until it is changed", async () => {
     const short = "password";
     await savePassword(authEnv.DB, "alice", await hashPassword(short), 1).run();
     await signInToAccount(browser, "alice", short);
@@ -308,7 +308,7 @@ describe("changing the password", () => {
     expect(locationOf(await change({ current: short }))).toBe("/account?notice=password-changed");
   });
 
-  it("PASSWORD_MIN is the least that the page and the form require", async () => {
+  it("PASSWORD_MIN is the minimum of the page and the form", async () => {
     const visitor = fixtures.browser({ ...authEnv, PASSWORD_MIN: "20" });
     await signInToAccount(visitor);
     const html = await (await visitor.get("/account/password")).text();
@@ -328,7 +328,7 @@ describe("changing the password", () => {
     expect(await canSignIn(chosen)).toBe(true);
   });
 
-  it("NIST SP 800-63B-4 §4.1.2.1: a fresh session of any other acr than a passkey's needs the current password, and sets no first one", async () => {
+  it("NIST SP 800-63B-4 §4.1.2.1: a fresh session with any other acr than a passkey's requires the current password, and cannot set a first one", async () => {
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const how = { sub: "alice", acr: "urn:example:acr:mailed-code", amr: ["otp"], version: 0 };
     const { id } = await fixtures.isolate.sessions.open(context, how, { idleMs: 60_000, absoluteMs: 60_000 });
@@ -357,14 +357,14 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
     return locationOf(await browser.post("/account/passkeys", fields));
   }
 
-  it("who has none adds the first after a recent sign-in by password", async () => {
+  it("a person without passkeys adds the first after a recent sign-in by password", async () => {
     await signInToAccount();
     expect(await isOffered()).toBe(true);
     // The response of the authenticator is parsed but not valid.
     expect(await add()).toBe("/account?notice=passkey-failed");
   });
 
-  it("who has one signs in with it first, however recent the sign-in by password", async () => {
+  it("a person with a passkey must sign in with it first, however recent the sign-in by password", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     await signInToAccount();
     expect(await isOffered()).toBe(false);
@@ -392,7 +392,7 @@ function cheapHash(secret: string): Promise<string> {
 }
 
 describe("stored password hashes", () => {
-  it("OWASP Password Storage: a hash of another cost signs its user in, and is replaced by one of the present cost", async () => {
+  it("OWASP Password Storage: a hash with another cost signs its user in, and is replaced by one with the current cost", async () => {
     const old = await cheapHash(password);
     await savePassword(authEnv.DB, "alice", old, 1).run();
     const hash = () => authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = 'alice'").first<string>("hash");
@@ -403,7 +403,7 @@ describe("stored password hashes", () => {
     await signInToAccount(fixtures.browser());
   });
 
-  it("a hash of an older cost is replaced, and never over a password that was changed meanwhile", async () => {
+  it("a hash with an older cost is replaced, but never over a password that was changed concurrently", async () => {
     const { replacePasswordHash } = await import("@edge-op/shared/users/credentials");
     const [known, changed] = await Promise.all([hashPassword(password), hashPassword("another one")]);
     await savePassword(authEnv.DB, "alice", changed, 1).run();

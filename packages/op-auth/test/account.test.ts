@@ -44,7 +44,7 @@ describe("a person's own page", () => {
     }
   });
 
-  it("OIDC Core §4: an application with initiate_login_uri can be opened from the list, which says who the provider is and nothing else", async () => {
+  it("OIDC Core §4: an application with initiate_login_uri can be opened from the list, with the issuer as the only parameter", async () => {
     const uri = "https://app.example.com/start?target_link_uri=https%3A%2F%2Fapp.example.com%2Fhome&iss=other";
     await seedClient(authEnv, "startable", { ...codeClient, initiate_login_uri: uri });
     await browser.signInWhole();
@@ -66,7 +66,7 @@ describe("a person's own page", () => {
     });
   });
 
-  it("a consent taken back revokes the grants that outlive sessions", async () => {
+  it("withdrawing consent revokes the grants that outlive sessions", async () => {
     await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     const [grant] = await listOfflineGrants(authEnv.DB, "alice", "app");
     await submitAccount("/account/consents", { client_id: "app" });
@@ -82,7 +82,7 @@ describe("a person's own page", () => {
     return results.map(({ client_id }) => client_id);
   }
 
-  it("a client without access is no withdrawal: the same response, and no audit event", async () => {
+  it("removing a client without access has the same response, and no audit event", async () => {
     await browser.signInWhole();
     for (const client_id of ["unknown", "app", "app"]) {
       expect(locationOf(await submitAccount("/account/consents", { client_id }))).toBe("/account");
@@ -90,7 +90,7 @@ describe("a person's own page", () => {
     expect(await withdrawals()).toEqual(["app"]);
   });
 
-  it("withdrawn twice at the same time, a consent has one audit event", async () => {
+  it("withdrawing a consent twice concurrently causes one audit event", async () => {
     await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     await Promise.all([1, 2, 3].map(() => submitAccount("/account/consents", { client_id: "app" })));
     expect(await withdrawals()).toEqual(["app"]);
@@ -119,7 +119,7 @@ describe("a person's own page", () => {
     expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
   });
 
-  it("a client registered again under a deleted one's id inherits no consent, in a live session either", async () => {
+  it("a client registered under a deleted client's id inherits no consent, even in a live session", async () => {
     await browser.signInWhole();
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
     await authEnv.DB.batch([
@@ -138,7 +138,7 @@ describe("a person's own page", () => {
     expect(sentToClient(await fresh.authorize({ prompt: "none" })).code).toBeDefined();
   });
 
-  it("a session elsewhere is ended from here, and this one too", async () => {
+  it("another session can be ended from here, and this one too", async () => {
     await browser.signInWhole();
     const own = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<{ sid: string }>();
     const elsewhere = fixtures.browser();
@@ -153,7 +153,7 @@ describe("a person's own page", () => {
     expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
   });
 
-  it("someone else's session is not ended from here", async () => {
+  it("another user's session is not ended from here", async () => {
     await browser.signIn(locationOf(await browser.get("/account")));
     const bob = fixtures.browser();
     await bob.signIn(locationOf(await bob.get("/account")), "bob");
@@ -181,7 +181,7 @@ describe("a person's own page", () => {
     ["nothing", "{}"],
     ["no JSON", "x"],
     ["an unknown passkey", '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"userHandle":"AAAA"}}'],
-  ])("WebAuthn §7.2: %s signs nobody in", async (_, credential) => {
+  ])("WebAuthn §7.2: %s does not sign in", async (_, credential) => {
     const page = locationOf(await browser.authorize());
     const response = await browser.submit(page, { credential });
     expect(response.status).toBe(400);
@@ -198,7 +198,7 @@ describe("a person's own page", () => {
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 
-  it("a passkey is removed soon after a sign-in only, as it is added", async () => {
+  it("like adding one, removing a passkey requires a recent sign-in", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     await browser.signIn(locationOf(await browser.get("/account")));
     const html = await (await browser.get("/account")).text();
@@ -214,7 +214,7 @@ describe("a person's own page", () => {
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 
-  it("the style sheet carries the deployment's colours, and pages its name", async () => {
+  it("the style sheet contains the deployment's colours, and pages its name", async () => {
     const branded = fixtures.browser({ ...authEnv, DISPLAY_NAME: "Acme <Accounts>", BRAND_COLOR: "#aa0055" });
     const html = await (await branded.get(locationOf(await branded.get("/account")))).text();
     expect(html).toContain("Acme &lt;Accounts&gt;");
@@ -223,7 +223,7 @@ describe("a person's own page", () => {
     expect(await css.text()).toContain("--brand: #aa0055");
   });
 
-  it("pages speak the client's and the browser's language", async () => {
+  it("pages use the language of the client and the browser", async () => {
     const page = locationOf(await browser.authorize({ ui_locales: "de-AT fr" }));
     expect(await (await browser.get(page)).text()).toContain('<html lang="de">');
     const french = await browser.send(page, { headers: { "accept-language": "fr, en;q=0.5" } });

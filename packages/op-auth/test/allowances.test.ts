@@ -31,7 +31,7 @@ const asked = [
   "claim:nickname",
 ];
 
-it("one scope value at two resources is shown at each, in its words", () => {
+it("one scope value at two resources is shown at each, with its description", () => {
   expect(groupAllowances(asked, [mail, files])).toEqual({
     others: ["openid", "claim:nickname"],
     groups: [
@@ -41,7 +41,7 @@ it("one scope value at two resources is shown at each, in its words", () => {
   });
 });
 
-it("a resource that exists no longer is shown by its identifier and scope values", () => {
+it("a deleted resource is shown by its identifier and scope values", () => {
   expect(groupAllowances(asked, [files]).groups[1]).toEqual({
     identifier: "https://mail.example/mcp",
     name: "https://mail.example/mcp",
@@ -49,7 +49,7 @@ it("a resource that exists no longer is shown by its identifier and scope values
   });
 });
 
-it("a resource without scopes, and none at all", () => {
+it("a resource without scopes, and no resource", () => {
   expect(groupAllowances(resourceAllowances(files.identifier, []), [files]).groups).toEqual([
     { identifier: "https://files.example/mcp", name: "Files", descriptions: [] },
   ]);
@@ -57,7 +57,7 @@ it("a resource without scopes, and none at all", () => {
 });
 
 /** Consent for one resource covers no other resource, with or without a rule, whichever way it is requested. */
-describe("RFC 8707 §2: every requested resource is allowed by a person", () => {
+describe("RFC 8707 §2: a person consents to every requested resource", () => {
   useAnnouncedSetUp();
 
   const reads = resourceOf("https://reads.example/", "Reads", { read: "Read your things" });
@@ -135,7 +135,7 @@ describe("RFC 8707 §2: every requested resource is allowed by a person", () => 
       ([allowed, requested, covered]) =>
         [allowed.map(named).join("; "), named(requested), covered, allowed, requested] as const,
     ),
-  )("having allowed %s, %s needs no consent: %s", async (_, __, covered, allowed, requested) => {
+  )("after consent to %s, %s needs no consent: %s", async (_, __, covered, allowed, requested) => {
     for (const access of allowed) {
       let location = locationOf(await authorize(access));
       if (location.endsWith("/sign-in")) location = locationOf(await browser.signIn(location));
@@ -170,7 +170,7 @@ describe("RFC 8707 §2: every requested resource is allowed by a person", () => 
     }
   });
 
-  it("what was allowed for a device is allowed at its resources alone", async () => {
+  it("consent for a device covers only its resources", async () => {
     await browser.signInWhole();
     const form = { scope: "openid read", resource: [reads.identifier, plain] };
     const device = await postForm(fixtures.app, authEnv, "/device_authorization", form, fixtures.client);

@@ -34,14 +34,14 @@ beforeEach(async () => {
 const posted = (parameters: Record<string, string | undefined>) => Object.fromEntries(authorizationQuery(parameters));
 
 describe("POST /logout without a session", () => {
-  it("stores nothing for a caller without an ID token: the parameters go on in the query", async () => {
+  it("stores nothing for a caller without an ID token: the parameters stay in the query", async () => {
     const response = await fixtures.browser(bindings).post("/logout", { state: "s", ui_locales: "de" });
     expect(locationOf(response)).toBe("/logout?state=s&ui_locales=de");
     expect(locationOf(await fixtures.browser(bindings).post("/logout", {}))).toBe("/logout");
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("refuses an ID token that is not genuine, and a state beyond any URL, and stores neither", async () => {
+  it("refuses a forged ID token and an overlong state, and stores neither", async () => {
     expect((await fixtures.browser(bindings).post("/logout", { id_token_hint: "x".repeat(60_000) })).status).toBe(400);
     expect((await fixtures.browser(bindings).post("/logout", { state: "x".repeat(60_000) })).status).toBe(413);
     expect(counts.object).toBe(0);
@@ -49,7 +49,7 @@ describe("POST /logout without a session", () => {
 });
 
 describe("POST /authorize without a session", () => {
-  it("stores nothing for a request that is refused", async () => {
+  it("stores nothing for a refused request", async () => {
     const refused = [
       posted({ client_id: "nobody" }),
       posted({ redirect_uri: "https://evil.example.com/" }),
@@ -64,7 +64,7 @@ describe("POST /authorize without a session", () => {
     expect(counts.object).toBe(0);
   });
 
-  it("RFC 9126 §4: a pushed request is named by its request_uri, and nothing is stored for it", async () => {
+  it("RFC 9126 §4: a pushed request is identified by its request_uri, and nothing is stored for it", async () => {
     const requestUri = "urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.AAAA";
     const response = await fixtures.browser(bindings).post("/authorize", { client_id: "app", request_uri: requestUri });
     const next = new URL(locationOf(response), "https://op.example.com");

@@ -47,7 +47,7 @@ describe("requests that are not redirected", () => {
     expect(response.headers.get("allow")).toBe("GET, HEAD, POST");
   });
 
-  it("RFC 8252 §7.3: a loopback redirect may have any port, and nothing else may differ", async () => {
+  it("RFC 8252 §7.3: a loopback redirect may have any port, but no other difference", async () => {
     const uri = "http://127.0.0.1/callback";
     await seedClient(authEnv, "native", { ...codeClient, token_endpoint_auth_method: "none", redirect_uris: [uri] });
     const ask = async (given: string) => {
@@ -111,7 +111,7 @@ describe("errors that are returned to the client", () => {
 });
 
 describe("response modes", () => {
-  it("OAuth form post §2: the answer is a form that submits itself to the client", async () => {
+  it("OAuth form post §2: the response is a form that submits itself to the client", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     const response = await browser.authorize({ response_mode: "form_post", state: `"><script>alert(1)</script>` });
@@ -141,7 +141,7 @@ describe("response modes", () => {
 });
 
 describe("posted requests", () => {
-  it("OIDC Core §3.1.2.1: a POST from another site, which carries no cookie, goes on as a GET that does", async () => {
+  it("OIDC Core §3.1.2.1: a POST from another site, which carries no cookie, continues as a GET that does", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     const crossSite = fixtures.browser();
@@ -155,7 +155,7 @@ describe("posted requests", () => {
     expect((await browser.get(next.replace("client_id=app", "client_id=other"))).status).toBe(400);
   });
 
-  it("OIDC Core §3.1.2.1: a POST that carries the cookie is answered at once", async () => {
+  it("OIDC Core §3.1.2.1: a POST with the cookie gets a response at once", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     expect(sentToClient(await browser.post("/authorize", Object.fromEntries(authorizationQuery()))).code).toBeDefined();

@@ -63,7 +63,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
   it.each([
     ["without a session", withoutSession, { object: 120, kv: 5, d1: 3 }],
     ["with a session and a consent", silently, { object: 240, kv: 7, d1: 4 }],
-  ])("a hundred at once read each record once: %s", async (_, authorize, bounds) => {
+  ])("a hundred concurrent requests read each record once: %s", async (_, authorize, bounds) => {
     for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache, authorize), bounds);
   });
 });

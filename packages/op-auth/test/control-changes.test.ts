@@ -117,7 +117,7 @@ describe("control changes by a person", () => {
     expect((await controlChanges()) - before).toBe(expected);
   });
 
-  it("the changes of a password have the budget of attempts at it", { timeout: 90_000 }, async () => {
+  it("changes of the password count as attempts at it", { timeout: 90_000 }, async () => {
     await browser.signInWhole();
     const before = await controlChanges();
     let secret = password;
@@ -136,7 +136,7 @@ describe("control changes by a person", () => {
   });
 });
 
-describe("ADR 47: a first consent is known without a control change", () => {
+describe("ADR 47, 48: a first consent takes effect without a control change", () => {
   const find = async (isolate: ReturnType<typeof createIsolate>, clientId: string) => {
     const execution = createExecutionContext();
     const context = createRequestContext(new Request(origin), bindings, execution);
@@ -146,7 +146,7 @@ describe("ADR 47: a first consent is known without a control change", () => {
     return client;
   };
 
-  it("an isolate that looked for the document's client before finds it at once", async () => {
+  it("an isolate that looked up the document's client earlier finds it at once", async () => {
     const other = createIsolate();
     expect(await find(other, documentId)).toBeUndefined();
     await browser.signInWhole({ client_id: documentId });
@@ -156,7 +156,7 @@ describe("ADR 47: a first consent is known without a control change", () => {
     expect(await events.first<number>("n")).toBe(1);
   });
 
-  it("an isolate that holds the client as unused keeps it beyond the life of unused ones; one that nobody used ends", async () => {
+  it("an isolate that caches the client as unused keeps it beyond the lifetime of unused ones; an unused client expires", async () => {
     const createdAtMs = Date.now() - day + 60_000;
     for (const id of ["registered", "unused"]) await seedRegistration(id, createdAtMs);
     const other = createIsolate();
@@ -173,7 +173,7 @@ describe("ADR 47: a first consent is known without a control change", () => {
     expect(await find(other, "unused")).toBeUndefined();
   });
 
-  it("nobody can agree to a registration that has ended, or that was deleted meanwhile", async () => {
+  it("a registration that has expired, or was deleted meanwhile, cannot receive consent", async () => {
     await seedRegistration("ended", Date.now() - day + 60_000);
     await seedRegistration("deleted");
     for (const client_id of ["ended", "deleted"]) {

@@ -67,14 +67,14 @@ async function isSignedIn(from: Browser = browser): Promise<boolean> {
 }
 
 describe("RP-initiated logout", () => {
-  it("RP-Initiated §2: a hint of this session ends it and sends the person back with state", async () => {
+  it("RP-Initiated §2: a hint for this session ends it and returns the person with state", async () => {
     const response = await logout({ id_token_hint: hint, post_logout_redirect_uri: goodbye, state: "s&1" });
     expect(locationOf(response)).toBe(`${goodbye}?state=s%261`);
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
     expect(await isSignedIn()).toBe(false);
   });
 
-  it("RP-Initiated §2: the session has ended for a copy of the cookie too", async () => {
+  it("RP-Initiated §2: the session has also ended for a copied cookie", async () => {
     const copy = fixtures.browser();
     for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
     await logout({ id_token_hint: hint });
@@ -103,7 +103,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  it("RFC 9700 §4.7: the answer to that question cannot be forged", async () => {
+  it("RFC 9700 §4.7: the confirmation cannot be forged", async () => {
     const response = await browser.post("/interaction/logout", {
       decision: "leave",
       form_token: "AAAAAAAAAAAAAAAAAAAAAA",
@@ -124,7 +124,7 @@ describe("RP-initiated logout", () => {
     ["a redirect URI that is not registered", { post_logout_redirect_uri: "https://evil.example/" }],
     ["a redirect URI with a query more", { post_logout_redirect_uri: `${goodbye}?x=1` }],
     ["a client that the hint is not of", { client_id: "other" }],
-  ])("RP-Initiated §3: %s redirects nobody", async (_, parameters: Record<string, string>) => {
+  ])("RP-Initiated §3: %s causes no redirect", async (_, parameters: Record<string, string>) => {
     await seedClient(authEnv, "other", { ...codeClient, post_logout_redirect_uris: ["https://evil.example/"] });
     const response = await logout({ id_token_hint: hint, ...parameters });
     expect(response.status).toBe(400);
@@ -132,7 +132,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  it("RP-Initiated §3: a redirect URI without a client causes no redirect, and the page names what is missing", async () => {
+  it("RP-Initiated §3: a redirect URI without a client causes no redirect, and the page names the missing parameter", async () => {
     const response = await logout({ post_logout_redirect_uri: goodbye });
     expect(response.status).toBe(400);
     const html = await response.text();
@@ -140,7 +140,7 @@ describe("RP-initiated logout", () => {
     expect(html).not.toContain("not registered");
   });
 
-  it("RP-Initiated §3: no redirect goes to a disabled client", async () => {
+  it("RP-Initiated §3: a disabled client receives no redirect", async () => {
     await seedClient(authEnv, "closed", { ...codeClient, post_logout_redirect_uris: [goodbye] });
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'closed'").run();
     const ofClosed = await idTokenOf((await browser.signInWhole()).get("code")!, "closed");
@@ -151,17 +151,17 @@ describe("RP-initiated logout", () => {
     }
   });
 
-  it("RP-Initiated §4: a hint that is not ours is refused", async () => {
+  it("RP-Initiated §4: a hint of another issuer is refused", async () => {
     expect((await logout({ id_token_hint: `${hint.slice(0, -4)}AAAA` })).status).toBe(400);
     expect(await isSignedIn()).toBe(true);
   });
 
-  it("RP-Initiated §2: who is not signed in is sent back at once", async () => {
+  it("RP-Initiated §2: without a session, redirects immediately", async () => {
     const response = await logout({ client_id: "app", post_logout_redirect_uri: goodbye }, fixtures.browser());
     expect(locationOf(response)).toBe(goodbye);
   });
 
-  it("RP-Initiated §2: a POST from another site, which carries no cookie, goes on as a GET that does", async () => {
+  it("RP-Initiated §2: a POST from another site, which carries no cookie, continues as a GET that does", async () => {
     const next = locationOf(
       await fixtures.browser().post("/logout", { id_token_hint: hint, post_logout_redirect_uri: goodbye }),
     );
@@ -198,7 +198,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  it("Back-Channel Logout §2.1: sid in the ID token names the session, and stays through a new sign-in", async () => {
+  it("Back-Channel Logout §2.1: sid in the ID token identifies the session, and stays the same after a new sign-in", async () => {
     const sid = (token: string) =>
       (JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/"))) as { sid: string }).sid;
     const again = await idTokenOf((await browser.signInWhole({ prompt: "login" })).get("code")!);

@@ -38,7 +38,7 @@ async function register(clientId: string, metadata: MetadataOverrides = {}): Pro
   });
 }
 
-describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the device may have", () => {
+describe("RFC 8252 §8.6: a public client whose redirect URI any program on the device may receive", () => {
   beforeEach(() => register("native"));
 
   it.each(schemes)("on %s requests consent each time, despite earlier consent", async (_, uri) => {
@@ -58,7 +58,7 @@ describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the devic
     expect(response).toMatchObject({ error: "consent_required", state: "the-state", iss: "https://op.example.com" });
   });
 
-  it("requests consent even directly after the sign-in of the same request", async () => {
+  it("requires consent even directly after the sign-in of the same request", async () => {
     const parameters = { client_id: "native", redirect_uri: loopback };
     await browser.signInWhole(parameters);
     const page = locationOf(await browser.authorize({ ...parameters, prompt: "login" }));
@@ -95,12 +95,12 @@ describe("RFC 8252 §8.6: a first-party client without authentication (skip_cons
 
   beforeEach(() => register("own", { skip_consent: true }));
 
-  it("is content with a sign-in made for its request", async () => {
+  it("accepts a sign-in made for its request", async () => {
     const page = locationOf(await browser.authorize(parameters));
     expect(sentToClient(await browser.signIn(page), loopback).code).toBeDefined();
   });
 
-  it("has a session's owner confirm, and nothing without them", async () => {
+  it("requires confirmation by the session's owner, and returns nothing without it", async () => {
     await browser.signIn(locationOf(await browser.authorize(parameters)));
     const silent = await browser.authorize({ ...parameters, prompt: "none" });
     expect(sentToClient(silent, loopback).error).toBe("consent_required");
@@ -109,7 +109,7 @@ describe("RFC 8252 §8.6: a first-party client without authentication (skip_cons
     expect(sentToClient(await browser.allow(page), loopback).code).toBeDefined();
   });
 
-  it("by https is answered as before", async () => {
+  it("by https keeps the previous behaviour", async () => {
     const secure = { ...parameters, redirect_uri: https };
     await browser.signIn(locationOf(await browser.authorize(secure)));
     expect(sentToClient(await browser.authorize({ ...secure, prompt: "none" }), https).code).toBeDefined();
@@ -129,14 +129,14 @@ describe("ADR 9: a web client on http://localhost", () => {
   it.each([
     ["an https issuer", authEnv],
     ["an issuer on localhost", development],
-  ])("signs in silently with %s when it authenticates", async (_, bindings) => {
+  ])("signs in silently with %s if it authenticates", async (_, bindings) => {
     await registerWeb("client_secret_basic");
     const visitor = fixtures.browser(bindings);
     await visitor.signInWhole(parameters);
     expect(sentToClient(await visitor.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
   });
 
-  it("signs in silently without authentication when the issuer is on localhost too", async () => {
+  it("signs in silently without authentication if the issuer is on localhost too", async () => {
     await registerWeb("none");
     const visitor = fixtures.browser(development);
     await visitor.signInWhole(parameters);

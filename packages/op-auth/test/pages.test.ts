@@ -22,7 +22,7 @@ beforeEach(async () => {
 const text = async (response: Response | Promise<Response>) => (await response).text();
 
 describe("/ and unknown paths are pages", () => {
-  it("the start page links to the account, signed in or not", async () => {
+  it("the start page links to the account, with or without a session", async () => {
     const html = await text(browser.get("/"));
     expect(html).toContain("<h1>Edge OP</h1>");
     expect(html).toContain('href="/account"');
@@ -80,7 +80,7 @@ describe("a sign-in that is confirmed", () => {
   it.each([
     ["prompt=login", { prompt: "login" }],
     ["max_age=0", { max_age: "0" }],
-  ])("%s shows whose it is, and keeps the username", async (_, parameters) => {
+  ])("%s shows the account and keeps the username", async (_, parameters) => {
     await browser.signInWhole();
     const html = await text(browser.get(locationOf(await browser.authorize(parameters))));
     expect(html).toContain("<h1>Confirm it is you</h1>");
@@ -91,7 +91,7 @@ describe("a sign-in that is confirmed", () => {
     expect(html).toContain('id="other-account"');
   });
 
-  it("a first sign-in is not called a confirmation", async () => {
+  it("a first sign-in is not shown as a confirmation", async () => {
     const html = await text(browser.get(locationOf(await browser.authorize({ max_age: "60", prompt: "login" }))));
     expect(html).toContain("<h1>Sign in</h1>");
     expect(html).not.toContain("readonly");
@@ -120,7 +120,7 @@ describe("a sign-in that is confirmed", () => {
     expect((await browser.get(page)).status).toBe(400);
   });
 
-  it("OIDC Core §3.1.2.1: someone else is expected than is signed in, so nobody's account is kept", async () => {
+  it("OIDC Core §3.1.2.1: if another user than the signed-in one is expected, no account is kept", async () => {
     await browser.signInWhole();
     const claims = JSON.stringify({ id_token: { sub: { value: "bob" } } });
     const html = await text(browser.get(locationOf(await browser.authorize({ claims }))));
@@ -128,14 +128,14 @@ describe("a sign-in that is confirmed", () => {
     expect(html).not.toContain("Alice Example");
   });
 
-  it("after select_account and another account, the page is not locked", async () => {
+  it("after select_account and another account, the page is not locked to the first", async () => {
     await browser.signInWhole();
     const select = locationOf(await browser.authorize({ prompt: "select_account" }));
     const page = locationOf(await browser.submit(select, { account: "other" }));
     expect(await text(browser.get(page))).not.toContain("readonly");
   });
 
-  it("passkeys of the account alone are offered, and no passkey button where it has none", async () => {
+  it("only passkeys of the account are offered, and no passkey button if it has none", async () => {
     await browser.signInWhole();
     const html = await text(browser.get(locationOf(await browser.authorize({ prompt: "login" }))));
     expect(html).not.toContain("data-passkey=");
@@ -145,7 +145,7 @@ describe("a sign-in that is confirmed", () => {
 describe("the consent page", () => {
   const shown = (html: string) => [...html.matchAll(/<li>.*?<span>(.*?)<\/span>/g)].map(([, item]) => item);
 
-  it("not you: leads to a sign-in as someone else, and consents to nothing", async () => {
+  it('"not you" leads to a sign-in as another user, without consent', async () => {
     const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
     expect(await text(browser.get(consent))).toContain("Not you? Use another account");
     const page = locationOf(await browser.submit(consent, { decision: "other" }));
@@ -192,7 +192,7 @@ describe("the account page", () => {
     });
   };
 
-  it("a session has its place: city and country, never the address", async () => {
+  it("a session shows its place: city and country, never the address", async () => {
     await signIn({ city: "Zürich", country: "CH", colo: "ZRH" });
     const row = await authEnv.DB.prepare("SELECT * FROM user_sessions").first<Record<string, unknown>>();
     expect(Object.keys(row!).toSorted()).toEqual(
@@ -208,7 +208,7 @@ describe("the account page", () => {
     ["a platform that does not know", undefined],
     ["an unknown country", { country: "XX", city: "Nowhere" }],
     ["Tor", { country: "T1" }],
-  ])("a session without place, from %s, is listed all the same", async (_, cf) => {
+  ])("a session without a place, from %s, is listed too", async (_, cf) => {
     await signIn(cf);
     const row = await authEnv.DB.prepare("SELECT city, country FROM user_sessions").first();
     expect(row).toEqual({ city: null, country: null });
@@ -218,7 +218,7 @@ describe("the account page", () => {
   it.each([
     ["passkey-added", "Your passkey was added."],
     ["passkey-failed", "The passkey was not added."],
-  ])("never says both that a passkey was added and that it was not: %s", async (notice, shown) => {
+  ])("never shows both that a passkey was added and that it was not: %s", async (notice, shown) => {
     await signIn();
     const html = await text(browser.get(`/account?notice=${notice}`));
     const visible = [...html.matchAll(/<p class="note[^>]*>[^<]*/g)]

@@ -92,7 +92,7 @@ async function expectThrottled(response: Response, atMostSeconds: number): Promi
 }
 
 describe("signing in by passkey", () => {
-  it("WebAuthn §7.2: a signature over this page's challenge signs in, one over another page's does not", async () => {
+  it("WebAuthn §7.2: a signature over this page's challenge signs in, one over another page's challenge does not", async () => {
     const visitor = await visit(home);
     const other = await visit(home);
     let foreign = "";
@@ -106,7 +106,7 @@ describe("signing in by passkey", () => {
     ["a forged signature", forged],
     ["a credential that does not exist", unknown],
     ["another person's user handle", anothersHandle],
-  ])("WebAuthn §7.2: %s signs nobody in", async (_, credential) => {
+  ])("WebAuthn §7.2: %s does not sign in", async (_, credential) => {
     const visitor = await visit(home);
     const response = await visitor.try(credential);
     expect(response.status).toBe(400);
@@ -143,7 +143,7 @@ describe("guessing passkeys", () => {
   it.each([
     ["forged signatures", forged],
     ["credentials that do not exist", unknown],
-  ])("eleven %s are slowed, in parallel too, and the wait is short", async (_, credential) => {
+  ])("eleven %s are throttled, also in parallel, and the wait is short", async (_, credential) => {
     const visitor = await visit(elsewhere);
     const statuses = await visitor.tryOften(14, credential);
     expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
@@ -153,7 +153,7 @@ describe("guessing passkeys", () => {
   it.each([
     ["of any credential", (html: string) => unknown(html)],
     ["that are malformed", malformed],
-  ])("of an address, attempts %s beyond fifty are not looked at", async (_, credential) => {
+  ])("from one address, attempts %s beyond fifty are not evaluated", async (_, credential) => {
     const visitor = await visit(elsewhere);
     await visitor.tryOften(60, credential);
     await expectThrottled(await visitor.try(malformed), 3);
@@ -161,7 +161,7 @@ describe("guessing passkeys", () => {
     expect(locationOf(await (await visit(home)).try(right))).toMatch(/consent$/);
   });
 
-  it("right ones do not count", async () => {
+  it("correct ones do not count", async () => {
     for (let time = 0; time < 60; time += 1) {
       const visitor = await visit(home);
       expect((await visitor.try(right)).status).toBe(303);
@@ -169,8 +169,8 @@ describe("guessing passkeys", () => {
   });
 });
 
-describe("an attacker without the passkey locks no user out", () => {
-  it("who floods its credential id: the owner's signature is still taken, from a browser never seen", async () => {
+describe("an attacker without the passkey cannot lock a user out", () => {
+  it("flooding its credential id: the owner's signature is still accepted, from a new browser", async () => {
     const stranger = await visit(elsewhere);
     expect(howMany(await stranger.tryOften(20, forged), 429)).toBe(10);
     const owner = await visit(home);
@@ -178,7 +178,7 @@ describe("an attacker without the passkey locks no user out", () => {
     expect(locationOf(await owner.try(right))).toMatch(/consent$/);
   });
 
-  it("who floods the owner's address too: a browser that has used the passkey has a bucket of its own", async () => {
+  it("flooding the owner's address too: a browser that has used the passkey has its own bucket", async () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const stranger = await visit(home);
@@ -187,7 +187,7 @@ describe("an attacker without the passkey locks no user out", () => {
     expect(locationOf(await (await visit(home, known)).try(right))).toMatch(/consent$/);
   });
 
-  it("a known browser is one for its own passkey alone, and is slowed as well", async () => {
+  it("a browser is known only for its own passkey, and is throttled as well", async () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const visitor = await visit(home, known);
@@ -197,7 +197,7 @@ describe("an attacker without the passkey locks no user out", () => {
     expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
   });
 
-  it("who fills an address's attempts at passwords leaves passkeys", async () => {
+  it("exhausting an address's attempts at passwords leaves passkeys", async () => {
     const stranger = await visit(home);
     const owner = await visit(home);
     const guess = () => stranger.submit({ username: "bob", password: "guess" });
@@ -208,7 +208,7 @@ describe("an attacker without the passkey locks no user out", () => {
     expect(locationOf(await owner.try(right))).toMatch(/consent$/);
   });
 
-  it("who fills an address's attempts at passkeys leaves passwords", async () => {
+  it("exhausting an address's attempts at passkeys leaves passwords", async () => {
     const stranger = await visit(home);
     await stranger.tryOften(60, malformed);
     await expectThrottled(await stranger.try(malformed), 3);

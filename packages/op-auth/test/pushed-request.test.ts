@@ -68,7 +68,7 @@ describe("pushed authorization requests", () => {
     expect(again.headers.get("location")).toBeNull();
   });
 
-  it("RFC 9126 §4: opened again before it is answered, a reference works; of what it began, one is answered", async () => {
+  it("RFC 9126 §4: opened again before it is completed, a reference works; only one of the authorizations that it started is completed", async () => {
     const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const first = locationOf(await person.get(`/authorize?${query}`));
@@ -83,7 +83,7 @@ describe("pushed authorization requests", () => {
   it.each([
     ["prompt=none", { prompt: "none" }],
     ["cancelling", {}],
-  ])("RFC 9126 §4: an error response uses the reference up too (%s)", async (_, parameters) => {
+  ])("RFC 9126 §4: an error response also spends the reference (%s)", async (_, parameters) => {
     const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed(parameters) });
     const response = await person.get(`/authorize?${query}`);
@@ -93,7 +93,7 @@ describe("pushed authorization requests", () => {
     expect((await person.get(`/authorize?${query}`)).status).toBe(400);
   });
 
-  it("RFC 9126 §2.2: a reference cannot be opened after its lifetime, and what was opened in time can be completed", async () => {
+  it("RFC 9126 §2.2: a reference cannot be opened after its lifetime, but a request opened in time can be completed", async () => {
     const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const page = locationOf(await person.get(`/authorize?${query}`));
@@ -106,7 +106,7 @@ describe("pushed authorization requests", () => {
     }
   });
 
-  it("an interaction, a passkey ceremony or a logout is no request_uri, and none of them is a page", async () => {
+  it("an interaction, a passkey ceremony or a logout is not a request_uri, and none of them is a page", async () => {
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const parameters = new Form(new Map([["client_id", ["app"]]]));
     const logoutForm = { parameters, pushedBy: undefined };
@@ -141,7 +141,7 @@ describe("pushed authorization requests", () => {
     expect(sentToClient(await byReference(`urn:ietf:params:oauth:request_uri:${request}`)).code).toBeDefined();
   });
 
-  it("RFC 9126 §2: parameters beside the reference do not count", async () => {
+  it("RFC 9126 §2: parameters next to the reference do not count", async () => {
     const requestUri = await pushed();
     const query = authorizationQuery({
       request_uri: requestUri,
@@ -151,7 +151,7 @@ describe("pushed authorization requests", () => {
     expect(sentToClient(await browser.get(`/authorize?${query}`)).state).toBe("the-state");
   });
 
-  it("RFC 9126 §2.1: only the client itself may push, and use what it pushed", async () => {
+  it("RFC 9126 §2.1: only the client itself may push, and use its pushed request", async () => {
     await seedClient(authEnv, "other", codeClient);
     expect((await push({}, { clientId: "app", clientSecret: "wrong" })).status).toBe(401);
     expect((await push({ client_id: "other" })).status).toBe(401);
@@ -168,7 +168,7 @@ describe("pushed authorization requests", () => {
     ],
     ["an unknown response_type", { response_type: "token" }, "unsupported_response_type"],
     ["scope that is not registered", { scope: "other" }, "invalid_scope"],
-  ])("RFC 9126 §2.3: %s is refused when it is pushed", async (_, parameters, error) => {
+  ])("RFC 9126 §2.3: %s is refused at the push", async (_, parameters, error) => {
     const response = await push(parameters);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error });
@@ -181,7 +181,7 @@ describe("pushed authorization requests", () => {
     expect(sentToClient(await other.signIn(page)).code).toBeDefined();
   });
 
-  it("RFC 9126 §6: a client that must push is refused otherwise", async () => {
+  it("RFC 9126 §6: a client that must push is otherwise refused", async () => {
     await seedClient(authEnv, "pusher", { ...codeClient, require_pushed_authorization_requests: true });
     expect(sentToClient(await browser.authorize({ client_id: "pusher" })).error).toBe("invalid_request");
     const pusher = { clientId: "pusher", clientSecret: "secret-of-pusher" };
@@ -237,7 +237,7 @@ describe("request objects", () => {
       `/authorize?${new URLSearchParams({ client_id: "signer", redirect_uri: redirectUri, request, ...beside })}`,
     );
 
-  it("RFC 9101 §5: its parameters are the request; those beside it do not count", async () => {
+  it("RFC 9101 §5: its parameters are the request; those outside it do not count", async () => {
     const answer = sentToClient(await ask(await sign(), { state: "beside", scope: "openid email", max_age: "0" }));
     expect(answer).toMatchObject({ code: expect.any(String), state: "the-state" });
   });
@@ -257,7 +257,7 @@ describe("request objects", () => {
     ["a request within", { request: "x" }, {}],
     ["the client as subject, like an assertion", { sub: "signer" }, {}],
     ["another type", {}, { typ: "at+jwt" }],
-  ])("RFC 9101 §6.1: one with %s is refused", async (_, claims, header) => {
+  ])("RFC 9101 §6.1: an object with %s is refused", async (_, claims, header) => {
     const token =
       "exp" in claims
         ? await new SignJWT({ client_id: "signer", ...claims })
@@ -267,7 +267,7 @@ describe("request objects", () => {
     expect(sentToClient(await ask(token)).error).toBe("invalid_request_object");
   });
 
-  it("RFC 8725 §3.1: one that is unsigned, or signed by another key, is refused", async () => {
+  it("RFC 8725 §3.1: an unsigned object, or one signed by another key, is refused", async () => {
     const [header, payload] = (await sign()).split(".");
     const none = btoa('{"alg":"none"}').replace(/=+$/, "");
     expect(sentToClient(await ask(`${none}.${payload}.`)).error).toBe("invalid_request_object");
@@ -279,12 +279,12 @@ describe("request objects", () => {
     expect(sentToClient(await ask(`${header}.${payload}.AAAA`)).error).toBe("invalid_request_object");
   });
 
-  it("RFC 9101 §6: an invalid one without a redirect_uri parameter causes no redirect", async () => {
+  it("RFC 9101 §6: an invalid object without a redirect_uri parameter causes no redirect", async () => {
     const response = await browser.get("/authorize?client_id=signer&request=a.b.c");
     expect(response.status).toBe(400);
   });
 
-  describe("their life (FAPI 2.0 Message Signing §5.3.1)", () => {
+  describe("lifetime (FAPI 2.0 Message Signing §5.3.1)", () => {
     const now = () => Math.floor(Date.now() / 1000);
     const strict = { require_signed_request_object: true, request_object_signing_alg: "ES256" } as const;
 
@@ -310,7 +310,7 @@ describe("request objects", () => {
       ["no nbf from a strict client", strict, () => ({ exp: now() + 60 })],
       ["no exp from a strict client", strict, () => ({ nbf: now() })],
       ["no time from a client that must sign", { require_signed_request_object: true }, () => ({})],
-    ])("one with %s is refused", async (_, metadata, times) => {
+    ])("an object with %s is refused", async (_, metadata, times) => {
       expect((await askAs(metadata, times())).error).toBe("invalid_request_object");
     });
 
@@ -318,18 +318,18 @@ describe("request objects", () => {
       ["nbf and exp an hour apart", strict, () => ({ nbf: now() - 60, exp: now() + 3540 })],
       ["exp alone", { require_signed_request_object: true }, () => ({ exp: now() + 3600 })],
       ["no time, from a client that may leave the signature out", {}, () => ({})],
-    ])("one with %s is accepted", async (_, metadata, times) => {
+    ])("an object with %s is accepted", async (_, metadata, times) => {
       expect((await askAs(metadata, times())).code).toBeDefined();
     });
   });
 
-  it("RFC 9101 §10.5: a client that must sign its requests is refused otherwise", async () => {
+  it("RFC 9101 §10.5: a client that must sign its requests is otherwise refused", async () => {
     await seedClient(authEnv, "strict", { ...codeClient, require_signed_request_object: true });
     expect(sentToClient(await browser.authorize({ client_id: "strict" })).error).toBe("invalid_request");
   });
 });
 
-describe("OAuth 2.1 §7.5.2: a confidential client that sends a nonce for its ID token may leave PKCE out", () => {
+describe("OAuth 2.1 §7.5.2: a confidential client that sends a nonce for its ID token may omit PKCE", () => {
   const free = { code_challenge: undefined, code_challenge_method: undefined };
   const signed = async (claims: Record<string, unknown>) => {
     const all = { ...Object.fromEntries(authorizationQuery({ client_id: "signer", prompt: "none" })), ...claims };

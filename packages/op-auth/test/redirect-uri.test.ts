@@ -12,7 +12,7 @@ function isSameRedirectUri(registered: string, given: string, type: "web" | "nat
 const ports = fc.integer({ min: 1, max: 65_535 });
 
 describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
-  it("two that differ in any way are different", () => {
+  it("two URIs that differ in any way are different", () => {
     fc.assert(
       fc.property(uris, uris, (registered, given) => {
         expect(isSameRedirectUri(registered, given)).toBe(registered === given);
@@ -20,7 +20,7 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     );
   });
 
-  it("one that is added to, cut, or changed in one character is different", () => {
+  it("a URI that is extended, shortened, or changed in one character is different", () => {
     const registered = "https://app.example.com/callback";
     fc.assert(
       fc.property(
@@ -35,13 +35,13 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     );
   });
 
-  it("a loopback port that no address has is no redirect URI", () => {
+  it("a loopback URI with an impossible port is not a redirect URI", () => {
     expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:65535/cb")).toBe(true);
     expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:65536/cb")).toBe(false);
     expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:99999/cb")).toBe(false);
   });
 
-  it("RFC 8252 §7.3: of a loopback address only the port may differ", () => {
+  it("RFC 8252 §7.3: only the port of a loopback address may differ", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("127.0.0.1", "[::1]"),
@@ -59,7 +59,7 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     );
   });
 
-  it("RFC 8252 §7.3: the port of localhost may differ for a client that registered as native, and for no other", () => {
+  it("RFC 8252 §7.3: the port of localhost may differ only for a client that registered as native", () => {
     const registered = "http://localhost/cb";
     for (const given of ["http://localhost:8080/cb", "http://localhost:1/cb", registered]) {
       expect(isSameRedirectUri(registered, given, "native"), given).toBe(true);
@@ -83,7 +83,7 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
 });
 
 /** The line of a refused request names the client and the redirect URI, so that an operator can compare them with a registration. */
-describe("RFC 9700 §4.1.3: what the log says of a refused request", () => {
+describe("RFC 9700 §4.1.3: the log of a refused request", () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
@@ -163,7 +163,7 @@ describe("RFC 9700 §4.1.3: what the log says of a refused request", () => {
     if (!("claimedClientId" in fields)) expect(line).not.toHaveProperty("claimedClientId");
   });
 
-  it("/par, once the client has authenticated: the client is no claim", async () => {
+  it("/par, after the client has authenticated: the client is not a mere claim", async () => {
     const fixtures = await createAuthFixtures();
     const { clientId, clientSecret } = fixtures.client;
     const line = await refusedLine(() =>

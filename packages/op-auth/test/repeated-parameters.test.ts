@@ -44,7 +44,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     "request_uri=urn:a&request_uri=urn:b",
     "unknown=1&unknown=2",
     "max_age=&max_age=7",
-  ])("%s is told to the client", async (repeat) => {
+  ])("%s is returned to the client", async (repeat) => {
     expect(sentToClient(await ask(repeat))).toEqual({
       error: "invalid_request",
       error_description: description,
@@ -53,17 +53,17 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     });
   });
 
-  it("state: of two none is sent back", async () => {
+  it("state: if repeated, neither value is returned", async () => {
     const answer = sentToClient(await ask("state=another"));
     expect(answer).toEqual({ error: "invalid_request", error_description: description, iss });
   });
 
-  it("response_mode: of two none counts, and the answer is a query", async () => {
+  it("response_mode: if repeated, neither value counts, and the response is a query", async () => {
     const repeats = "response_mode=form_post&response_mode=fragment";
     expect(sentToClient(await ask(repeats)).error).toBe("invalid_request");
   });
 
-  it("the response uses a response_mode that was sent once", async () => {
+  it("the response uses a response_mode that appears once", async () => {
     const fragment = locationOf(await ask("scope=openid", { response_mode: "fragment" }));
     expect(fragment).toMatch(/^https:\/\/app\.example\.com\/callback#error=invalid_request&.*state=the-state&iss=/);
     const posted = await (await ask("scope=openid", { response_mode: "form_post" })).text();
@@ -72,7 +72,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(posted).toContain('name="state" value="the-state"');
   });
 
-  it("prompt=none: no page is shown and no user is signed in, with a session or without", async () => {
+  it("prompt=none: no page is shown and no user is signed in, with or without a session", async () => {
     const repeats = ["scope=openid", "prompt=none"];
     for (const repeat of repeats)
       expect(sentToClient(await ask(repeat, { prompt: "none" })).error).toBe("invalid_request");
@@ -97,7 +97,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     ["the client is not named", "scope=openid", { client_id: undefined }],
     ["the redirect_uri is not registered", "scope=openid", { redirect_uri: "https://evil.example/" }],
     ["there is no redirect_uri", "scope=openid", { redirect_uri: undefined }],
-  ])("%s: a page, and nobody is redirected", async (_, repeat, parameters) => {
+  ])("%s: a page, without a redirect", async (_, repeat, parameters) => {
     const response = await ask(repeat, parameters);
     expect(response.status).toBe(400);
     expect(response.headers.get("location")).toBeNull();
@@ -106,7 +106,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
       expect(await response.text()).toMatch(/is repeated; it may appear only once/);
   });
 
-  it("in a posted request is told the same way, and nothing is kept of it", async () => {
+  it("in a posted request is reported the same way, and nothing is stored", async () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const fields = { ...Object.fromEntries(authorizationQuery()), scope: ["openid", "openid email"] };
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await browser.post("/authorize", fields);
@@ -126,7 +126,7 @@ describe("RFC 9126 §2.3: a repeated parameter at /par", () => {
     expect(await response.json()).toEqual({ error: "invalid_request", error_description: description });
   });
 
-  it("beside a pushed request leaves that for its owner to use", async () => {
+  it("next to a pushed request, it leaves the request usable for its owner", async () => {
     const fields = Object.fromEntries(authorizationQuery());
     const response = await postForm(fixtures.app, authEnv, "/par", fields, fixtures.client);
     const { request_uri: reference } = await response.json<{ request_uri: string }>();

@@ -143,8 +143,8 @@ const everyCall = Array.from({ length: most }, (_, index) => index + 1);
 describe.each([
   ["a new session", false],
   ["a renewed session", true],
-])("ADR 16: %s that is opened during a change", (_, renews) => {
-  it("has no more calls than are tried", async () => {
+])("ADR 54: %s that is opened during a change", (_, renews) => {
+  it("makes no more calls than are tested", async () => {
     const { calls } = await signInDuringChange({ at: Infinity, renews });
     expect(calls).toBeGreaterThanOrEqual(3);
     expect(calls).toBeLessThanOrEqual(most);
@@ -163,7 +163,7 @@ describe.each([
   });
 });
 
-it("ADR 16: who signs in again with what is in force gets a session of its own, and the one that is ending ends", async () => {
+it("ADR 54: signing in again with current credentials opens a new session, and the ending one ends", async () => {
   const browser = fixtures.browser();
   await browser.signInWhole();
   const before = browser.cookies.get("__Host-op-session")!;

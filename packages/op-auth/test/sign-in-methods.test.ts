@@ -36,7 +36,7 @@ const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
 });
 
-describe("the page says why a person must sign in again", () => {
+describe("the page shows why a person must sign in again", () => {
   beforeEach(async () => {
     await browser.signInWhole();
     vi.useFakeTimers({ toFake: ["Date"] });
@@ -56,12 +56,12 @@ describe("the page says why a person must sign in again", () => {
     expect(purposeOf(await signInPage(parameters))).toBe(sentence);
   });
 
-  it("a session that satisfies max_age and the preferred acr is not the reason", async () => {
+  it("a session that satisfies max_age and the preferred acr is not shown as the reason", async () => {
     const satisfied = { prompt: "login", max_age: "1000", acr_values: passwordAcr };
     expect(purposeOf(await signInPage(satisfied))).toBe("Example App requires you to sign in again.");
   });
 
-  it("a preferred password, of a person who signed in by passkey", async () => {
+  it("a preferred password, for a person who signed in by passkey", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     const page = locationOf(await browser.authorize({ prompt: "login" }));
     const html = await (await browser.get(page)).text();
@@ -71,7 +71,7 @@ describe("the page says why a person must sign in again", () => {
     );
   });
 
-  it("a refused attempt keeps the sentence", async () => {
+  it("a refused attempt keeps the explanation", async () => {
     const page = locationOf(await browser.authorize({ acr_values: "phr" }));
     const refused = await browser.submit(page, { username: "alice", password: "wrong" });
     expect(refused.status).toBe(400);
@@ -81,18 +81,18 @@ describe("the page says why a person must sign in again", () => {
   });
 });
 
-it("a person who is not signed in is told where the sign-in leads, not why", async () => {
+it("a person who is not signed in is shown the target of the sign-in, without a reason", async () => {
   const html = await signInPage({ acr_values: "phr", max_age: "60", prompt: "login" });
   expect(purposeOf(html)).toBe("to continue to Example App");
 });
 
 describe("the list of sign-in methods", () => {
-  it("Discovery §3: acr_values_supported has the acr of each method, and no other", () => {
+  it("Discovery §3: acr_values_supported contains exactly the acr values of the methods", () => {
     const acrValues = new Set(signInMethods.flatMap((method) => method.acrValues));
     expect(acrValues).toEqual(new Set(supportedAcrValues));
   });
 
-  it("each method has a name and a form field of its own", () => {
+  it("each method has a distinct name and form field", () => {
     expect(new Set(signInMethods.map(({ name }) => name)).size).toBe(signInMethods.length);
     expect(new Set(signInMethods.map(({ field }) => field)).size).toBe(signInMethods.length);
   });
@@ -100,15 +100,12 @@ describe("the list of sign-in methods", () => {
   it.each([
     ["phr", "Example App requires a passkey.", 'data-passkey="get"', 'name="password"'],
     [passwordAcr, "Example App requires your password.", 'name="password"', 'data-passkey="get"'],
-  ])(
-    "OIDC Core §5.5.1.1: only the methods that have an essential acr are offered: %s",
-    async (acr, text, shown, hidden) => {
-      const html = await signInPage(essential(acr));
-      expect(html).toContain(text);
-      expect(html).toContain(shown);
-      expect(html).not.toContain(hidden);
-    },
-  );
+  ])("OIDC Core §5.5.1.1: only the methods with an essential acr are offered: %s", async (acr, text, shown, hidden) => {
+    const html = await signInPage(essential(acr));
+    expect(html).toContain(text);
+    expect(html).toContain(shown);
+    expect(html).not.toContain(hidden);
+  });
 
   it("OIDC Core §5.5.1.1: a form of a method without the essential acr is refused, and a correct password opens no session", async () => {
     const page = locationOf(await browser.authorize(essential("phr")));

@@ -43,7 +43,7 @@ describe("signing in", () => {
     expect(sentToClient(await other.signIn(signIn)).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.4: more scope requires consent again, and earlier consent remains", async () => {
+  it("OIDC Core §3.1.2.4: more scope requires consent again, and earlier consent is kept", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole({ scope: "openid profile" });
     const consent = locationOf(await browser.authorize({ scope: "openid email" }));
@@ -53,7 +53,7 @@ describe("signing in", () => {
     expect(sentToClient(await browser.authorize({ scope: "openid profile email" })).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.6: who cancels at sign-in or consent sends access_denied", async () => {
+  it("OIDC Core §3.1.2.6: cancelling at sign-in or consent sends access_denied", async () => {
     const browser = fixtures.browser();
     const signIn = locationOf(await browser.authorize());
     expect(sentToClient(await browser.submit(signIn, { cancel: "1" }))).toMatchObject({
@@ -80,7 +80,7 @@ describe("signing in", () => {
     expect(sentToClient(await browser.allow(locationOf(await browser.signIn(page)))).code).toBeDefined();
   });
 
-  it("usernames are found whatever their case", async () => {
+  it("usernames are case-insensitive", async () => {
     const browser = fixtures.browser();
     expect(locationOf(await browser.signIn(locationOf(await browser.authorize()), "ALICE"))).toMatch(/consent$/);
   });
@@ -104,7 +104,7 @@ describe("signing in", () => {
     expect((await victim.post(page, { username: "alice", password, form_token: token })).status).toBe(400);
   });
 
-  it("session fixation: signing in changes the session id, and the old one is worth nothing", async () => {
+  it("session fixation: signing in changes the session id, and the old one becomes useless", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     const old = browser.cookies.get("__Host-op-session")!;
@@ -116,7 +116,7 @@ describe("signing in", () => {
     expect(sentToClient(await thief.authorize({ prompt: "none" })).error).toBe("login_required");
   });
 
-  it("an interaction is spent by the step it leads to", async () => {
+  it("an interaction is spent by the step to which it leads", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
@@ -125,7 +125,7 @@ describe("signing in", () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([303, 400]);
   });
 
-  it("RFC 6265 §4.1.2: the session cookie is for this host, https and no script", async () => {
+  it("RFC 6265 §4.1.2: the session cookie is limited to this host and https, and hidden from scripts", async () => {
     const browser = fixtures.browser();
     const response = await browser.signIn(locationOf(await browser.authorize()));
     const cookie = response.headers.getSetCookie().find((line) => line.startsWith("__Host-op-session="));
@@ -134,7 +134,7 @@ describe("signing in", () => {
     );
   });
 
-  it("RFC 9700 §4.16: pages cannot be framed, run nothing foreign, and are not cached", async () => {
+  it("RFC 9700 §4.16: pages cannot be framed, run no foreign scripts, and are not cached", async () => {
     const browser = fixtures.browser();
     const response = await browser.get(locationOf(await browser.authorize()));
     expect(response.status).toBe(200);
@@ -145,7 +145,7 @@ describe("signing in", () => {
     expect(response.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("markup in a client's name and in what was typed stays text", async () => {
+  it("markup in a client's name and in typed input stays text", async () => {
     const name = `<img src=x onerror="alert(1)">`;
     await seedClient(authEnv, "markup", { ...codeClient, client_name: name });
     const browser = fixtures.browser();
@@ -155,7 +155,7 @@ describe("signing in", () => {
     expect(html).not.toContain(`"><script>`);
   });
 
-  it("the client that a person signs in for is disabled during the sign-in: no redirect", async () => {
+  it("disabling the client during the sign-in prevents the redirect", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
@@ -169,7 +169,7 @@ describe("signing in", () => {
 });
 
 describe("guessing passwords", () => {
-  it("eleven wrong guesses at an account are slowed, in parallel too, and the wait is short", async () => {
+  it("eleven wrong guesses at an account are throttled, also in parallel, and the wait is short", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
@@ -184,7 +184,7 @@ describe("guessing passwords", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(31);
   });
 
-  it("every spelling of a name is one account, and one bucket; a name that only looks alike is another", async () => {
+  it("every spelling of a name is one account and one bucket; a name that only looks alike is another account", async () => {
     await seedUser(authEnv, "fiona");
     await seedUser(authEnv, "unal");
     await authEnv.DB.prepare("UPDATE users SET username = 'Ünal', username_key = 'ünal' WHERE sub = 'unal'").run();
@@ -201,7 +201,7 @@ describe("guessing passwords", () => {
     expect(await guess("fiona")).toBe(400);
   });
 
-  it("attempts on an unknown username are delayed like those on an account, in every spelling", async () => {
+  it("attempts on an unknown username are throttled like those on an account, in every spelling", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
@@ -212,7 +212,7 @@ describe("guessing passwords", () => {
     expect(statuses).toEqual([...Array(10).fill(400), 429, 429]);
   });
 
-  it("failed and throttled sign-ins leave a log line, without what was typed", async () => {
+  it("failed and throttled sign-ins leave a log line without the typed input", async () => {
     const logged: Record<string, unknown>[] = [];
     const info = vi.spyOn(console, "info").mockImplementation((line: string) => {
       const parsed = JSON.parse(line) as Record<string, unknown>;
@@ -252,7 +252,7 @@ describe("guessing passwords", () => {
     expect(JSON.stringify(logged)).not.toContain("my-password");
   });
 
-  it("a browser that has signed in to the account is not locked out by an attacker's guesses", async () => {
+  it("an attacker's guesses do not lock out a browser that has signed in to the account", async () => {
     const known = fixtures.browser();
     await known.signInWhole();
     const stranger = fixtures.browser();
@@ -265,7 +265,7 @@ describe("guessing passwords", () => {
     expect(sentToClient(await known.signIn(again)).code).toBeDefined();
   });
 
-  describe("attackers who never stop, at a deployment that knows addresses", () => {
+  describe("persistent attackers, in a deployment that knows addresses", () => {
     const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };
 
     async function trier(address: string, browser = fixtures.browser(addressed)) {
@@ -287,7 +287,7 @@ describe("guessing passwords", () => {
       }
     };
 
-    it("a person at an address that has not failed signs in, also after a mistake", async () => {
+    it("a person at an address without failures signs in, even after a mistake", async () => {
       await attackFrom(["198.51.100.1", "198.51.100.2", "198.51.100.3", "2001:db8::1", "2001:db8::2", "2001:db8:1::1"]);
       expect((await (await trier("2001:db8::3"))(password)).status).toBe(429);
       const owner = await trier("192.0.2.1");
@@ -296,7 +296,7 @@ describe("guessing passwords", () => {
       expect(locationOf(await owner(password))).toMatch(/consent$/);
     });
 
-    it("a person in a browser that is known signs in at an address that is used up; at another account it is not known", async () => {
+    it("a person in a known browser signs in at an exhausted address; for another account the browser is not known", async () => {
       const known = fixtures.browser(addressed);
       await (await trier("198.51.100.1", known))(password);
       // Pages first, because a place for the address is free again after three seconds.

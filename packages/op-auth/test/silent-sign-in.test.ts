@@ -97,7 +97,7 @@ describe("prompt=none", () => {
     expect((await silently({ scope: "openid email" })).error).toBe("consent_required");
   });
 
-  it("a cookie that names an unknown shard, or another shard, is no session", async () => {
+  it("a cookie that names an unknown or another shard is not a session", async () => {
     await browser.signInWhole();
     const id = browser.cookies.get("__Host-op-session")!;
     for (const forged of ["x", id.replace("g1.", "g9."), `${id.slice(0, -1)}_`, id.replace(".wnam.", ".enam.")]) {
@@ -116,13 +116,13 @@ describe("prompt=none", () => {
     expect((await silently()).error).toBe("login_required");
   });
 
-  it("revoking everything of a subject ends the session too", async () => {
+  it("revoking everything of a subject also ends the session", async () => {
     await browser.signInWhole();
     await raise({ cutOffs: [{ key: "nb:sub:alice", version: 1_000, untilMs: Date.now() + 3_600_000 }] });
     expect((await silently()).error).toBe("login_required");
   });
 
-  it("ADR 28: a session of before a cut-off stays ended when no shard has the cut-off any more; a later one lives", async () => {
+  it("ADR 26: a session from before a cut-off stays ended after the shards have deleted the cut-off; a later one is valid", async () => {
     await browser.signInWhole();
     await cutOffInRecords("nb:sub:alice");
     expect((await silently()).error).toBe("login_required");
@@ -224,14 +224,14 @@ describe("when to sign in again", () => {
     expect((await silently({ client_id: "cautious", max_age: "1000" })).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.1: id_token_hint names whom to expect", async () => {
+  it("OIDC Core §3.1.2.1: id_token_hint names the expected user", async () => {
     expect((await silently({ id_token_hint: await idTokenOf("alice") })).code).toBeDefined();
     expect((await silently({ id_token_hint: await idTokenOf("bob") })).error).toBe("login_required");
     const page = locationOf(await browser.authorize({ id_token_hint: await idTokenOf("bob") }));
     expect(sentToClient(await browser.signIn(page, "alice")).error).toBe("login_required");
   });
 
-  it("OIDC Core §3.1.2.1: an id_token_hint that has expired still counts", async () => {
+  it("OIDC Core §3.1.2.1: an expired id_token_hint still counts", async () => {
     const hint = await idTokenOf("alice");
     vi.useFakeTimers({ toFake: ["Date"] });
     vi.setSystemTime(Date.now() + 7_200_000);
@@ -244,7 +244,7 @@ describe("when to sign in again", () => {
     expect((await silently(wanting("bob"))).error).toBe("login_required");
   });
 
-  it("OIDC Core §5.5.1.1: an essential acr that is not reached requires a sign-in, and then fails", async () => {
+  it("OIDC Core §5.5.1.1: an essential acr that was not reached requires a sign-in, and then fails", async () => {
     const wanting = (value: string) => ({
       claims: JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } }),
     });
@@ -256,26 +256,26 @@ describe("when to sign in again", () => {
   });
 });
 
-describe("OIDC Core §5.5.1.1: an acr that a client prefers", () => {
+describe("OIDC Core §5.5.1.1: a preferred acr", () => {
   beforeEach(async () => {
     await browser.signInWhole();
   });
 
-  it("is asked for once by a page, and the sign-in that is made then is enough", async () => {
+  it("is requested once by a page, and the sign-in made then suffices", async () => {
     const page = locationOf(await browser.authorize({ acr_values: "phr" }));
     expect(page).toMatch(/sign-in$/);
     expect(await (await browser.get(page)).text()).toContain('name="password"');
     expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
   });
 
-  it("does not make a silent request fail, and is settled by a session that has one of the values", async () => {
+  it("does not make a silent request fail, and is satisfied by a session with one of the values", async () => {
     expect((await silently({ acr_values: "phr" })).code).toBeDefined();
     const both = await browser.authorize({ acr_values: `phr ${authenticationContexts.password.acr}` });
     expect(sentToClient(both).code).toBeDefined();
     expect(sentToClient(await browser.authorize({ acr_values: "urn:never 1" })).code).toBeDefined();
   });
 
-  it("default_acr_values count where a request names none; acr_values and the claims parameter override them", async () => {
+  it("default_acr_values apply if a request names none; acr_values and the claims parameter override them", async () => {
     const metadata = { ...codeClient, skip_consent: true, default_acr_values: ["phr"] };
     await seedClient(authEnv, "cautious", metadata);
     const password = authenticationContexts.password.acr;
@@ -288,7 +288,7 @@ describe("OIDC Core §5.5.1.1: an acr that a client prefers", () => {
   });
 });
 
-describe("what the code says", () => {
+describe("the content of the code", () => {
   it("OIDC Core §2: who signed in, when, how, and for which session", async () => {
     const response = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });
     const payload = await redeem(response.get("code")!);
@@ -307,7 +307,7 @@ describe("what the code says", () => {
     expect(payload.pairwiseSub).toBeUndefined();
   });
 
-  it("OIDC Core §5.5: claims beyond the client's registered scope are left out, also without a consent page", async () => {
+  it("OIDC Core §5.5: claims beyond the client's registered scope are omitted, also without a consent page", async () => {
     await seedClient(authEnv, "narrow", { ...codeClient, scope: "openid email roles", skip_consent: true });
     await browser.signInWhole();
     const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };
@@ -319,7 +319,7 @@ describe("what the code says", () => {
     });
   });
 
-  it("OIDC Core §8.1: only an https host is a sector; without one the client is its own", async () => {
+  it("OIDC Core §8.1: only an https host is a sector; otherwise the client is its own sector", async () => {
     const pairwise = { ...codeClient, subject_type: "pairwise", skip_consent: true } as const;
     const clients = {
       bank: ["https://bank.example/cb"],
@@ -358,7 +358,7 @@ describe("what the code says", () => {
     expect(location).toContain("code=");
   });
 
-  it("OIDC Core §11: offline_access needs a client that may refresh, and a person who agreed", async () => {
+  it("OIDC Core §11: offline_access requires a client that may refresh, and a person's consent", async () => {
     const scope = "openid offline_access";
     const asked = await browser.signInWhole({ scope, prompt: "consent" });
     expect(await redeem(asked.get("code")!)).toMatchObject({ refreshable: true, scope: ["openid", "offline_access"] });

@@ -49,7 +49,7 @@ async function expectUnavailable(response: Response): Promise<void> {
   expect(await response.text()).toContain("not available right now");
 }
 
-describe("a store that does not answer", () => {
+describe("a store that does not respond", () => {
   it.each<Store>(["SESSION_STORE", "AUTHORIZATION_CODE_STORE"])(
     "%s: 503 from /authorize, never login_required, and service resumes",
     async (store) => {
@@ -59,7 +59,7 @@ describe("a store that does not answer", () => {
     },
   );
 
-  it("CHALLENGE_STORE: 503 where the user would have to interact", async () => {
+  it("CHALLENGE_STORE: 503 if the user would have to interact", async () => {
     await expectUnavailable(await browserWithout("CHALLENGE_STORE").authorize());
   });
 

@@ -34,7 +34,7 @@ function readsOf(response: Response): string | null {
   return /kv;dur=\d+, d1;dur=\d+/.exec(response.headers.get("Server-Timing") ?? "")?.[0] ?? null;
 }
 
-it("the apps share one memory: what one has read or verified costs the others nothing", async () => {
+it("the apps share one memory: records and tokens that one has read or verified cost the others nothing", async () => {
   const app = createWorker();
   const counting = { ...bindings, SERVER_TIMING: "true" };
   const { clientId, clientSecret } = await seedClient(bindings, "service", { introspection: { clients: ["*"] } });

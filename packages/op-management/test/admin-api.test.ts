@@ -54,10 +54,10 @@ describe("RFC 6750: authorization of callers", () => {
   });
 });
 
-describe("RFC 9700 §2.3: no caller gives away scopes that it lacks", () => {
+describe("RFC 9700 §2.3: a caller cannot grant scopes that it lacks", () => {
   const roleOf = (permission: string) => ({ body: { permissions: [permission] } });
 
-  it("RFC 9700 §2.3: a person needs the scope as a permission too", async () => {
+  it("RFC 9700 §2.3: a person also needs the scope as a permission", async () => {
     await admin.call("POST", "/users", { body: { sub: "alice", username: "alice", roles: ["support"] } });
     const token = await admin.issueToken({ user: "alice" });
     expect((await admin.call("GET", "/users", { token })).status).toBe(403);
@@ -66,7 +66,7 @@ describe("RFC 9700 §2.3: no caller gives away scopes that it lacks", () => {
     expect((await admin.call("GET", "/clients", { token })).status).toBe(403);
   });
 
-  it("RFC 9700 §2.3: admin:users alone gives no other admin scope, by role, group, user or password", async () => {
+  it("RFC 9700 §2.3: admin:users alone grants no other admin scope, by role, group, user or password", async () => {
     await admin.call("PUT", "/roles/key-keeper", roleOf("admin:keys"));
     await admin.call("PUT", "/groups/security", { body: { roles: ["key-keeper"] } });
     await admin.call("POST", "/users", { body: { sub: "keeper", username: "keeper", groups: ["security"] } });
@@ -127,7 +127,7 @@ describe("bodies", () => {
 });
 
 describe("OpenAPI 3.1", () => {
-  it("OpenAPI 3.1.1 §4.8.8: every route of the router is described, and nothing else, without a token", async () => {
+  it("OpenAPI 3.1.1 §4.8.8: exactly the router's routes are described, readable without a token", async () => {
     const { status, body } = await admin.call("GET", "/openapi.json", { token: null });
     expect(status).toBe(200);
     expect(body.openapi).toBe("3.1.1");
@@ -152,7 +152,7 @@ describe("OpenAPI 3.1", () => {
     expect(new Set(ids).size).toBe(routes.length);
   });
 
-  it("OpenAPI 3.1.1 §4.8.24: what validates is what is described", async () => {
+  it("OpenAPI 3.1.1 §4.8.24: the described schemas are those that validate", async () => {
     const { body } = await admin.call("GET", "/openapi.json", { token: null });
     const { ClientCreate, ClientPatch, Client } = body.components.schemas;
     expect(ClientCreate.additionalProperties).toBe(false);

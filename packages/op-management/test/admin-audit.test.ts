@@ -60,7 +60,7 @@ async function types(query: string): Promise<string[]> {
 }
 
 describe("GET /admin/audit", () => {
-  it("shows who did what, for which client, when and from where, newest first", async () => {
+  it("shows the actor, action, client, time and origin, newest first", async () => {
     const events = await record("session:g1:wnam:0", happened);
     const { body } = await admin.call("GET", "/audit");
     expect(body.events.length).toBe(5);
@@ -95,7 +95,7 @@ describe("GET /admin/audit", () => {
     expect(await types(query)).toEqual(expected);
   });
 
-  it("pages through events of one moment without losing or repeating one", async () => {
+  it("pages through events with the same time without losing or repeating one", async () => {
     await record("code:g1:wnam:0", happened);
     await record("code:g1:wnam:1", happened);
     const seen: number[] = [];
@@ -118,7 +118,7 @@ describe("GET /admin/audit", () => {
     expect(body.error_description).toContain(path);
   });
 
-  it("needs the scope admin:audit, which no other admin scope includes", async () => {
+  it("requires the scope admin:audit, which no other admin scope includes", async () => {
     const token = await admin.issueToken({ scope: ["admin:users", "admin:clients"] });
     for (const path of ["/audit", "/audit/verification", "/audit/gaps"]) {
       expect((await admin.call("GET", path, { token })).status).toBe(403);
@@ -139,7 +139,7 @@ describe("GET /admin/audit", () => {
 });
 
 describe("GET /admin/audit/verification", () => {
-  it("A3: verifies page by page, and names the first break", async () => {
+  it("A3: verifies page by page, and identifies the first break", async () => {
     await record("code:g1:wnam:0", happened);
     const { body: first } = await admin.call("GET", "/audit/verification?limit=3");
     expect(first).toMatchObject({ valid: true, from: 1, to: 3, gaps: [], next_from: 4 });

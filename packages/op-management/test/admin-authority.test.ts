@@ -70,14 +70,14 @@ describe("admin:clients alone does not lead to admin:users", () => {
     expect(response.status).toBe(403);
   });
 
-  it("a wildcard policy gives no admin scope, so it needs no authority over any", async () => {
+  it("a wildcard policy grants no admin scope, so it requires no authority over any", async () => {
     const wildcard = { ...exchangePolicy, audiences: ["*"], resources: ["*"], scopes: ["*"] };
     const body = { grant_types: [exchangeGrant], token_exchange: wildcard };
     expect((await admin.call("POST", "/clients", { token: lesser, body })).status).toBe(201);
   });
 });
 
-describe("an admin scope that is taken from a client stops its issued tokens", () => {
+describe("removing an admin scope from a client stops its issued tokens", () => {
   const scope = "admin:clients admin:users";
   const full = { ...machine, scope, audiences: [adminAudience], token_exchange: exchangePolicy };
 
@@ -95,7 +95,7 @@ describe("an admin scope that is taken from a client stops its issued tokens", (
     expect((await admin.call("GET", "/clients", { token })).status).toBe(401);
   });
 
-  it("a change that takes no admin scope leaves tokens as they are", async () => {
+  it("a change that removes no admin scope leaves tokens unchanged", async () => {
     const clientId = await create({ ...full, scope: `${scope} read` });
     const token = await admin.issueToken({ clientId, scope: scope.split(" ") });
     const body = { scope: `admin:keys ${scope}`, client_name: "Console" };

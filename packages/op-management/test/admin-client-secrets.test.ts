@@ -16,7 +16,7 @@ async function create(body: Record<string, unknown> = web) {
 }
 
 describe("/admin/clients/{client_id}/secrets", () => {
-  it("admin API: a rotation with overlap leaves the old secret alive until its end", async () => {
+  it("admin API: a rotation with overlap keeps the old secret valid until its end", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}/secrets`;
     const rotated = await admin.call("POST", path, { body: { overlap_seconds: 60 } });
@@ -41,7 +41,7 @@ describe("/admin/clients/{client_id}/secrets", () => {
     expect(await isLiveSecret(body.client_id, rotated.body.client_secret)).toBe(true);
   });
 
-  it("admin API: a second rotation does not lengthen an overlap", async () => {
+  it("admin API: a second rotation does not extend an overlap", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}/secrets`;
     await admin.call("POST", path, { body: { overlap_seconds: 60 } });
@@ -59,7 +59,7 @@ describe("/admin/clients/{client_id}/secrets", () => {
     expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(404);
   });
 
-  it("admin API: concurrent rotations give a client five live secrets at most", async () => {
+  it("admin API: concurrent rotations leave a client with at most five live secrets", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}/secrets`;
     const responses = await Promise.all(
@@ -69,7 +69,7 @@ describe("/admin/clients/{client_id}/secrets", () => {
     expect((await admin.call("GET", path)).body).toMatchObject({ secrets: Array(5).fill({}) });
   });
 
-  it("admin API: a client holds five live secrets at most", async () => {
+  it("admin API: a client has at most five live secrets", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}/secrets`;
     const statuses: number[] = [];
@@ -80,7 +80,7 @@ describe("/admin/clients/{client_id}/secrets", () => {
     expect((await admin.call("POST", path, { body: {} })).status).toBe(201);
   });
 
-  it("admin API: a client without secrets has none to rotate", async () => {
+  it("admin API: a client without secrets cannot rotate one", async () => {
     const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
     const response = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
     expect([response.status, response.body.error_description]).toEqual([

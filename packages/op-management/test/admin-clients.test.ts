@@ -76,11 +76,11 @@ describe("POST /admin/clients", () => {
     expect(response.body).toEqual({
       error: "invalid_redirect_uri",
       error_description:
-        "redirect_uris[0]: must be https, or http on a loopback address; private-use schemes need application_type native",
+        "redirect_uris[0]: must be https, or http on a loopback address; private-use schemes require application_type native",
       fields: [
         {
           path: "redirect_uris[0]",
-          message: "must be https, or http on a loopback address; private-use schemes need application_type native",
+          message: "must be https, or http on a loopback address; private-use schemes require application_type native",
         },
       ],
     });

@@ -15,7 +15,7 @@ function failing<T extends object>(namespace: T, message: string): T {
 }
 
 describe("GET /admin/deployment", () => {
-  it("reports the fingerprint of the secret that each object of every store runs", async () => {
+  it("reports the fingerprint of each object's secret in every store", async () => {
     const { status, body } = await new AdminCaller().call("GET", "/deployment");
     expect(status).toBe(200);
     expect(body).toMatchObject({ unreachable: [], not_called: 0, worker: { name: "op-management" } });

@@ -66,7 +66,7 @@ describe("/admin/client-document-hosts", () => {
     " ",
     "a b",
     `${"a".repeat(254)}.example`,
-  ])("%s is no host: 400, and nothing is stored", async (host) => {
+  ])("%s is not a host: 400, and nothing is stored", async (host) => {
     const { status, body } = await put(encodeURIComponent(host), "deny");
     expect([status, body.fields?.[0]?.path]).toEqual([400, "host"]);
     expect(await listed()).toEqual([]);
@@ -76,14 +76,14 @@ describe("/admin/client-document-hosts", () => {
     expect((await put("agent.example.com", policy)).body.fields?.[0]?.path).toBe("policy");
   });
 
-  it("needs admin:clients", async () => {
+  it("requires admin:clients", async () => {
     const token = await admin.issueToken({ scope: ["admin:users"] });
     expect((await admin.call("GET", path, { token })).status).toBe(403);
     expect((await admin.call("PUT", `${path}/a.example`, { body: { policy: "allow" }, token })).status).toBe(403);
     expect((await admin.call("DELETE", `${path}/a.example`, { token })).status).toBe(403);
   });
 
-  it("hosts are bounded: one more is a conflict, and those that exist can be changed", async () => {
+  it("hosts are limited: one more is a conflict, but existing ones can be changed", async () => {
     const insert = bindings.DB.prepare(
       "INSERT INTO document_hosts (host, policy, updated_at_ms) VALUES (?1, 'allow', 0)",
     );

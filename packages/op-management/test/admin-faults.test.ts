@@ -51,7 +51,7 @@ describe("when the control plane fails", () => {
     expect((await admin.call("PATCH", path, { body: { client_name: "New" } })).status).toBe(200);
   });
 
-  it("protocols.md §2: a change that is not known everywhere is 503, once, and the same request succeeds later", async () => {
+  it("protocols.md §2: a change that is not in force everywhere is 503, once, and the same request succeeds later", async () => {
     const path = await withClient();
     const admin = new AdminCaller(failingControlPlane("publish"));
     expect((await admin.call("PATCH", path, { body: { status: "disabled" } })).status).toBe(503);
@@ -78,7 +78,7 @@ describe("when the control plane fails", () => {
     expect((await admin.call("GET", path)).status).toBe(404);
   });
 
-  it("admin API: a suspension that is not known everywhere is 503, and made good by the same request", async () => {
+  it("admin API: a suspension that is not in force everywhere is 503, and the same request completes it", async () => {
     const admin = new AdminCaller(failingControlPlane("publish"));
     const setUp = new AdminCaller();
     await setUp.call("PUT", "/roles/support", { body: { permissions: ["admin:users"] } });

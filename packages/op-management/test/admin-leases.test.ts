@@ -74,7 +74,7 @@ describe("GET /admin/shards/revocation/leases", () => {
     expect(body.shards).toHaveLength(7);
   });
 
-  it("needs admin:shards, takes no other method, and is described", async () => {
+  it("requires admin:shards, accepts no other method, and is described", async () => {
     const admin = new AdminCaller();
     const token = await admin.issueToken({ scope: ["admin:clients", "admin:users", "admin:keys", "admin:tokens"] });
     expect((await admin.call("GET", path, { token })).status).toBe(403);
@@ -90,7 +90,7 @@ describe("GET /admin/shards/revocation/leases", () => {
     });
   });
 
-  it("returns the counters of the relays, once there are some", async () => {
+  it("returns the counters of the relays, once there are any", async () => {
     const admin = new AdminCaller();
     expect((await admin.call("GET", path)).body.relays).toEqual([]);
     const opening = { store: "relay", regions: { wnam: { shards: 2 } } };
@@ -112,7 +112,7 @@ describe("GET /admin/shards/revocation/leases", () => {
     expect(body.unreachable).toEqual([]);
   });
 
-  it("a generation of relays without regions closes them; of shards it is refused", async () => {
+  it("a generation of relays without regions closes them; for shards it is refused", async () => {
     const admin = new AdminCaller();
     await admin.call("POST", "/shards/generations", { body: { store: "relay", regions: ["wnam"], shards: 1 } });
     expect((await admin.call("POST", "/shards/generations", { body: { store: "relay", regions: {} } })).status).toBe(

@@ -73,7 +73,7 @@ describe("/admin/keys", () => {
     expect((await admin.call("GET", "/keys/nothing")).status).toBe(404);
   });
 
-  it("protocols.md §4 K1: a rotation announces a key, and tokens signed before stay good", async () => {
+  it("protocols.md §4 K1: a rotation announces a key, and existing tokens stay valid", async () => {
     const token = await admin.issueToken();
     const { status, body, headers } = await admin.call("POST", "/keys", { body: { alg: "ES256" } });
     expect([status, body.alg, body.state]).toEqual([201, "ES256", "announced"]);
@@ -81,7 +81,7 @@ describe("/admin/keys", () => {
     expect(await works(token)).toBe(true);
   });
 
-  it("on a new deployment each rotation is seen at once, and one key of an algorithm is active", async () => {
+  it("on a new deployment, each rotation takes effect at once, and one key per algorithm is active", async () => {
     const ofAlgorithm = async () => {
       const { body } = await admin.call("GET", "/keys");
       return body.keys.filter((key: { alg: string }) => key.alg === "RS256") as { kid: string; state: string }[];
@@ -108,7 +108,7 @@ describe("/admin/keys", () => {
     expect((await other.call("GET", "/clients", { token: fresh })).status).toBe(200);
   });
 
-  it("admin API: a key revocation may be sent again, an unknown key is 404", async () => {
+  it("admin API: a key revocation may be repeated; an unknown key is 404", async () => {
     const token = await admin.issueToken();
     const kid = JSON.parse(atob(token.split(".")[0]!)).kid as string;
     expect((await admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
@@ -125,40 +125,34 @@ describe("/admin/keys", () => {
   );
 });
 
-describe("a D1 that was set back", () => {
+describe("a restored D1", () => {
   it.each([
     ["to before a change that isolates know", 1],
     ["to before several", 4],
-  ])(
-    "ADR 11: %s: the next change is known to warm isolates when it has answered",
-    { timeout: 60_000 },
-    async (_, changes) => {
-      const app = { client_id: "app", grant_types: ["client_credentials"], scope: "a" };
-      expect(await admin.call("POST", "/clients", { body: app })).toMatchObject({ status: 201 });
-      const newest = await bindings.DB.prepare("SELECT max(version) FROM control_changes").first<number>(
-        "max(version)",
-      );
-      for (const role of ["r0", "r1", "r2", "r3"].slice(0, changes)) {
-        await admin.call("PUT", `/roles/${role}`, { body: { permissions: [] } });
-      }
+  ])("ADR 11: %s: warm isolates know the next change when it has returned", { timeout: 60_000 }, async (_, changes) => {
+    const app = { client_id: "app", grant_types: ["client_credentials"], scope: "a" };
+    expect(await admin.call("POST", "/clients", { body: app })).toMatchObject({ status: 201 });
+    const newest = await bindings.DB.prepare("SELECT max(version) FROM control_changes").first<number>("max(version)");
+    for (const role of ["r0", "r1", "r2", "r3"].slice(0, changes)) {
+      await admin.call("PUT", `/roles/${role}`, { body: { permissions: [] } });
+    }
 
-      // Both isolates know them, so neither needs to read D1 after losing them.
-      const other = new AdminCaller(leasing);
-      for (const caller of [admin, other]) await caller.call("GET", "/clients");
-      const execution = createExecutionContext();
-      const context = () => createRequestContext(new Request(issuer), bindings, execution);
-      expect((await other.isolate.clients.find(context(), "app"))?.status).toBe("active");
+    // Both isolates know them, so neither needs to read D1 after losing them.
+    const other = new AdminCaller(leasing);
+    for (const caller of [admin, other]) await caller.call("GET", "/clients");
+    const execution = createExecutionContext();
+    const context = () => createRequestContext(new Request(issuer), bindings, execution);
+    expect((await other.isolate.clients.find(context(), "app"))?.status).toBe("active");
 
-      await setChangeLogBackTo(bindings.DB, newest!);
-      expect(await admin.call("PATCH", "/clients/app", { body: { status: "disabled" } })).toMatchObject({
-        status: 200,
-      });
-      const later = context();
-      await other.isolate.revocation.confirmControl(later);
-      expect((await other.isolate.clients.find(later, "app"))?.status).toBe("disabled");
-      await waitBriefly(execution);
-    },
-  );
+    await setChangeLogBackTo(bindings.DB, newest!);
+    expect(await admin.call("PATCH", "/clients/app", { body: { status: "disabled" } })).toMatchObject({
+      status: 200,
+    });
+    const later = context();
+    await other.isolate.revocation.confirmControl(later);
+    expect((await other.isolate.clients.find(later, "app"))?.status).toBe("disabled");
+    await waitBriefly(execution);
+  });
 });
 
 describe("POST /admin/revocations", () => {
@@ -180,7 +174,7 @@ describe("POST /admin/revocations", () => {
     expect(await works(token)).toBe(false);
   });
 
-  it("RFC 7009 §2.1: a refresh token takes its family and its grant along", async () => {
+  it("RFC 7009 §2.1: a refresh token also ends its family and its grant", async () => {
     const token = await admin.issueToken();
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     const { id } = (await readAccessToken(context, admin.isolate, token))!;
@@ -263,7 +257,7 @@ describe("POST /admin/revocations", () => {
       return { token, grantId, start, isLive };
     }
 
-    it("its family is ended, and its row lives as long as an access token can", async () => {
+    it("its family is ended, and its row is kept as long as an access token can be valid", async () => {
       const { token, grantId, start, isLive } = await grantWithFamily();
       const refreshToken = await start();
       const lifeMs = await revoke(grantId);
@@ -272,13 +266,13 @@ describe("POST /admin/revocations", () => {
       expect(lifeMs).toBeLessThan(day + 10 * 60_000);
     });
 
-    it("a family that starts afterwards, by a code of before, starts as an ended one", async () => {
+    it("a family that starts afterwards, by an earlier code, starts as an ended one", async () => {
       const { grantId, start, isLive } = await grantWithFamily();
       expect(await revoke(grantId)).toBeLessThan(day + 10 * 60_000);
       expect(await isLive(await start())).toBe(false);
     });
 
-    it("while the family's shard does not respond, the row refuses its refresh tokens for as long as they may live", async () => {
+    it("while the family's shard does not respond, the row refuses its refresh tokens for their maximum lifetime", async () => {
       const { token, grantId } = await grantWithFamily();
       const kill = () => Promise.reject(new Error("unreachable"));
       const unreachable = withMethods(bindings.REFRESH_TOKEN_ROTATOR, () => ({ kill }));
@@ -371,12 +365,12 @@ describe("/admin/shards/generations", () => {
       { regions: { weur: {}, asia: { shards: 5, hint: "apac" } }, shards: 2 },
       { weur: { shards: 2, hint: "weur" }, asia: { shards: 5, hint: "apac" } },
     ],
-  ])("admin API: %j opens what it says, filled in from what is there", async (opening, regions) => {
+  ])("admin API: %j opens the named shards, completed from the existing ones", async (opening, regions) => {
     const { status, body } = await admin.call("POST", "/shards/generations", { body: { store: "code", ...opening } });
     expect([status, body.regions]).toEqual([201, regions]);
   });
 
-  it("a store has at most 16 live generations, and revocation 900 live shards: each change is sent to all of them", async () => {
+  it("a store has at most 16 live generations, and revocation 900 live shards, because each change is sent to all of them", async () => {
     const { DB } = bindings;
     const open = (body: object) => admin.call("POST", "/shards/generations", { body });
     const insert = `INSERT INTO shard_generations (store, generation, regions, minted_from_ms, minted_until_ms, retired)

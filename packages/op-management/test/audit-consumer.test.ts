@@ -82,13 +82,13 @@ it("A2: the watermark stops before a lost event and moves on when it is sent aga
   expect(errors).toEqual([]);
 });
 
-it("A2: while the first event is missing nothing is acknowledged", async () => {
+it("A2: while the first event is missing, nothing is acknowledged", async () => {
   const [, b] = await history(2);
   await consume(b);
   expect(await watermark()).toBe(0);
 });
 
-it("a duplicate, in one batch or a later one, is nothing new", async () => {
+it("a duplicate, in one batch or a later one, is ignored", async () => {
   const [a, b] = await history(2);
   await consume(a, a, b);
   await consume(a, b);
@@ -96,7 +96,7 @@ it("a duplicate, in one batch or a later one, is nothing new", async () => {
   expect(errors).toEqual([]);
 });
 
-it("reordered events, within a batch and across batches, end up whole", async () => {
+it("reordered events, within a batch and across batches, end up complete", async () => {
   const [a, b, c, d] = await history(4);
   await consume(d, b);
   await consume(c, a);
@@ -113,7 +113,7 @@ it("each shard has its own history", async () => {
   expect([await watermark(), await watermark(other)]).toEqual([1, 2]);
 });
 
-it("A3: an event changed on the way is reported and left out, so that the outbox sends the true one", async () => {
+it("A3: an event changed in transit is reported and omitted, so that the outbox sends the original", async () => {
   const [a, b] = (await history(2)) as [AuditMessage, AuditMessage];
   await consume(a, { ...b, payload: '{"index":99}' });
   expect(errors).toEqual([
@@ -144,7 +144,7 @@ it("A3: a late event that its successor does not follow is reported too", async 
   expect(errors[0]).toContain('"seq":2');
 });
 
-it("A3: a second event in a place that is taken changes nothing and is reported", async () => {
+it("A3: a second event at an occupied position changes nothing and is reported", async () => {
   const [a] = (await history(1)) as [AuditMessage];
   const other = { ...a, payload: '{"index":99}' };
   await consume(a);
@@ -161,7 +161,7 @@ it("A batch of the largest size is one transaction", async () => {
   expect(await watermark()).toBe(100);
 });
 
-it("D1 failing throws, so that the Queue sends the batch again", async () => {
+it("a failure of D1 throws, so that the Queue sends the batch again", async () => {
   const [a] = await history(1);
   await AUDIT_DB.exec("DROP TABLE audit_events");
   await expect(consume(a)).rejects.toMatchObject({
@@ -193,7 +193,7 @@ async function setBackTo(seq: number): Promise<void> {
 
 const withFloor = (events: readonly AuditMessage[], floor: number) => events.map((event) => ({ ...event, floor }));
 
-it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and the watermark goes on behind it", async () => {
+it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and the watermark continues after it", async () => {
   const events = await history(9);
   await consume(...withFloor(events.slice(0, 7), 0));
   await setBackTo(3);
@@ -212,7 +212,7 @@ it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and th
   });
 });
 
-it("ADR 14: a gap around events that D1 has is several, and what arrives late is no longer missing", async () => {
+it("ADR 14: a gap around stored events is split, and late events are no longer missing", async () => {
   const events = await history(8);
   await consume(...withFloor([events[0]!, events[3]!], 0));
   await consume(...withFloor([events[7]!], 6));
@@ -236,7 +236,7 @@ it("ADR 14: a D1 without any history of the shard gets a gap from the first even
   expect(await watermark()).toBe(4);
 });
 
-it("ADR 14: without a set back no floor makes a gap: what is above it will be sent again", async () => {
+it("ADR 14: without a restored D1, no floor creates a gap: events above it will be sent again", async () => {
   const events = await history(5);
   await consume(...withFloor(events.slice(0, 2), 0));
   await consume(...withFloor([events[4]!], 2));
@@ -247,14 +247,14 @@ it("ADR 14: without a set back no floor makes a gap: what is above it will be se
   expect(await watermark()).toBe(5);
 });
 
-it("ADR 14: a floor that is not below its own event is not believed", async () => {
+it("ADR 14: a floor that is not below its own event is ignored", async () => {
   const [first] = await history(1);
   await consume({ ...first!, floor: 1_000 });
   expect(await gaps()).toEqual([]);
   expect(await watermark()).toBe(1);
 });
 
-it("A3: a gap excuses what is missing and nothing else", async () => {
+it("A3: a gap excuses only the missing events", async () => {
   const events = await history(6);
   const recorded = [{ fromSeq: 3, toSeq: 4 }];
   const kept = events.filter(({ seq }) => seq !== 3 && seq !== 4);

@@ -2,13 +2,13 @@ import { canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audi
 import { expect, it } from "vitest";
 import { hashEvent } from "../src/audit/verify-chain.ts";
 
-it("equal payloads have equal text, whatever order their members were written in", () => {
+it("equal payloads have equal text, regardless of the order of their members", () => {
   expect(canonicalJson({ b: 1, a: { d: [2, { f: 3, e: 4 }], c: null } })).toBe(
     '{"a":{"c":null,"d":[2,{"e":4,"f":3}]},"b":1}',
   );
 });
 
-it("members that JSON has no text for are left out", () => {
+it("members without a JSON representation are omitted", () => {
   expect(canonicalJson({ b: undefined, a: 1 })).toBe('{"a":1}');
 });
 

@@ -63,7 +63,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
   it.each([
     ["introspections share their checks too", introspecting, 20],
     ["revocations are a call each", revoking, 110],
-  ])("of a hundred at once each record is read once: %s", async (_, costOf, object) => {
+  ])("a hundred concurrent requests read each record once: %s", async (_, costOf, object) => {
     for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache), { object, kv: 7, d1: 3 });
   });
 });

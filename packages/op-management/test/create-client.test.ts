@@ -53,7 +53,7 @@ describe("createClient, for an actor without an access token", () => {
     expect(secret).toBeUndefined();
   });
 
-  it("a chosen id is refused with 409 when a client or a user has it", async () => {
+  it("a chosen id is refused with 409 if a client or user has it", async () => {
     await create({ clientId: "chosen", document: service });
     await bindings.DB.prepare(
       "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0)",

@@ -10,7 +10,7 @@ describe("a test's deployment", () => {
     return Math.max(...(await Promise.all(shards)).map(({ cv }) => cv));
   };
 
-  it("holds what the test has done, however long it takes", async () => {
+  it("keeps the test's data, however long it takes", async () => {
     await new AdminCaller().call("PUT", "/groups/staff", { body: { roles: ["editor"] } });
     await bindings.CACHE.put("left", "behind");
     expect(await newestVersions()).toBeGreaterThan(0);
@@ -18,7 +18,7 @@ describe("a test's deployment", () => {
     await scheduler.wait(10_500);
   });
 
-  it("is empty for the next one", async () => {
+  it("is empty for the next test", async () => {
     expect(await newestVersions()).toBe(0);
     expect(await bindings.CACHE.get("left")).toBeNull();
     expect((await bindings.DB.prepare("SELECT * FROM group_roles").all()).results).toEqual([]);

@@ -19,7 +19,7 @@ async function signed(changes: Record<string, unknown>, typ: string | undefined 
   return fixtures.within((context) => fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
 }
 
-it("the claims as they are make a live token: what is refused below is refused for its change", async () => {
+it("the unchanged claims are a live token: the changes below cause the refusals", async () => {
   expect(await fixtures.introspect(await signed({}), app)).toMatchObject({ active: true });
 });
 
@@ -49,7 +49,7 @@ it.each([
 it.each([
   ["generation", "g7:wnam:0:grant.random"],
   ["shard", "g1:wnam:99:grant.random"],
-])("ADR 11: a signed token whose jti names a %s that the table does not have is 503, not inactive", async (_, jti) => {
+])("ADR 11: a signed token whose jti names a %s that is not in the table is 503, not inactive", async (_, jti) => {
   const response = await fixtures.post("/introspect", { token: await signed({ jti }) }, app);
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
@@ -98,7 +98,7 @@ it.each(["false", "true"])(
   },
 );
 
-it("RFC 7662 §4: what the response cache holds for one caller is not shown to another", async () => {
+it("RFC 7662 §4: the response cache is not shared between callers", async () => {
   const bindings = { ...managementEnv, INTROSPECTION_CACHE: "true" };
   const stranger = await seedClient(managementEnv, "stranger");
   const live = await fixtures.token();

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 describe("RFC 7662 §2.2 introspection response", () => {
-  it("shows every member of a live token to the resource server it is for", async () => {
+  it("shows every member of a live token to its resource server", async () => {
     const token = await fixtures.token({
       scope: ["read", "profile", "roles", "groups", "permissions"],
       username: "alice@example.com",
@@ -57,13 +57,13 @@ describe("RFC 7662 §2.2 introspection response", () => {
     ["RFC 8705 §3.1 x5t#S256", { "x5t#S256": "thumbprint" }, "Bearer"],
     ["a cnf of members that are not known", { kid: "1", jku: "https://keys.example.com/" }, "N_A"],
     ["an empty cnf", {}, "N_A"],
-  ])("§2.2, RFC 7800 §3.1: %s is shown as it is in the token", async (_, cnf, tokenType) => {
+  ])("§2.2, RFC 7800 §3.1: %s is returned unchanged", async (_, cnf, tokenType) => {
     const token = await fixtures.token({ cnf: readConfirmation(cnf) });
     expect(decodeJwt(token)["cnf"]).toEqual(cnf);
     expect(await fixtures.introspect(token, api)).toMatchObject({ active: true, cnf, token_type: tokenType });
   });
 
-  it("username by profile and never with a pairwise subject, roles and groups by their scopes", async () => {
+  it("username requires profile and is never shown with a pairwise subject; roles and groups require their scopes", async () => {
     const person = {
       username: "alice@example.com",
       rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
@@ -79,7 +79,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     expect(await shown({ scope: ["profile", "groups"], pairwiseSub: "p" })).toEqual(["groups"]);
   });
 
-  it("§4: a caller that is neither its client nor in aud sees it inactive, unless its policy names client or audience", async () => {
+  it("§4: a caller that is neither its client nor in aud sees it as inactive, unless its policy names client or audience", async () => {
     const token = await fixtures.token();
     const stranger = await seedClient(managementEnv, "stranger", { audiences: ["api"] });
     expect(await fixtures.introspect(token, stranger)).toEqual({ active: false });
@@ -95,7 +95,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     }
   });
 
-  it("a live token that the caller may not see leaves a line in the log that says so; others leave none", async () => {
+  it("a live token that the caller may not see is logged as such; other inactive tokens are not", async () => {
     const stranger = await seedClient(managementEnv, "stranger");
     const lines: string[] = [];
     vi.spyOn(console, "info").mockImplementation((line: string) => void lines.push(line));
@@ -144,7 +144,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     expect(await fixtures.introspect(live, api)).toMatchObject({ active: true });
   });
 
-  it("ADR 11: a live token whose generation or shard the table does not have is 503, and creates no object", async () => {
+  it("ADR 11: a live token whose generation or shard is not in the table is 503, and creates no object", async () => {
     const live = decodeJwt(await fixtures.token()).jti!;
     const { grantId } = parseTokenId(live)!;
     for (const address of [
@@ -177,7 +177,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
 });
 
 describe("RFC 7662 §2.1 introspection request", () => {
-  it("needs an authenticated, confidential client and a token", async () => {
+  it("requires an authenticated, confidential client and a token", async () => {
     await seedClient(managementEnv, "public", { token_endpoint_auth_method: "none" });
     const token = await fixtures.token();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
@@ -192,7 +192,7 @@ describe("RFC 7662 §2.1 introspection request", () => {
     expect([get.status, get.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("RFC 9110 §12.4.2: a signed response that is not acceptable is not sent", async () => {
+  it("RFC 9110 §12.4.2: a signed response with quality 0 is not sent", async () => {
     const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",
       headers: {
@@ -205,7 +205,7 @@ describe("RFC 7662 §2.1 introspection request", () => {
     expect(response.headers.get("content-type")).toBe("application/json");
   });
 
-  it("RFC 9701 §5: responds with a signed JWT when that is accepted", async () => {
+  it("RFC 9701 §5: responds with a signed JWT if that is accepted", async () => {
     const token = await fixtures.token();
     const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",

@@ -32,7 +32,7 @@ async function ready(app: ReturnType<typeof createApp>, env = bindings, headers:
 }
 
 describe("GET /ready", () => {
-  it("says only whether it is ready, and checks once however many ask", async () => {
+  it("only shows whether it is ready, and checks once for any number of callers", async () => {
     const app = createApp();
     const { env, reads } = counting();
     const responses = await Promise.all(Array.from({ length: 20 }, () => ready(app, env)));
@@ -41,7 +41,7 @@ describe("GET /ready", () => {
     expect(reads()).toBe(1);
   });
 
-  it("shows each check to an administrator, and none to a token without the scope", async () => {
+  it("shows each check to an administrator, but not to a token without the scope", async () => {
     const admin = new AdminCaller();
     const token = await admin.issueToken();
     const { body } = await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${token}` });
@@ -59,7 +59,7 @@ describe("GET /ready", () => {
     expect((await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${other}` })).status).toBe(403);
   });
 
-  it("503 without a shard; an audit database that is away is reported and changes nothing", async () => {
+  it("503 without a shard; an unreachable audit database is reported and changes nothing", async () => {
     const silent = { getByName: () => ({ statistics: () => Promise.reject(new Error("away")) }) };
     const TOKEN_REVOCATION_STORE = silent as unknown as typeof bindings.TOKEN_REVOCATION_STORE;
     const { status, headers } = await ready(createApp(), { ...bindings, TOKEN_REVOCATION_STORE });

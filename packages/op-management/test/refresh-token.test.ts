@@ -58,7 +58,7 @@ function rotate(refreshToken: string) {
 }
 
 describe("RFC 7662 introspection of refresh tokens", () => {
-  it("shows its client the one that may be used next, and no one else", async () => {
+  it("shows only its client the token that may be used next", async () => {
     const { grant, refreshToken } = await signIn("pairwise-of-alice");
     const iat = Math.floor(grant.grantCreatedAtMs / 1000);
     expect(await fixtures.introspect(refreshToken, app)).toEqual({
@@ -75,7 +75,7 @@ describe("RFC 7662 introspection of refresh tokens", () => {
     expect(await fixtures.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
   });
 
-  it("ADR 26: is inactive when the record of its user has a later cut-off, which no shard needs to know", async () => {
+  it("ADR 26: is inactive if the record of its user has a later cut-off, which no shard needs to know", async () => {
     const { refreshToken } = await signIn();
     const { DB } = managementEnv;
     await DB.batch([
@@ -85,7 +85,7 @@ describe("RFC 7662 introspection of refresh tokens", () => {
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
   });
 
-  it("a spent one is inactive, its successor active", async () => {
+  it("a spent token is inactive, its successor active", async () => {
     const { refreshToken } = await signIn();
     const rotation = await rotate(refreshToken);
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
@@ -105,7 +105,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
   });
 
-  it("of a reused token whose grant no shard has revoked yet: 200 only when its access tokens are inactive", async () => {
+  it("for a reused token whose grant no shard has revoked yet: 200 only when its access tokens are inactive", async () => {
     const { refreshToken, accessToken } = await signIn();
     const next = await rotate(refreshToken);
     if ("reason" in next) throw new Error(next.reason);
@@ -117,7 +117,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await fixtures.introspect(accessToken, app)).toEqual({ active: false });
   });
 
-  it("R7: the row of its grant lives as long as the last token that the family has issued, however long the family would", async () => {
+  it("R7: the row of its grant is kept as long as the last token that the family issued, not as long as the family could last", async () => {
     const tokensEndAtMs = Date.now() + 300_000;
     const { grant, refreshToken } = await signIn(undefined, 365 * 86_400_000, tokensEndAtMs);
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
@@ -135,7 +135,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(row?.untilMs).toBe(tokensEndAtMs + 60_000);
   });
 
-  it("of another client's token is refused and changes nothing", async () => {
+  it("for another client's token is refused and changes nothing", async () => {
     const { refreshToken, accessToken } = await signIn();
     expect(await fixtures.revoke(refreshToken, other)).toBe(400);
     expect(await fixtures.introspect(accessToken, app)).toMatchObject({ active: true });

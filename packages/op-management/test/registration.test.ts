@@ -70,7 +70,7 @@ async function registeredClients(): Promise<number> {
 }
 
 describe("RFC 7591 §3: who may register", () => {
-  it("off: 403 for everybody, also with a token; nothing is stored", async () => {
+  it("off: 403 for every caller, even with a token; nothing is stored", async () => {
     const token = await new AdminCaller().issueToken({ scope: ["client:register"], audiences: [`${issuer}/register`] });
     for (const authorization of [undefined, `Bearer ${token}`]) {
       const refused = await register(agent, {
@@ -82,7 +82,7 @@ describe("RFC 7591 §3: who may register", () => {
     expect(await registeredClients()).toBe(0);
   });
 
-  it("token: 401 with a challenge without one; 201 with an initial access token; another token is refused", async () => {
+  it("token: 401 with a challenge without a token; 201 with an initial access token; another token is refused", async () => {
     const admin = new AdminCaller();
     const missing = await register(agent, { policy: "token" });
     expect(missing.status).toBe(401);
@@ -97,7 +97,7 @@ describe("RFC 7591 §3: who may register", () => {
     expect(await registeredClients()).toBe(1);
   });
 
-  it("a statement of a trusted issuer is as good as a token; what is wrong with it does not fall back to none", async () => {
+  it("a trusted issuer's statement is accepted instead of a token; an invalid one is not ignored", async () => {
     await seedIssuer(bindings, publisher, key, { rules: [rule] });
     const good = await signAssertion(key, publisher, { aud: undefined, exp: undefined, software_id: "agent" });
     expect((await register({ ...agent, software_statement: good }, { policy: "token" })).status).toBe(201);
@@ -107,7 +107,7 @@ describe("RFC 7591 §3: who may register", () => {
     expect(await registeredClients()).toBe(1);
   });
 
-  it("RFC 6585 §4: registrations of one address are limited, whoever sends them", async () => {
+  it("RFC 6585 §4: registrations from one address are limited for all callers", async () => {
     const limit = vi.fn(async () => ({ success: false }));
     const overrides = { FAILED_AUTHENTICATION_RATE_LIMIT: { limit }, TRUST_FORWARDED_HEADERS: "true" };
     expect((await register(agent, { overrides })).status).toBe(201);
@@ -139,7 +139,7 @@ async function registered(body: object = agent) {
   return { clientId, path: `/register/${clientId}`, authorization };
 }
 
-describe("RFC 7592 §2: what a client that registered itself may cause", () => {
+describe("RFC 7592 §2: the effects of a client that registered itself", () => {
   it.each<
     [string, number, (at: { path: string; authorization: string; clientId: string }) => Promise<{ status: number }>]
   >([
@@ -179,7 +179,7 @@ describe("RFC 7592 §2: what a client that registered itself may cause", () => {
     expect((await countControlChanges()) - before).toBe(expected);
   });
 
-  it("the changes of one client, and those of all of them, have a budget: 429 beyond it, and nothing is changed", async () => {
+  it("the changes of one client, and of all of them, have a budget: beyond it 429, and nothing is changed", async () => {
     const rename = ({ path, authorization, clientId }: Awaited<ReturnType<typeof registered>>, name: string) =>
       send("PUT", path, { ...agent, client_id: clientId, client_name: name }, { authorization });
     const clients = [await registered(), await registered(), await registered(), await registered()];
@@ -217,7 +217,7 @@ describe("RFC 7592 §2: what a client that registered itself may cause", () => {
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("RFC 7592 §2.1: a read costs 1 D1, also where registration is off now", async () => {
+  it("RFC 7592 §2.1: a read costs 1 D1, even if registration is off now", async () => {
     const { path, authorization, clientId } = await registered();
     const counts = { object: 0, kv: 0, d1: 0 };
     const read = await send("GET", path, undefined, {
@@ -243,11 +243,11 @@ describe("RFC 7592 §2: what a client that registered itself may cause", () => {
   });
 });
 
-describe("RFC 7591 §5: what registrations may fill", () => {
+describe("RFC 7591 §5: limits of registrations", () => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, index) => `https://agent.example.com/${index}/`.padEnd(length, "x"));
 
-  it("a body has 10 KB at most, and so has a record", async () => {
+  it("a body has at most 10 KB, and so has a record", async () => {
     const large = await register({ ...agent, redirect_uris: uris(100, 2_000) });
     expect([large.status, large.body["error"]]).toEqual([413, "request_too_large"]);
     expect((await register({ ...agent, redirect_uris: uris(45, 200) })).status).toBe(201);
@@ -265,7 +265,7 @@ describe("RFC 7591 §5: what registrations may fill", () => {
     expect(full.body["error_description"]).toContain("10240");
   });
 
-  it("clients that nobody uses yet are 10,000 at most: 429 until they end or are used", async () => {
+  it("at most 10,000 clients may be unused: 429 until some expire or are used", async () => {
     const fill = (count: number, usedAtMs: number | null, ageMs: number) =>
       bindings.DB.prepare(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
@@ -294,7 +294,7 @@ describe("RFC 7591 §5: what registrations may fill", () => {
 describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 60)", () => {
   const claims = { aud: undefined, exp: undefined, jti: undefined, sub: undefined, software_id: "agent" };
 
-  it("its claims replace the members beside it; claims of the JWT itself are no metadata", async () => {
+  it("its claims replace the members of the request; claims of the JWT itself are not metadata", async () => {
     await seedIssuer(bindings, publisher, key, { rules: [rule] });
     const stated = { ...claims, aud: issuer, client_name: "Stated", redirect_uris: ["https://stated.example.com/cb"] };
     const statement = await signAssertion(key, publisher, stated);
@@ -303,7 +303,7 @@ describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 60)", () =
     for (const name of ["iss", "aud", "software_id"]) expect(body).not.toHaveProperty(name);
   });
 
-  it("its claims have the rules of the admin API", async () => {
+  it("its claims follow the rules of the admin API", async () => {
     await seedIssuer(bindings, publisher, key, { rules: [rule] });
     const statement = await signAssertion(key, publisher, { ...claims, redirect_uris: ["javascript:alert(1)"] });
     const { status, body } = await register({ ...agent, software_statement: statement });
@@ -339,7 +339,7 @@ describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 60)", () =
     expect(await registeredClients()).toBe(0);
   });
 
-  it("an issuer that is trusted for something else has not approved software; nor has a disabled rule or issuer", async () => {
+  it("an issuer that is trusted for other uses does not approve software; neither does a disabled rule or issuer", async () => {
     await seedIssuer(bindings, publisher, key, { rules: [{ ...rule, uses: ["assertion"], client_id: "app" }] });
     const statement = await signAssertion(key, publisher, claims);
     const errorOf = async () => (await register({ ...agent, software_statement: statement })).body["error"];
@@ -358,7 +358,7 @@ describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 60)", () =
     expect(await errorOf()).toBe("unapproved_software_statement");
   });
 
-  it("without a record, the setting names an issuer and its keys; a record takes precedence", async () => {
+  it("without a record, the setting defines an issuer and its keys; a record takes precedence", async () => {
     vi.stubGlobal("fetch", async () => Response.json({ keys: [key.publicJwk] }));
     const overrides = { SOFTWARE_STATEMENT_ISSUERS: `${publisher}=${publisher}/jwks` };
     const statement = await signAssertion(key, publisher, claims);
@@ -380,7 +380,7 @@ describe("/admin/issuers: rules for software statements", () => {
   const record = { issuer_id: "publisher", issuer: publisher, jwks: { keys: [key.publicJwk] }, algorithms: ["ES256"] };
   const { subject: _, audiences: __, resources: ___, scopes: ____, ...asSent } = rule;
 
-  it("a rule has conditions and nothing else, and the dry run shows what it does", async () => {
+  it("a rule has only conditions, and the dry run shows its effect", async () => {
     const admin = new AdminCaller();
     const created = await admin.call("POST", "/issuers", { body: { ...record, rules: [asSent] } });
     expect([created.status, created.body.rules]).toEqual([201, [rule]]);

@@ -26,7 +26,7 @@ describe("RFC 7009 §2.1 revocation", () => {
     expect(await fixtures.revoke(token, app)).toBe(200);
   });
 
-  it("takes along what was exchanged from the token, and nothing else of the grant", async () => {
+  it("revokes the tokens exchanged from the token, but nothing else of the grant", async () => {
     const parent = await fixtures.token();
     const id = parseTokenId(decodeJwt(parent).jti!)!;
     const child = await fixtures.token({
@@ -41,14 +41,14 @@ describe("RFC 7009 §2.1 revocation", () => {
     expect(await fixtures.introspect(sibling, api)).toMatchObject({ active: true });
   });
 
-  it("a client cannot revoke another's token, not even one it is the audience of", async () => {
+  it("a client cannot revoke another client's token, even as its audience", async () => {
     const token = await fixtures.token();
     const response = await fixtures.post("/revoke", { token }, api);
     expect([response.status, await response.json()]).toMatchObject([400, { error: "invalid_grant" }]);
     expect(await fixtures.introspect(token, app)).toMatchObject({ active: true });
   });
 
-  it("§2.2: what is no token of ours is 200", async () => {
+  it("§2.2: an unknown token is 200", async () => {
     for (const token of ["garbage", "a.b.c", "rt.g1.wnam.0.x.0.y", (await fixtures.token()).slice(0, -2)]) {
       expect(await fixtures.revoke(token, app)).toBe(200);
     }
@@ -91,7 +91,7 @@ describe("RFC 7009 §2.1 revocation", () => {
     },
   );
 
-  it("needs client authentication and a token", async () => {
+  it("requires client authentication and a token", async () => {
     expect((await fixtures.post("/revoke", { token: "x" }, { clientId: "app", clientSecret: "wrong" })).status).toBe(
       401,
     );

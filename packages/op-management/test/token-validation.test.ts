@@ -24,7 +24,7 @@ function entrypoint(bindings = managementEnv, isolate = fixtures.isolate): Provi
 }
 
 describe("ADR 49: validateToken(resource, token)", () => {
-  it("returns what Cloudflare's resource server takes, with the claims as props", async () => {
+  it("returns the result that Cloudflare's resource server expects, with the claims as props", async () => {
     const token = await fixtures.token({ audiences: [resource, "https://other.example.com"], acr: "pwd" });
     expect(await entrypoint().validateToken(resource, token)).toEqual({
       props: expect.objectContaining({ sub: "alice", client_id: "app", scope: "read", acr: "pwd" }),
@@ -36,7 +36,7 @@ describe("ADR 49: validateToken(resource, token)", () => {
     });
   });
 
-  it("is null for another audience, an unknown, an expired and a refresh token; the log has the reason for a live one", async () => {
+  it("is null for another audience, an unknown, an expired and a refresh token; the log contains the reason for a live one", async () => {
     const lines: string[] = [];
     vi.spyOn(console, "info").mockImplementation((line: string) => void lines.push(line));
     const other = await fixtures.token({ audiences: ["https://api.example.com"] });
@@ -62,7 +62,7 @@ describe("ADR 49: validateToken(resource, token)", () => {
     ]);
   });
 
-  it("RFC 3986 §6.2.3: the slash of an origin makes no difference; any other does", async () => {
+  it("RFC 3986 §6.2.3: the slash of an origin makes no difference; any other slash does", async () => {
     const token = await fixtures.token({ audiences: ["https://api.example.com"] });
     expect(await entrypoint().validateToken("https://api.example.com/", token)).not.toBeNull();
     for (const other of [
@@ -74,7 +74,7 @@ describe("ADR 49: validateToken(resource, token)", () => {
     }
   });
 
-  it("a bound token is valid only for a caller that checks the key, and one of an unknown binding for nobody", async () => {
+  it("a bound token is valid only for a caller that checks the key; a token with an unknown binding for no caller", async () => {
     const audiences = [resource];
     const bound = await fixtures.token({ audiences, cnf: { method: "jkt", thumbprint: "t" } });
     expect(await entrypoint().validateToken(resource, bound)).toBeNull();
@@ -88,7 +88,7 @@ describe("ADR 49: validateToken(resource, token)", () => {
     expect(await entrypoint().validateToken(resource, unknown, checks)).toBeNull();
   });
 
-  it("a pairwise subject is shown, not the user", async () => {
+  it("returns a pairwise subject instead of the user", async () => {
     const token = await fixtures.token({ audiences: [resource], pairwiseSub: "pairwise" });
     expect(await entrypoint().validateToken(resource, token)).toMatchObject({
       userId: "pairwise",
@@ -107,7 +107,7 @@ describe("ADR 49: validateToken(resource, token)", () => {
     expect(await second.validateToken(resource, token)).toBeNull();
   });
 
-  it("arguments that are not strings are an error of the caller", async () => {
+  it("arguments that are not strings are a caller's error", async () => {
     const call = entrypoint().validateToken(resource, undefined as never);
     await expect(call).rejects.toThrow(TypeError);
   });
@@ -128,7 +128,7 @@ describe("cost of a warm validation", () => {
 });
 
 describe("an object that fails", () => {
-  it("is an error, never null, and the log has the store", async () => {
+  it("is an error, never null, and the log names the store", async () => {
     const token = await fixtures.token({ audiences: [resource] });
     const stub = new Proxy(
       {},

@@ -31,7 +31,7 @@ it("fires at the earliest requested time, in any order of requests", async () =>
   expect(at).toBe(later + 1000);
 });
 
-it("a later wish of a new instance does not put off its predecessor's alarm", async () => {
+it("a later time requested by a new instance does not postpone its predecessor's alarm", async () => {
   await inObject(async (ctx) => (await open(ctx)).wakeBy(later));
   await evictDurableObject(CHALLENGE_STORE.getByName("alarms"));
   const at = await inObject(async (ctx) => {
@@ -41,7 +41,7 @@ it("a later wish of a new instance does not put off its predecessor's alarm", as
   expect(at).toBe(later);
 });
 
-it("a transaction that rolls back does not take with it an alarm that others count on", async () => {
+it("a rolled-back transaction does not discard an alarm that others need", async () => {
   const at = await inObject(async (ctx) => {
     const alarms = await open(ctx);
     expect(() =>
@@ -56,7 +56,7 @@ it("a transaction that rolls back does not take with it an alarm that others cou
   expect(at).toBe(later + 1000);
 });
 
-it("a task that fails stops no other and is tried again after five seconds", async () => {
+it("a failing task stops no other task and is retried after five seconds", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: later });
   const log = vi.spyOn(console, "error").mockImplementation(() => {});
   const ran: string[] = [];

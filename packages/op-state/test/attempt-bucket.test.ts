@@ -13,7 +13,7 @@ function reserve(bucket: AttemptBucket | undefined, limit: AttemptLimit, nowMs: 
 }
 
 describe("a bucket of attempts", () => {
-  it("in any span lets through no more than its capacity and what drained", () => {
+  it("admits at most its capacity plus the drained places in any time span", () => {
     fc.assert(
       fc.property(limits, waits, (limit, delays) => {
         let bucket: AttemptBucket | undefined;
@@ -30,7 +30,7 @@ describe("a bucket of attempts", () => {
     );
   });
 
-  it("refuses nobody for longer than one drain, and allows an attempt after the wait it returned", () => {
+  it("refuses nobody for longer than one drain, and allows an attempt after the returned wait", () => {
     fc.assert(
       fc.property(limits, waits, (limit, delays) => {
         let bucket: AttemptBucket | undefined;
@@ -47,7 +47,7 @@ describe("a bucket of attempts", () => {
     );
   });
 
-  it("is empty at the time it returns, and a clock that is set back drains nothing", () => {
+  it("is empty at the returned time, and a clock that is set back drains nothing", () => {
     fc.assert(
       fc.property(limits, fc.integer({ min: 1, max: 100 }), (limit, attempts) => {
         let bucket: AttemptBucket | undefined;

@@ -90,7 +90,7 @@ describe("a kill between any two steps", () => {
     expect(await findFaults()).toEqual([]);
   });
 
-  it("is noticed by this test: a consumer that writes what it has written before", async () => {
+  it("is detected by this test: a consumer that writes events again", async () => {
     const forgetful: Writer = async (database, events, atMs) => {
       const copies = events.map((event) => ({ ...event, shard: `${event.shard}-${Math.random()}` }));
       return writeEvents(database, copies, atMs);
@@ -98,7 +98,7 @@ describe("a kill between any two steps", () => {
     expect((await findFaults(forgetful)).length).toBeGreaterThan(0);
   });
 
-  it("A2: an event that was acknowledged to the queue and not written is sent again", async () => {
+  it("A2: an event that was acknowledged to the queue but not written is sent again", async () => {
     let isLost = false;
     const careless: Writer = async (database, events, atMs) => {
       const kept = isLost ? events : events.slice(1);
@@ -114,8 +114,8 @@ describe("a kill between any two steps", () => {
   });
 });
 
-describe("ADR 35: a database is restored to an earlier moment", () => {
-  it("the audit database: what no outbox holds is a recorded gap, the loss is an event, and the chain goes on", () =>
+describe("ADR 35: a database is restored to an earlier time", () => {
+  it("the audit database: events that no outbox holds are a recorded gap, the loss is an event, and the chain continues", () =>
     inPipeline(async (pipeline) => {
       await changeClients(1, 2);
       await pipeline.settle();
@@ -140,7 +140,7 @@ describe("ADR 35: a database is restored to an earlier moment", () => {
       expect(await pipeline.instance().watch.look(pipeline.nowMs)).toBe(false);
     }));
 
-  it("the audit database grew again to the same length: the chain value tells", () =>
+  it("the audit database grew again to the same length: the chain value differs", () =>
     inPipeline(async (pipeline) => {
       await changeClients(1, 1);
       await pipeline.settle();
@@ -169,7 +169,7 @@ describe("ADR 35: a database is restored to an earlier moment", () => {
       ]);
     }));
 
-  it("the control database, to a moment before every row: nothing is repeated", () =>
+  it("the control database, to a time before every row: nothing is repeated", () =>
     inPipeline(async (pipeline) => {
       await changeClients(1, 3);
       await pipeline.settle();
@@ -198,11 +198,11 @@ describe("A3: the chain", () => {
     ["a changed time", "UPDATE audit_events SET at_ms = 1 WHERE position = 4", 4],
     ["a changed chain value", "UPDATE audit_events SET chain = zeroblob(32) WHERE position = 2", 2],
     ["a changed link", "UPDATE audit_events SET previous = zeroblob(32) WHERE position = 5", 5],
-  ])("%s is named", async (_, sql, position) => {
+  ])("%s is identified", async (_, sql, position) => {
     expect((await brokenAfter(sql)())?.position).toBe(position);
   });
 
-  it("a removed event is named although somebody has recorded a gap for it", async () => {
+  it("a removed event is identified even if somebody has recorded a gap for it", async () => {
     const broken = await brokenAfter("DELETE FROM audit_events WHERE position = 3")();
     await AUDIT_DB.prepare("INSERT INTO audit_gaps VALUES ('audit', 3, 3, 0)").run();
     expect((await review()).broken).toEqual(broken);

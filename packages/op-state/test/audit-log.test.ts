@@ -59,7 +59,7 @@ afterEach(() => {
 });
 
 describe("retention", () => {
-  it("deletes what is older from the beginning of the chain, and the rest still verifies from its anchors", async () => {
+  it("deletes older events from the start of the chain, and the rest still verifies from its anchors", async () => {
     const [one, two] = await Promise.all([history("code:1", 4, day), history("session:1", 4, day)]);
     for (let index = 0; index < 4; index += 1) await write([one[index]!, two[index]!]);
     const before = await review();
@@ -70,7 +70,7 @@ describe("retention", () => {
     expect((await review()).broken?.position).toBe(5);
   });
 
-  it("writes an event that it has deleted no second time, and keeps the newest one", async () => {
+  it("does not write an event again that it has deleted, and keeps the newest one", async () => {
     const events = await history("code:1", 3);
     await write(events);
     await sweepAuditLog(AUDIT_DB, start + day, undefined);
@@ -79,7 +79,7 @@ describe("retention", () => {
     expect(await positions()).toEqual([3]);
   });
 
-  it("deletes thousands in bounded steps, and nothing that is not exported", async () => {
+  it("deletes thousands in bounded steps, and nothing that was not exported", async () => {
     const events = await history("code:1", 600);
     for (let from = 0; from < 600; from += 100) await write(events.slice(from, from + 100));
     expect(await sweepAuditLog(AUDIT_DB, start + day, 40)).toBe(false);
@@ -105,7 +105,7 @@ describe("export", () => {
     return Object.fromEntries(await Promise.all(read));
   }
 
-  it("writes a part when it is an hour old, as lines that verify by themselves, with the end of the chain", () =>
+  it("writes a part when it is an hour old, as lines that verify on their own, with the end of the chain", () =>
     inExport(async (exporter) => {
       await write(await history("code:1", 3));
       await exporter.run(start + hour, 0);
@@ -139,7 +139,7 @@ describe("export", () => {
       expect(Object.values(await objects()).map((lines) => lines.length)).toEqual([3]);
     }));
 
-  it("a bucket that fails is logged, and retention waits", () =>
+  it("a failing bucket is logged, and retention waits", () =>
     inExport(
       async (exporter) => {
         await write(await history("code:1", 2));
@@ -160,7 +160,7 @@ describe("export", () => {
 describe("ControlPlane", () => {
   const keeper = () => CONTROL_PLANE.getByName(controlPlaneName);
 
-  it("copies changes when it is woken, and shows what is not confirmed", async () => {
+  it("copies changes when it is woken, and reports unconfirmed events", async () => {
     await changeClients(1, 2);
     await keeper().wakeAudit();
     await runDurableObjectAlarm(keeper());

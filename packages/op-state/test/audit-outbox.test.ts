@@ -86,7 +86,7 @@ it("A4: an event is sent by the object's alarm a second later, never by the requ
     expect(await fixtures.ctx.storage.getAlarm()).toBe(start + 1_000);
   }));
 
-it("A3: each event carries the hash before it, and the chain goes on after a restart and after deletion", () =>
+it("A3: each event contains the previous hash, and the chain continues after a restart and after deletion", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(2);
     await fixtures.outbox.flush(start);
@@ -119,7 +119,7 @@ it("A3: an edited, removed, moved or inserted event breaks the chain", () =>
     expect(await findBreak([b, c, d], { seq: 1, hash: a.hash })).toBe(undefined);
   }));
 
-it("A2: what D1's watermark has not passed after a minute is sent again, from the gap on", () =>
+it("A2: events that D1's watermark has not passed after a minute are sent again, starting at the gap", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(3);
     expect(await fixtures.outbox.flush(start)).toBe(start + 15_000);
@@ -138,7 +138,7 @@ it("A2: what D1's watermark has not passed after a minute is sent again, from th
     expect(fixtures.kept()).toEqual([3]);
   }));
 
-it("A2: a steady stream of new events does not put off the second sending of lost ones", () =>
+it("A2: a steady stream of new events does not postpone resending lost ones", () =>
   inFixtures(async (fixtures) => {
     for (let second = 0; second <= 75; second += 1) {
       fixtures.append(1);
@@ -147,7 +147,7 @@ it("A2: a steady stream of new events does not put off the second sending of los
     expect(fixtures.sent.filter((batch) => batch.includes(1))).toHaveLength(2);
   }));
 
-it("A2: a Queue that fails loses nothing: the alarm's next flush sends it", () =>
+it("A2: a failing Queue loses nothing: the alarm's next flush sends the events", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(2);
     fixtures.queueFails = true;
@@ -157,7 +157,7 @@ it("A2: a Queue that fails loses nothing: the alarm's next flush sends it", () =
     expect(fixtures.sent).toEqual([[1, 2]]);
   }));
 
-it("nothing is deleted on the word of a watermark that is beyond what exists", () =>
+it("a watermark beyond the existing events deletes nothing", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(2);
     await fixtures.outbox.flush(start);
@@ -170,7 +170,7 @@ it("nothing is deleted on the word of a watermark that is beyond what exists", (
     expect(fixtures.kept()).toEqual([2, 3]);
   }));
 
-it("a Queue's batch holds a hundred events at most, and long payloads make smaller ones", () =>
+it("a Queue's batch holds at most a hundred events, fewer with long payloads", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(250);
     await fixtures.outbox.flush(start);
@@ -206,7 +206,7 @@ it("ADR 14: each event contains the seq up to which its outbox has deleted", () 
     ]);
   }));
 
-it("ADR 14: after D1 was set back everything that is still held is sent again, and acknowledged when D1 has it", () =>
+it("ADR 14: after D1 was restored, every held event is sent again, and acknowledged when D1 has it", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(3);
     await fixtures.outbox.flush(start);
@@ -226,7 +226,7 @@ it("ADR 14: after D1 was set back everything that is still held is sent again, a
     expect(fixtures.kept()).toEqual([4]);
   }));
 
-it("A3: an instance that an alarm starts without its name goes on with the same chain", () =>
+it("A3: an instance that an alarm starts without its name continues the same chain", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(1);
     fixtures.restart(undefined);
@@ -239,7 +239,7 @@ it("A3: an instance that an alarm starts without its name goes on with the same 
     expect(await findBreak(fixtures.batches.flat())).toBe(undefined);
   }));
 
-it("A3: an outbox of a version that stored no name chains and sends nothing until a request brings it", () =>
+it("A3: an outbox without a stored name chains and sends nothing until a request provides it", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(1);
     fixtures.ctx.storage.sql.exec("DELETE FROM audit_name");

@@ -81,7 +81,7 @@ function rows(): Promise<number> {
   );
 }
 
-it("RFC 6749 §4.1.2: of twenty parallel redemptions one succeeds, the others are replays", async () => {
+it("RFC 6749 §4.1.2: one of twenty parallel redemptions succeeds, the others are replays", async () => {
   await put();
   const results = await Promise.all(Array.from({ length: 20 }, () => store().redeem(redemption())));
   expect(results.filter(({ kind }) => kind === "redeemed")).toHaveLength(1);
@@ -101,7 +101,7 @@ it("a code stored before cnf existed is redeemed as it was authorized", async ()
   expect(await store().redeem(redemption())).toEqual({ kind: "redeemed", payload });
 });
 
-it("RFC 9449 §10: a code that is bound to a key is refused without its proof or with another key's, and not spent by that", async () => {
+it("RFC 9449 §10: a code bound to a key is refused without its proof or with another key's, and is not spent", async () => {
   const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
   const other = { method: "jkt", thumbprint: "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs" } as const;
   const refusal = { kind: "invalid_grant", reason: "code-of-other-key" };
@@ -112,7 +112,7 @@ it("RFC 9449 §10: a code that is bound to a key is refused without its proof or
   expect(await store().redeem(redemption({ cnf }))).toMatchObject({ kind: "redeemed", payload: { cnf } });
 });
 
-it("a redemption gives back everything that was authorized", async () => {
+it("a redemption returns everything that was authorized", async () => {
   await put();
   expect(await store().redeem(redemption())).toEqual({ kind: "redeemed", payload });
 });
@@ -123,13 +123,13 @@ it.each<[string, Partial<RedeemRequest>, string]>([
   ["no redirect_uri", { redirectUri: undefined }, "code-redirect-uri"],
   ["another verifier", { codeChallenge: "x" }, "verifier-wrong"],
   ["no verifier", { codeChallenge: undefined }, "verifier-missing"],
-])("RFC 9700 §4.5: %s is refused and burns nothing", async (_, change, reason) => {
+])("RFC 9700 §4.5: %s is refused and spends nothing", async (_, change, reason) => {
   await put();
   expect(await store().redeem(redemption(change))).toEqual({ kind: "invalid_grant", reason });
   expect(await store().redeem(redemption())).toMatchObject({ kind: "redeemed" });
 });
 
-it("RFC 8707 §2.2: a resource that was not authorized is invalid_target and burns nothing", async () => {
+it("RFC 8707 §2.2: a resource that was not authorized is invalid_target and spends nothing", async () => {
   await put();
   expect(await store().redeem(redemption({ resources: ["https://b.example"] }))).toMatchObject({
     kind: "invalid_target",
@@ -137,7 +137,7 @@ it("RFC 8707 §2.2: a resource that was not authorized is invalid_target and bur
   expect(await store().redeem(redemption({ resources: ["https://a.example"] }))).toMatchObject({ kind: "redeemed" });
 });
 
-it("RFC 9700 §4.8.2: a verifier for a code without challenge is a downgrade", async () => {
+it("RFC 9700 §4.8.2: a verifier for a code without a challenge is a downgrade", async () => {
   await put({ codeChallenge: undefined });
   expect(await store().redeem(redemption())).toMatchObject({ reason: "verifier-unexpected" });
   expect(await store().redeem(redemption({ codeChallenge: undefined }))).toMatchObject({ kind: "redeemed" });
@@ -150,7 +150,7 @@ it("an unknown code and an expired one are refused", async () => {
   expect(await store().redeem(redemption())).toMatchObject({ reason: "code-expired" });
 });
 
-it("a lost response is no replay: the same request gets the same result, also after an eviction", async () => {
+it("a lost response is not a replay: the same request gets the same result, even after an eviction", async () => {
   await put();
   const request = redemption();
   const first = await store().redeem(request);
@@ -158,7 +158,7 @@ it("a lost response is no replay: the same request gets the same result, also af
   expect(await store().redeem(request)).toEqual(first);
 });
 
-it("RFC 6749 §4.1.2: a replay names the revocation due, an hour later too, and the object sees to it itself", async () => {
+it("RFC 6749 §4.1.2: a replay returns the due revocation, even an hour later, and the object also performs it", async () => {
   await put();
   await store().redeem(redemption());
   vi.setSystemTime(start + 3_600_000);
@@ -180,7 +180,7 @@ it("a caller without the verifier of a spent code does not revoke the grant", as
   expect(await isRevoked()).toBe(false);
 });
 
-it("a row dies: unspent with its code, spent a day later", async () => {
+it("a row is deleted: unspent with its code, spent a day later", async () => {
   await put();
   vi.setSystemTime(expires);
   await runDurableObjectAlarm(store());

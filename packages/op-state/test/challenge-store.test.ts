@@ -32,7 +32,7 @@ function rows(): Promise<number> {
   );
 }
 
-it("RFC 7523 §3: of twenty parallel uses of one assertion id exactly one is the first", async () => {
+it("RFC 7523 §3: exactly one of twenty parallel uses of one assertion id is the first", async () => {
   const results = await Promise.all(Array.from({ length: 20 }, () => spendOnce("app jti-1", until)));
   expect(results.filter(Boolean)).toHaveLength(1);
 });
@@ -61,17 +61,17 @@ it("a spent key stays spent across an eviction", async () => {
   expect(await spendOnce("app jti-1", until)).toBe(false);
 });
 
-it("a key that is dead already is never new: nothing would remember it", async () => {
+it("an already expired key is never new, because nothing would remember it", async () => {
   expect(await spendOnce("app jti-1", start)).toBe(false);
 });
 
-it("a key may be used again when its death date has come, swept or not", async () => {
+it("a key may be used again after its expiry, swept or not", async () => {
   await spendOnce("app jti-1", until);
   vi.setSystemTime(until);
   expect(await spendOnce("app jti-1", until + 60_000)).toBe(true);
 });
 
-it("of twenty parallel takers exactly one gets the value, and a taken key cannot be filled again", async () => {
+it("exactly one of twenty parallel takers gets the value, and a taken key cannot be filled again", async () => {
   expect(await store().put("k", "value", until)).toBe(true);
   expect(await store().peek("k")).toBe("value");
   const results = await Promise.all(Array.from({ length: 20 }, () => store().take("k")));
@@ -80,7 +80,7 @@ it("of twenty parallel takers exactly one gets the value, and a taken key cannot
   expect(await store().put("k", "other", until)).toBe(false);
 });
 
-it("put does not replace a value that lives; an expired value is gone before it is swept", async () => {
+it("put does not replace a live value; an expired value is unavailable before it is swept", async () => {
   await store().put("k", "first", until);
   expect(await store().put("k", "second", until)).toBe(false);
   vi.setSystemTime(until);
@@ -96,7 +96,7 @@ it("a value survives an eviction and is taken once after it", async () => {
   expect(await store().take("k")).toBe(undefined);
 });
 
-it("the alarm sweeps what is dead, a thousand at a time, and keeps what lives", async () => {
+it("the alarm sweeps expired rows, a thousand at a time, and keeps live ones", async () => {
   await runInDurableObject(store(), async (instance) => {
     const shard = instance as unknown as ChallengeStoreRpc;
     for (let index = 0; index < 1_500; index += 1) await spendOnce(`dead ${index}`, until, shard);

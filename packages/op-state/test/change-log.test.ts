@@ -31,13 +31,13 @@ async function ringAfterChange(): Promise<void> {
   await ring();
 }
 
-it("rows go when no copy is compared with them any more, and not a moment before", async () => {
+it("rows are deleted exactly when no copy is compared with them any more", async () => {
   await changesAt(start - life + 10_000, start - life + 10_001, start);
   await ringAfterChange();
   expect(await versions()).toEqual([3, 4]);
 });
 
-it("the newest row stays however old it is: it is the control version", async () => {
+it("the newest row is kept however old it is, because it is the control version", async () => {
   await changesAt(0, 0);
   await ringAfterChange();
   expect(await versions()).toEqual([3]);
@@ -46,13 +46,13 @@ it("the newest row stays however old it is: it is the control version", async ()
   expect(await plane().publish("op")).toMatchObject({ cv: 4 });
 });
 
-it("rows go strictly from the oldest on: an old one behind a young one, by a clock that was wrong, waits for it", async () => {
+it("rows are deleted strictly in order: an old one behind a newer one, by a wrong clock, waits for it", async () => {
   await changesAt(0, start, 0, 0, start);
   await ringAfterChange();
   expect(await versions()).toEqual([3, 4, 5, 6]);
 });
 
-it("many rows are deleted in batches with pauses, by alarm alone, also after an eviction", async () => {
+it("many rows are deleted in batches with pauses, by the alarm alone, also after an eviction", async () => {
   await changesAt(...Array<number>(1_200).fill(0), start);
   await ringAfterChange();
   expect((await versions())[0]).toBe(501);
@@ -65,7 +65,7 @@ it("many rows are deleted in batches with pauses, by alarm alone, also after an 
   expect(await versions()).toEqual([1202]);
 });
 
-it("the log is looked at once a day, and no request does it", async () => {
+it("the log is checked once a day, by no request", async () => {
   await ringAfterChange();
   await changesAt(0, start);
   await evictDurableObject(plane());
@@ -94,7 +94,7 @@ async function publishChange(id: string): Promise<number> {
 it.each([
   ["whose next change has a number that was never told", 1],
   ["whose next change has the number that was told last", 3],
-])("ADR 11: a D1 that was set back, %s: shards are told a number behind a gap", async (_, restored) => {
+])("ADR 11: a restored D1, %s: shards receive a number after a gap", async (_, restored) => {
   for (const id of ["app", "other", "third"]) await publishChange(id);
   await setChangeLogBackTo(DB, restored);
   await evictDurableObject(plane());
@@ -115,7 +115,7 @@ it("ADR 11: … whose next changes have overtaken the lost ones before any was a
   expect(await hasGapAfter(2)).toBe(true);
 });
 
-it("ADR 11: set back twice, the second time to where the first gap was not yet", async () => {
+it("ADR 11: restored twice, the second time to before the first gap", async () => {
   await publishChange("app");
   await publishChange("other");
   await setChangeLogBackTo(DB, 2);
@@ -124,7 +124,7 @@ it("ADR 11: set back twice, the second time to where the first gap was not yet",
   expect(await publishChange("newer")).toBe(7);
 });
 
-it("ADR 11: while D1 goes forward no number is skipped, whatever is published at once and whatever is swept", async () => {
+it("ADR 11: while D1 is not restored, no number is skipped, whatever is published concurrently and swept", async () => {
   await Promise.all(["a", "b", "c", "d"].map(publishChange));
   expect(await plane().publish("op")).toMatchObject({ cv: 5 });
   vi.setSystemTime(start + life + day);
@@ -161,7 +161,7 @@ async function remaining(): Promise<unknown> {
   return [sessions!.results[0]!.ids, grants!.results[0]!.ids];
 }
 
-it("sessions and offline grants of a user who does not return are deleted the day after they ended, by alarm alone", async () => {
+it("sessions and offline grants of a user who does not return are deleted the day after they ended, by the alarm alone", async () => {
   await sessionsAndGrants([-1, 0.5, 2]);
   await ringAfterChange();
   expect(await remaining()).toEqual(["s1,s2", "g1,g2"]);

@@ -82,7 +82,7 @@ function count(table: string): Promise<number> {
   });
 }
 
-describe("RFC 9449 §10: a code that is bound to a key", () => {
+describe("RFC 9449 §10: a code bound to a key", () => {
   const cnf = { method: "jkt", thumbprint: "key" } as const;
   const bound: DeviceDecision = { ...approval, payload: { ...payload, cnf } };
   const refused = { kind: "invalid_grant", reason: "device-code-of-other-key" };
@@ -122,14 +122,14 @@ describe("RFC 8628 §3.5: the interval", () => {
     expect(await poll()).toBe("authorization_pending");
   });
 
-  it("a poll that is sent again after a lost result is one poll", async () => {
+  it("a poll that is repeated after a lost result is one poll", async () => {
     await open();
     const repeated = { id: "device", clientId: "tv", operationId: "same" };
     expect((await store().pollDevice(repeated)).kind).toBe("authorization_pending");
     expect((await store().pollDevice(repeated)).kind).toBe("authorization_pending");
   });
 
-  it("a poll writes nothing: not one row of storage changes, and an evicted object forgets the pace alone", async () => {
+  it("a poll writes nothing: no row changes, and an evicted object only forgets the pace", async () => {
     await open();
     const written = () =>
       runInDurableObject(store(), (_, { storage }) => storage.sql.exec("SELECT total_changes() AS n").one()["n"]);
@@ -142,8 +142,8 @@ describe("RFC 8628 §3.5: the interval", () => {
   });
 });
 
-describe("RFC 8628 §3.5: the end of a device code", () => {
-  it("expired_token, before and after its row is deleted; the user code is found no more", async () => {
+describe("RFC 8628 §3.5: the expiry of a device code", () => {
+  it("expired_token, before and after its row is deleted; the user code is no longer found", async () => {
     await open();
     expect(await store().findDevice("BCDFGHJK")).toEqual({ clientId: "tv", request: "{}", expiresAtMs });
     wait(600_000);
@@ -156,7 +156,7 @@ describe("RFC 8628 §3.5: the end of a device code", () => {
     expect(await poll()).toBe("expired_token");
   });
 
-  it("an approved code that is not redeemed in time has expired too", async () => {
+  it("an approved code that is not redeemed in time also expires", async () => {
     await open();
     await store().decideDevice("BCDFGHJK", approval);
     wait(600_000);
@@ -178,11 +178,11 @@ describe("RFC 8628 §3.5: the end of a device code", () => {
 });
 
 describe("the decision and the redemption", () => {
-  it("a user code that is in use is not given to a second device", async () => {
+  it("a user code in use is not given to a second device", async () => {
     expect([await open("first"), await open("second"), await open("first")]).toEqual([true, false, true]);
   });
 
-  it("the first decision stands; the same one sent again stands too", async () => {
+  it("the first decision stands; repeating the same one also succeeds", async () => {
     await open();
     expect(await store().decideDevice("BCDFGHJK", approval)).toBe(true);
     expect(await store().decideDevice("BCDFGHJK", approval)).toBe(true);
@@ -192,7 +192,7 @@ describe("the decision and the redemption", () => {
     expect((await store().redeemDevice(redemption())).kind).toBe("redeemed");
   });
 
-  it("a decided code is found by the person who decided it alone, also when it is redeemed", async () => {
+  it("a decided code is found only by the person who decided it, even after it was redeemed", async () => {
     await open();
     const find = (sub?: string) => store().findDevice("BCDFGHJK", sub);
     expect(await find("alice")).toMatchObject({ clientId: "tv" });

@@ -63,7 +63,7 @@ it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   ["RefreshTokenRotator.inspect of an unknown family", families, async () => families().inspect("none")],
   ["RefreshTokenRotator.rotate", families, async () => families().rotate([])],
   ["AuthorizationCodeStore.redeem of an unknown code", codes, async () => codes().redeem(redeem)],
-])("ADR 15: %s answers after a write, which a superseded instance cannot make", async (_, stub, call) => {
+])("ADR 15: %s responds after a write, which a superseded instance cannot make", async (_, stub, call) => {
   await sessions().open(session);
   await call();
   const before = await passes(stub());
@@ -71,7 +71,7 @@ it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   expect(await passes(stub())).toBeGreaterThan(before);
 });
 
-it("ADR 15: a made-up session key costs no write", async () => {
+it("ADR 15: an invented session key costs no write", async () => {
   const before = await passes(sessions());
   expect(await sessions().read("made up")).toBe(undefined);
   expect(await passes(sessions())).toBe(before);

@@ -57,7 +57,7 @@ function inFixtures(work: (fixtures: Fixtures) => Promise<void>): Promise<void> 
   return runInDurableObject(CHALLENGE_STORE.getByName("revocations"), (_, ctx) => work(new Fixtures(ctx)));
 }
 
-it("R3: hundreds of grants of a shard that is down keep no other grant waiting, not even later ones", () =>
+it("R3: hundreds of grants of an unreachable shard delay no other grant, not even later ones", () =>
   inFixtures(async (fixtures) => {
     fixtures.down.add("revocation:g1:wnam:0");
     for (let index = 0; index < 300; index += 1) fixtures.revocations.add(revocation(`dead-${index}`, 0), start);
@@ -82,7 +82,7 @@ it("R3: hundreds of grants of a shard that is down keep no other grant waiting, 
     expect(new Set(sent).size).toBe(300);
   }));
 
-it("R3: many shards that are down are tried in turn", () =>
+it("R3: many unreachable shards are tried in turn", () =>
   inFixtures(async (fixtures) => {
     for (let shard = 0; shard < 8; shard += 1) {
       fixtures.down.add(`revocation:g1:wnam:${shard}`);
@@ -95,7 +95,7 @@ it("R3: many shards that are down are tried in turn", () =>
     expect(new Set(fixtures.calls.map(({ shard }) => shard)).size).toBe(9);
   }));
 
-it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
+it("ADR 15: a clock that jumps ahead drops no due revocation", () =>
   inFixtures(async (fixtures) => {
     fixtures.down.add("revocation:g1:wnam:0");
     fixtures.revocations.add(revocation("grant", 0), start);
@@ -105,7 +105,7 @@ it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
     expect(fixtures.revocations.find("grant")).toBe(undefined);
   }));
 
-it("R3: a revocation is due until the last isolate that could decide without it has confirmed it: a repetition finds it", () =>
+it("R3: a revocation is due until the last isolate that could decide without it has confirmed it; a repetition finds it", () =>
   inFixtures(async (fixtures) => {
     const shard = TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:4");
     const request = {

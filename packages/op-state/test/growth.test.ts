@@ -56,33 +56,30 @@ it.each([
   ["SESSION_STORE", "attempts", insert("attempts", "i, 1, 0, at"), 500],
   ["SESSION_STORE", "throttle_reports", insert("throttle_reports", "i, at"), 500],
   ["CHALLENGE_STORE", "challenge", insert("challenge", "i, NULL, at"), 1_000],
-])(
-  "%s: a backlog of %s is deleted in bounded sweeps, one at once after the other",
-  async (binding, table, fill, atMost) => {
-    const stub = objects[binding]!.getByName(`growth:${table}`);
-    const state = () =>
-      runInDurableObject(stub, async (_, { storage }) => ({
-        rows: storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n,
-        alarmMs: await storage.getAlarm(),
-      }));
-    await runInDurableObject(stub, async (_, { storage }) => {
-      storage.sql.exec(fill);
-      await storage.setAlarm(start);
-    });
-    let left = backlog;
-    for (let alarm = 0; left > 0 && alarm <= backlog / atMost + 1; alarm += 1) {
-      expect(await runDurableObjectAlarm(stub)).toBe(true);
-      const { rows, alarmMs } = await state();
-      expect(left - rows).toBe(Math.min(left, atMost));
-      left = rows;
-      if (left > 0) expect(alarmMs).toBeLessThanOrEqual(Date.now() + latestMs);
-      vi.setSystemTime(Math.max(Date.now(), alarmMs ?? 0));
-    }
-    expect(left).toBe(0);
-  },
-);
+])("%s: a backlog of %s is deleted in consecutive bounded sweeps", async (binding, table, fill, atMost) => {
+  const stub = objects[binding]!.getByName(`growth:${table}`);
+  const state = () =>
+    runInDurableObject(stub, async (_, { storage }) => ({
+      rows: storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n,
+      alarmMs: await storage.getAlarm(),
+    }));
+  await runInDurableObject(stub, async (_, { storage }) => {
+    storage.sql.exec(fill);
+    await storage.setAlarm(start);
+  });
+  let left = backlog;
+  for (let alarm = 0; left > 0 && alarm <= backlog / atMost + 1; alarm += 1) {
+    expect(await runDurableObjectAlarm(stub)).toBe(true);
+    const { rows, alarmMs } = await state();
+    expect(left - rows).toBe(Math.min(left, atMost));
+    left = rows;
+    if (left > 0) expect(alarmMs).toBeLessThanOrEqual(Date.now() + latestMs);
+    vi.setSystemTime(Math.max(Date.now(), alarmMs ?? 0));
+  }
+  expect(left).toBe(0);
+});
 
-it("audit_outbox: events that D1 has are deleted in bounded sweeps, after an outage too; the newest stays", async () => {
+it("audit_outbox: events that D1 has are deleted in bounded sweeps, also after an outage; the newest is kept", async () => {
   const stub = objects["AUTHORIZATION_CODE_STORE"]!.getByName("growth:audit_outbox");
   await runInDurableObject(stub, async (_, { storage }) => {
     storage.sql.exec(insert("audit_outbox", "i, at, 'type', '{}', 'p', 'h'"));

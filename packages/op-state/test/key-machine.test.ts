@@ -118,7 +118,7 @@ function holds(life: Life): void {
   }
 }
 
-it("K1, K2, K3: whatever happens in whatever order, no schedule breaks them, and one key signs with one announced behind it", () => {
+it("K1, K2, K3: no sequence of events breaks them, and there is always one signing and one announced key", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
       const life = new Life();
@@ -133,7 +133,7 @@ it("K1, K2, K3: whatever happens in whatever order, no schedule breaks them, and
   );
 });
 
-it("K1: what any isolate signs by a schedule it heard of in time, any other one verifies, now and until the token has ended", () => {
+it("K1: a token signed by any isolate with a timely schedule verifies at every other isolate until it expires", () => {
   const lag = fc.integer({ min: 0, max: announceMs - keyTiming.skewMs });
   fc.assert(
     fc.property(
@@ -163,7 +163,7 @@ it("K1: what any isolate signs by a schedule it heard of in time, any other one 
   );
 });
 
-it("rotations in quick succession each announce a key, four at most, and a day later one is left", () => {
+it("rotations in quick succession announce a key each, at most four, and a day later one is left", () => {
   const life = new Life();
   life.extend();
   const kids = () => life.keys.filter(({ alg }) => alg === "ES256").map(({ kid }) => kid);
@@ -186,7 +186,7 @@ it("rotations in quick succession each announce a key, four at most, and a day l
   expect(announced).toHaveLength(1);
 });
 
-it("K3: a plan changes times alone, never a key or an algorithm, and brings no retirement forward", () => {
+it("K3: a plan only changes times, never a key or an algorithm, and moves no retirement forward", () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 25 }), (steps) => {
       const life = new Life();
@@ -237,11 +237,11 @@ it.each([
   expect(findViolations([predecessor, { ...soundTimes, kid: "new", ...times }])).toContain(violation);
 });
 
-it("K3: a kid twice is a violation", () => {
+it("K3: a repeated kid is a violation", () => {
   expect(findViolations([predecessor, predecessor])).toContain("K3: a kid twice");
 });
 
-it("ADR 55: keys of other algorithms than the usual ones are made when they are wanted, and go on then", () => {
+it("ADR 55: keys of other than the usual algorithms are created when needed, and then maintained", () => {
   const algorithms = ({ keep, make }: SchedulePlan) => new Set([...keep, ...make].map(({ alg }) => alg));
   const life = new Life();
   expect(algorithms(planExtension([], start))).toEqual(new Set(usualKeyAlgorithms));
@@ -255,7 +255,7 @@ it("ADR 55: keys of other algorithms than the usual ones are made when they are 
   expect(signingKey({ keys: life.keys, revision: 0 }, "PS256", start)).toBeDefined();
 });
 
-it("ADR 55: an encryption key that is replaced early decrypts for a day after it was last published, and not longer", () => {
+it("ADR 55: an encryption key that is replaced early decrypts for exactly a day after it was last published", () => {
   const life = new Life();
   life.extend();
   const old = signingKey({ keys: life.keys, revision: 0 }, "ECDH-ES", start)!;
@@ -274,7 +274,7 @@ it("ADR 55: an encryption key that is replaced early decrypts for a day after it
   expect([isPublished(next, next.signFromMs - 1), isVerifying(next, next.signFromMs - 1)]).toEqual([false, true]);
 });
 
-it("K1: the numbers cover every cache between KeyManager and a relying party", () => {
+it("K1: the durations cover every cache between KeyManager and a relying party", () => {
   expect(announceMs).toBe(1_020_000);
   expect(announceMs - keyTiming.skewMs).toBeGreaterThanOrEqual(
     2 * Math.max(300_000, keyTiming.isolateTtlMs, keyTiming.kvStalenessMs),
@@ -284,7 +284,7 @@ it("K1: the numbers cover every cache between KeyManager and a relying party", (
 
 const rsaAlgorithms: readonly string[] = ["RS256", "PS256", "RSA-OAEP-256"];
 
-it("the schedule of an operator who rotates every algorithm every day for a year fits into its share of an isolate", () => {
+it("the schedule of an operator who rotates every algorithm daily for a year fits into its share of an isolate", () => {
   const life = new Life();
   life.extend();
   let most = 0;
@@ -305,7 +305,7 @@ it("the schedule of an operator who rotates every algorithm every day for a year
   expect(most).toBeLessThanOrEqual(isolateMemory.signingKeys);
 });
 
-it("a rotation every sixteen minutes for two months: the schedule stays bounded, and rotations are possible again", () => {
+it("a rotation every sixteen minutes for two months: the schedule stays bounded, and rotations become possible again", () => {
   const life = new Life();
   life.extend();
   let rotations = 0;
@@ -324,7 +324,7 @@ it("a rotation every sixteen minutes for two months: the schedule stays bounded,
   expect(findViolations(life.keys)).toEqual([]);
 });
 
-it("a refused rotation names the time from which it is possible", () => {
+it("a refused rotation returns the time from which it is possible", () => {
   const life = new Life();
   life.extend();
   let possibleFromMs: number | undefined;

@@ -44,14 +44,14 @@ const complete = [
   "RS256 announced",
 ];
 
-it("§4: the first call of a deployment makes keys that sign at once, and announces their successors", async () => {
+it("§4: the first call of a deployment creates keys that sign at once, and announces their successors", async () => {
   const schedule = await manager().schedule();
   expect(shape(schedule, start)).toEqual(complete);
   expect(schedule.revision).toBe(1);
   expect(await manager().schedule()).toEqual(schedule);
 });
 
-it("§4: the first keys count for a request that arrived before them, on a machine whose clock is behind", async () => {
+it("§4: the first keys are valid for a request that arrived before them, on a machine whose clock is behind", async () => {
   const schedule = await manager().schedule();
   for (const alg of ["ES256", "RS256", "EdDSA"] as const) {
     expect(signingKey(schedule, alg, start - keyTiming.skewMs)).toBeDefined();
@@ -60,7 +60,7 @@ it("§4: the first keys count for a request that arrived before them, on a machi
   expect(signingKey(await manager().schedule(), "ES256", start - keyTiming.skewMs)).toBeDefined();
 });
 
-it("ADR 55: keys of other algorithms are made when they are wanted for the first time, once, and are not lost by other calls", async () => {
+it("ADR 55: keys of other algorithms are created once, when first needed, and are not lost by other calls", async () => {
   const before = await manager().schedule();
   const wanted = [...keyAlgorithms];
   const [first, second] = await Promise.all([manager().schedule(wanted), manager().schedule(wanted)]);
@@ -79,13 +79,13 @@ it("ADR 55: keys of other algorithms are made when they are wanted for the first
   expect(await manager().rotate("PS256", "op-1")).toMatchObject({ kid: ofAlgorithm(first!, "PS256")[1]!.kid });
 });
 
-it("ADR 55: a rotation makes the first key of an algorithm, and its announced one waits until it is known", async () => {
+it("ADR 55: a rotation creates the first key of an algorithm, and its announced one waits until it is known", async () => {
   const rotated = await manager().rotate("PS256", "op-1");
   expect(rotated).toMatchObject({ signFromMs: start - keyTiming.skewMs + announceMs });
   expect(signingKey(await manager().schedule(), "PS256", start)).toBeDefined();
 });
 
-it("§4: first calls at the same time make one set of keys", async () => {
+it("§4: concurrent first calls create one set of keys", async () => {
   const schedules = await Promise.all([1, 2, 3].map(() => manager().schedule()));
   expect(schedules[1]).toEqual(schedules[0]);
   expect(schedules[2]).toEqual(schedules[0]);
@@ -100,7 +100,7 @@ it("RFC 7638: a kid is the thumbprint of its key (K3), and public keys have no p
   }
 });
 
-it("§4: private keys are stored wrapped, open under the master key, and not under another kid's name", async () => {
+it("§4: private keys are stored wrapped, unwrap under the master key, but not under another kid", async () => {
   const { keys } = await manager().schedule();
   const [first, second] = keys as [ScheduledKey, ScheduledKey];
   const key = await unwrapPrivateKey(bindings, first.kid, first.alg, first.wrappedPrivateKey);
@@ -134,7 +134,7 @@ describe("ADR 10: while the master key is replaced", () => {
       ),
     );
 
-  it("an instance wraps the keys anew at their first use, and nothing else of them changes", async () => {
+  it("an instance rewraps the keys at their first use, and changes nothing else", async () => {
     const before = await manager().schedule();
     const [prepared, first, second] = [
       await withSecrets({ ...bindings, OP_MASTER_KEY_PREVIOUS: after.OP_MASTER_KEY }, (next) => next.schedule()),
@@ -149,7 +149,7 @@ describe("ADR 10: while the master key is replaced", () => {
     expect(rest(first)).toEqual(rest(before));
   });
 
-  it("a key that is revoked while keys are being wrapped anew does not come back", async () => {
+  it("a key that is revoked while keys are being rewrapped does not come back", async () => {
     const { keys } = await manager().schedule();
     const revoked = keys.find(({ alg }) => alg === "ES256")!.kid;
     await withSecrets(replaced, async (next) => {
@@ -161,7 +161,7 @@ describe("ADR 10: while the master key is replaced", () => {
   });
 });
 
-it("§4: a rotation brings the announced key forward, the old one signs on for the overlap and verifies until its tokens ended", async () => {
+it("§4: a rotation moves the announced key forward; the old one signs during the overlap and verifies until its tokens expire", async () => {
   const before = await manager().schedule();
   const [old, next] = ofAlgorithm(before, "ES256") as [ScheduledKey, ScheduledKey];
   vi.setSystemTime(start + day);
@@ -177,7 +177,7 @@ it("§4: a rotation brings the announced key forward, the old one signs on for t
   expect(ofAlgorithm(after, "RS256")).toEqual(ofAlgorithm(before, "RS256"));
 });
 
-it("K1: a rotation right after another waits until the successor has been announced for long enough", async () => {
+it("K1: a rotation right after another waits until the successor has been announced long enough", async () => {
   await manager().schedule();
   vi.setSystemTime(start + day);
   await manager().rotate("ES256", "op-1");
@@ -202,7 +202,7 @@ it("§4: rotate and revokeKey return the same result to a retry, and act once", 
   expect(await manager().revokeKey(kid, "op-3")).toEqual({ kind: "unknown" });
 });
 
-it("§4: an emergency drops the key, the announced one signs at once, and a new successor is announced", async () => {
+it("§4: an emergency removes the key, the announced one signs at once, and a new successor is announced", async () => {
   const before = await manager().schedule();
   const [signer, next] = ofAlgorithm(before, "ES256") as [ScheduledKey, ScheduledKey];
   expect(await manager().revokeKey(signer.kid, "op-1")).toEqual({ kind: "revoked" });
@@ -222,7 +222,7 @@ it("§4: an unknown kid is not revoked and changes nothing", async () => {
   expect(await manager().schedule()).toEqual(before);
 });
 
-it("§4: the alarm extends the schedule when a successor begins to sign, and gone keys and old operations die", async () => {
+it("§4: the alarm extends the schedule when a successor begins to sign, and deletes expired keys and old operations", async () => {
   const first = await manager().schedule();
   await manager().revokeKey(ofAlgorithm(first, "EdDSA")[0]!.kid, "op-1");
   const stub = manager() as unknown as DurableObjectStub;

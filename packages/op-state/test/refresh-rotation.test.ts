@@ -46,7 +46,7 @@ async function countRows(token: string, table: string): Promise<number> {
   );
 }
 
-it("R1: fifty parallel uses of one token make one version step and one successor, and the family lives", async () => {
+it("R1: fifty parallel uses of one token create one version and one successor, and the family stays valid", async () => {
   const isolates = [new Isolate(), new Isolate(), new Isolate()];
   const token = await isolates[0]!.create(newFamily());
   const rotations = await Promise.all(
@@ -81,7 +81,7 @@ it("R2: a retry within the grace gets the same refresh token and the same access
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-token-reused" });
 });
 
-it("R2: a retry that came within the grace and then waited in the Worker gets the same; one that came later does not", async () => {
+it("R2: a retry within the grace that waited in the Worker gets the same result; a later one does not", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily());
   const first = await isolate.use(token);
@@ -106,7 +106,7 @@ it("R2: grace 0 stays 0, however long a request waited", async () => {
 describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is not rotated", () => {
   const keepsToken = true;
 
-  it("stays the same text and gives a new access token each time, evicted or not, also after the grace and together", async () => {
+  it("stays the same text and returns a new access token each time, evicted or not, also after the grace and concurrently", async () => {
     const isolate = new Isolate();
     const token = await isolate.create(newFamily());
     const accessTokens = new Set<string>();
@@ -139,7 +139,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is no
     expect(await newer.use(token, { keepsToken })).toMatchObject({ reason: "refresh-token-reused" });
   });
 
-  it("its grant's row lives as long as the longest of the tokens that it gave", async () => {
+  it("its grant's row is kept as long as the longest-lived of its tokens", async () => {
     const isolate = new Isolate();
     const token = await isolate.create(newFamily());
     await isolate.use(token, { keepsToken, lifeSeconds: 50_000 });
@@ -151,7 +151,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is no
     expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "refresh-family-ended" });
   });
 
-  it("another client's, or one without its proof, is refused all the same", async () => {
+  it("another client's token, or one without its proof, is refused too", async () => {
     const isolate = new Isolate();
     const token = await isolate.create(newFamily({ confirmedBy: "jkt" }));
     expect(await isolate.use(token, { keepsToken, clientId: "other" })).toMatchObject({ kind: "invalid_grant" });
@@ -181,7 +181,7 @@ it("R3: a use after the grace ends the family and its access tokens", async () =
   expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "refresh-family-reused" });
 });
 
-it("R3: theft is found out at every distance, within the grace too", async () => {
+it("R3: theft is detected at every distance, also within the grace", async () => {
   for (const distance of [2, 3, 7]) {
     const isolate = new Isolate();
     const tokens = [await isolate.create(newFamily())];
@@ -191,7 +191,7 @@ it("R3: theft is found out at every distance, within the grace too", async () =>
   }
 });
 
-it("R3: the Worker that detects the theft may die: the object revokes the grant itself, across an eviction", async () => {
+it("R3: if the Worker that detects the theft fails, the object revokes the grant itself, across an eviction", async () => {
   const isolate = new Isolate();
   const family = newFamily();
   const token = await isolate.create(family);
@@ -207,7 +207,7 @@ it("R3: the Worker that detects the theft may die: the object revokes the grant 
   expect(await isolate.use(next)).toMatchObject({ reason: "refresh-family-reused", theft: undefined });
 });
 
-it("R3: after the Worker was lost, a repeated theft is due until no isolate can decide without the revocation", async () => {
+it("R3: after the Worker was lost, a repeated theft stays due until no isolate can decide without the revocation", async () => {
   const isolate = new Isolate();
   const family = newFamily();
   const token = await isolate.create(family);
@@ -266,7 +266,7 @@ it("R4: a token that was never issued changes nothing", async () => {
   expect(parseRefreshToken(await refresh(isolate, token))!.version).toBe(1);
 });
 
-it("RFC 9449 §5: a family that is bound to a key is refused without its proof or with another key's, and untouched by that", async () => {
+it("RFC 9449 §5: a family bound to a key refuses a request without its proof or with another key's, and stays unchanged", async () => {
   const isolate = new Isolate();
   const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
   const token = await isolate.create(newFamily({ cnf }));
@@ -276,7 +276,7 @@ it("RFC 9449 §5: a family that is bound to a key is refused without its proof o
   expect(await isolate.use(token, { cnf })).toMatchObject({ kind: "rotated", family: { cnf } });
 });
 
-describe("RFC 9449 §5: the family of a public client that begins without a key", () => {
+describe("RFC 9449 §5: the family of a public client that starts without a key", () => {
   const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
   const other = { ...cnf, thumbprint: "another-key" };
 
@@ -290,7 +290,7 @@ describe("RFC 9449 §5: the family of a public client that begins without a key"
     return { isolate, token, next: rotation.refreshToken };
   }
 
-  it("is bound from the refresh on that proves one, also after it has moved and been evicted", async () => {
+  it("is bound from the first refresh that proves one, also after it has moved and been evicted", async () => {
     const { isolate, next } = await boundAtRefresh();
     const refusal = { kind: "invalid_grant", reason: "refresh-token-of-other-key", theft: undefined };
     for (const wrong of [{}, { cnf: other }]) {
@@ -306,7 +306,7 @@ describe("RFC 9449 §5: the family of a public client that begins without a key"
     expect(await new Isolate().use(third.refreshToken, { cnf, bindsToken: true })).toMatchObject({ kind: "rotated" });
   });
 
-  it("a lost response is repeated with the key alone, and a later use of the unbound token is a theft", async () => {
+  it("a lost response is repeated only with the key, and a later use of the unbound token is theft", async () => {
     const { isolate, token, next } = await boundAtRefresh();
     expect(await isolate.use(token, { cnf, bindsToken: true })).toMatchObject({ kind: "replayed", refreshToken: next });
     for (const wrong of [{}, { cnf: other }]) {
@@ -320,7 +320,7 @@ describe("RFC 9449 §5: the family of a public client that begins without a key"
     expect(await isolate.use(next, { cnf, bindsToken: true })).toMatchObject({ reason: "refresh-family-reused" });
   });
 
-  it("that of a confidential client is not bound: it proves itself by its credentials", async () => {
+  it("that of a confidential client is not bound, because the client authenticates", async () => {
     const isolate = new Isolate();
     const rotation = await isolate.use(await isolate.create(newFamily()), { cnf, bindsToken: false });
     if ("reason" in rotation) throw new Error(rotation.reason);
@@ -348,7 +348,7 @@ it("a family is stored with its whole login context, and rotates with it", async
   expect(loginContext(rotation.family)).toEqual(login);
 });
 
-it("RFC 6749 §6: another client, another scope or resource is refused and the family untouched", async () => {
+it("RFC 6749 §6: another client, another scope or resource is refused and leaves the family unchanged", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily());
   expect(await isolate.use(token, { clientId: "other" })).toMatchObject({ kind: "invalid_grant" });
@@ -371,7 +371,7 @@ it("RFC 6749 §6: another client, another scope or resource is refused and the f
   });
 });
 
-it("grace 0 is strict: the second use is theft, yet a repeated call of one request is not", async () => {
+it("grace 0 is strict: the second use is theft, but repeating one request is not", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily());
   const context = isolate.context({ grace: 0 });
@@ -381,7 +381,7 @@ it("grace 0 is strict: the second use is theft, yet a repeated call of one reque
   expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
-it("§3: the family moves to the newest generation once, and its old tokens stay the same text", async () => {
+it("§3: the family moves to the newest generation once, and its old tokens keep their text", async () => {
   const old = new Isolate();
   const family = newFamily();
   const v0 = await old.create(family);
@@ -399,7 +399,7 @@ it("§3: the family moves to the newest generation once, and its old tokens stay
   expect(await warm.use(v2)).toMatchObject({ reason: "refresh-family-reused" });
 });
 
-it("a family that is killed between two generations stays dead in both", async () => {
+it("a family that is ended between two generations stays ended in both", async () => {
   const old = new Isolate();
   const v0 = await old.create(newFamily());
   await openGeneration(2);
@@ -422,7 +422,7 @@ it("G1: a generation outside the table is refused and no object is called", asyn
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-generation-retired" });
 });
 
-it("a row dies with its family, and expired families are refused before it does", async () => {
+it("a row is deleted with its family, and expired families are refused before that", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily({ expiresAtMs: start + 60_000 }));
   advance(60);
@@ -434,7 +434,7 @@ it("a row dies with its family, and expired families are refused before it does"
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-unknown" });
 });
 
-describe("a grant's row lives as long as the tokens that were issued", () => {
+describe("a grant's row is kept as long as the issued tokens", () => {
   const address = { generation: 1, region: "wnam", shard: 5 };
   const ended = ({ grant, expiresAtMs }: RefreshFamily, at = address): GrantRevocation => ({
     grant,
@@ -444,7 +444,7 @@ describe("a grant's row lives as long as the tokens that were issued", () => {
     family: { address: at, tokensEndAtMs: start + 120_000 },
   });
 
-  it("the longest of them counts, also if the client's lifetime was lowered since", async () => {
+  it("the longest-lived one counts, even if the client's lifetime was reduced since", async () => {
     const isolate = new Isolate();
     const family = newFamily();
     const v0 = await isolate.create(family, address, 86_400);
@@ -467,7 +467,7 @@ describe("a grant's row lives as long as the tokens that were issued", () => {
     expect(await isolate.use(other)).toMatchObject({ kind: "rotated" });
   });
 
-  it("a family that moved is followed; one on its way arrives ended", async () => {
+  it("a family that moved is followed; one that is moving arrives ended", async () => {
     const old = new Isolate();
     const family = newFamily();
     const v0 = await old.create(family, address);
@@ -478,7 +478,7 @@ describe("a grant's row lives as long as the tokens that were issued", () => {
     expect(await warm.use(v1)).toMatchObject({ reason: "refresh-family-ended" });
   });
 
-  it("a shard that does not respond: the row itself refuses refresh tokens, for as long as they could live", async () => {
+  it("a shard that does not respond: the row itself refuses refresh tokens for their maximum lifetime", async () => {
     const isolate = new Isolate();
     const family = newFamily();
     await isolate.create(family, address);
@@ -486,7 +486,7 @@ describe("a grant's row lives as long as the tokens that were issued", () => {
     expect((await isolate.families.end(lost, ended(family))).untilMs).toBe(family.expiresAtMs + 86_400_000);
   });
 
-  it("what refuses a family that has not started is deleted at the end of its grant", async () => {
+  it("the refusal of a family that has not started is deleted at the end of its grant", async () => {
     const isolate = new Isolate();
     const family = newFamily();
     await isolate.families.end(isolate.context(), ended(family));
@@ -504,7 +504,7 @@ describe("a grant's row lives as long as the tokens that were issued", () => {
   });
 });
 
-it("§5 A1: what ends or abuses a family is an event in the same commit", async () => {
+it("§5 A1: the end or abuse of a family is an event in the same commit", async () => {
   const isolate = new Isolate();
   const v0 = await isolate.create(newFamily());
   await isolate.use(v0, { clientId: "other" });

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("the size of a database is reported as D1 states it, and as nearly full from 80 % of the limit on", async () => {
+it("the size of a database is reported as stated by D1, and as nearly full from 80 % of the limit", async () => {
   const lines: unknown[] = [];
   const note = (line: string) => void lines.push(JSON.parse(line));
   vi.spyOn(console, "info").mockImplementation(note);
@@ -36,7 +36,7 @@ it("the size of a database is reported as D1 states it, and as nearly full from 
   ]);
 });
 
-it("an object that is half full is reported by its alarm, once an hour at most", async () => {
+it("an object that is half full is reported by its alarm, at most once an hour", async () => {
   const lines: unknown[] = [];
   vi.spyOn(console, "warn").mockImplementation((line: string) => void lines.push(JSON.parse(line)));
   await runInDurableObject(CONTROL_PLANE.getByName("sized"), async (_, state) => {

@@ -217,7 +217,7 @@ class Walk {
   }
 }
 
-it("R1–R6: whatever is lost, evicted, moved or stolen, the family behaves like the model", {
+it("R1–R6: the family behaves like the model, whatever is lost, evicted, moved or stolen", {
   timeout: 120_000,
 }, async () => {
   const seed = Date.now() % 1_000_000;

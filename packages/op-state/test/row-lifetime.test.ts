@@ -159,7 +159,7 @@ function historiesOf(ending: Ending, numRuns: number) {
   );
 }
 
-describe("R7: nothing of a grant is usable after its revocation was acknowledged, at any later time", () => {
+describe("R7: nothing of a grant is usable at any time after its revocation was acknowledged", () => {
   beforeEach(() => openGeneration(2));
 
   it("as designed", async () => {
@@ -176,7 +176,7 @@ describe("R7: nothing of a grant is usable after its revocation was acknowledged
   );
 });
 
-describe("the rows of a shard do not grow beyond the life of an access token", () => {
+describe("the rows of a shard do not grow beyond the lifetime of an access token", () => {
   const shardName = objectName("revocation", { ...address, shard: 6 });
   const shardOfTest = () => fixtureEnv.TOKEN_REVOCATION_STORE.getByName(shardName);
   const lifeSeconds = 3_600;

@@ -87,7 +87,7 @@ beforeEach(async () => {
   await openSession(sidOf(1, "of-bob"), "bob");
 });
 
-it("a published change ends every session of its user but the kept one, in a run of the alarm", async () => {
+it("a published change ends every session of its user except the kept one, in one run of the alarm", async () => {
   await begin();
   await publish(await commit());
   expect(await sidsIn("ending_sessions")).toEqual([first, second]);
@@ -114,7 +114,7 @@ describe("ControlPlane reads the list of ending sessions only if a change may ha
     expect(await isDue()).toBe(due);
   });
 
-  it("a change whose Worker died after the commit", async () => {
+  it("a change whose Worker failed after the commit", async () => {
     await begin();
     await commit();
     vi.setSystemTime(start + 10_000);
@@ -199,7 +199,7 @@ describe("killed between any two steps, each session ends, and each client is no
     expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [sidOf(1, "of-bob"), kept]]);
   });
 
-  it("the Worker before its commit: no session ends", async () => {
+  it("a failure of the Worker before its commit ends no session", async () => {
     await begin();
     await recover();
     expect(await noticesOf(first, second, kept)).toEqual([]);
@@ -207,14 +207,14 @@ describe("killed between any two steps, each session ends, and each client is no
   });
 });
 
-it("a cut-off without a change of a record ends the sessions too", async () => {
+it("a cut-off without a change of a record also ends the sessions", async () => {
   await plane().cutOff({ kind: "sub", id: "alice", operationId: "c1", actor: "admin" });
   await ring();
   expect(await noticesOf(first, second, kept)).toEqual([first, second, kept]);
   expect(await sidsIn("user_sessions")).toEqual([sidOf(1, "of-bob")]);
 });
 
-it("an object that does not respond delays only its own sessions, and is called until it does", async () => {
+it("an object that does not respond only delays its own sessions, and is called until it responds", async () => {
   await begin();
   const end = vi.spyOn(SessionStore.prototype, "end").mockImplementation(async function (this: SessionStore, by) {
     throw new Error(JSON.stringify(by));
@@ -228,7 +228,7 @@ it("an object that does not respond delays only its own sessions, and is called 
   expect(await sidsIn("ending_sessions")).toEqual([]);
 });
 
-it("a session that a sign-in listed and did not end, because its Worker died, is ended by the daily alarm", async () => {
+it("a session that a sign-in listed but did not end, because its Worker failed, is ended by the daily alarm", async () => {
   // Sets the first alarm, which begins the days.
   await plane().wakeAudit();
   await ring();
@@ -241,7 +241,7 @@ it("a session that a sign-in listed and did not end, because its Worker died, is
   expect([await noticesOf(first), await sidsIn("ending_sessions")]).toEqual([[first], []]);
 });
 
-it("more sessions than one run ends, and sessions of a generation that has been retired", async () => {
+it("more sessions than one run ends, and sessions of a retired generation", async () => {
   const rows = Array.from({ length: 250 }, (_, index) => ({ sid: sidOf(index % 8, `many-${index}`) }));
   await DB.batch([
     DB.prepare(`INSERT INTO ending_sessions SELECT value ->> 'sid', 'test', ${start + day} FROM json_each(?1)`).bind(

@@ -48,8 +48,8 @@ function newSession(changes: Partial<NewSession> = {}): NewSession {
 const app = { clientId: "app", subject: "alice", consented: ["openid"], registeredAtMs: 0 };
 const grant = { grantId: "grant-1", address, untilMs: start + day };
 
-describe("a session's life", () => {
-  it("an expired session is not listed any more; while D1 does not respond, it is until its absolute end", async () => {
+describe("the lifetime of a session", () => {
+  it("an expired session is no longer listed; while D1 does not respond, it stays listed until its absolute end", async () => {
     const { DB } = stateEnv;
     const listed = () => DB.prepare("SELECT sid FROM user_sessions ORDER BY sid").all<{ sid: string }>();
     await DB.prepare(
@@ -77,7 +77,7 @@ describe("a session's life", () => {
     expect(await store.read("g1.wnam.0.used")).toBeDefined();
   });
 
-  it("is found by its key, with what was said of the sign-in", async () => {
+  it("is found by its key, with the facts of the sign-in", async () => {
     await store.open(newSession());
     expect(await store.use("key-1", "app", undefined)).toEqual({
       session: {
@@ -94,7 +94,7 @@ describe("a session's life", () => {
     expect(await store.use("g1.wnam.0.sid-1", "app", undefined)).toBeUndefined();
   });
 
-  it("ends a day after its last use, and each use puts that off", async () => {
+  it("ends a day after its last use, and each use postpones that", async () => {
     await store.open(newSession());
     vi.setSystemTime(start + 0.9 * day);
     expect(await store.use("key-1", "app", undefined)).toBeDefined();
@@ -105,7 +105,7 @@ describe("a session's life", () => {
     expect(await store.read("key-1")).toBeUndefined();
   });
 
-  it("ends at its absolute end however much it is used", async () => {
+  it("ends at its absolute end regardless of its use", async () => {
     await store.open(newSession());
     for (let at = 0.9; at < 14; at += 0.9) {
       vi.setSystemTime(start + at * day);
@@ -115,7 +115,7 @@ describe("a session's life", () => {
     expect(await store.use("key-1", "app", undefined)).toBeUndefined();
   });
 
-  it("is renewed under a new key with its clients; the old key is worth nothing", async () => {
+  it("is renewed under a new key with its clients; the old key becomes useless", async () => {
     await store.open(newSession());
     await store.admit("key-1", app, undefined);
     expect(await store.renew("key-1", newSession({ key: "key-2", signedInAtMs: start + 1 }))).toBe(true);
@@ -123,7 +123,7 @@ describe("a session's life", () => {
     expect(await store.read("key-2")).toMatchObject({ session: { signedInAtMs: start + 1 }, clients: [app] });
   });
 
-  it("is not renewed for someone else, or when it has ended", async () => {
+  it("is not renewed for another user, or after it has ended", async () => {
     await store.open(newSession());
     expect(await store.renew("key-1", newSession({ key: "key-2", sub: "bob" }))).toBe(false);
     await store.end({ key: "key-1" }, "logout");
@@ -144,7 +144,7 @@ describe("a session's life", () => {
     expect(events).toHaveLength(1);
   });
 
-  it("leaves no row behind once it is dead and swept", async () => {
+  it("leaves no row after it has expired and was swept", async () => {
     await store.open(newSession());
     await store.admit("key-1", app, { ...grant, untilMs: start + 30 * day });
     const rows = () =>
@@ -161,7 +161,7 @@ describe("a session's life", () => {
     expect(await rows()).toEqual([0, 0, 0, 0]);
   });
 
-  it("ADR 22: what is due is found by the key, by the sid and by the client, until it is acknowledged; then no row is left", async () => {
+  it("ADR 22: due grants are found by the key, by the sid and by the client, until they are acknowledged; then no row is left", async () => {
     await store.open(newSession());
     await store.admit("key-1", app, grant);
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...grant, grantId: "grant-2" });
@@ -184,7 +184,7 @@ describe("a session's life", () => {
     expect(await store.end({ key: "key-1" }, "logout")).toBeUndefined();
   });
 
-  it("ADR 22: a session of very many grants is revoked by its Worker in parts", async () => {
+  it("ADR 22: a session with very many grants is revoked by its Worker in parts", async () => {
     await store.open(newSession());
     await store.admit("key-1", app, undefined);
     for (let index = 0; index < 450; index += 1) {
@@ -204,7 +204,7 @@ describe("a session's life", () => {
   });
 });
 
-describe("what ends with it", () => {
+describe("effects of its end", () => {
   interface Sent {
     readonly url: string;
     readonly init: RequestInit;
@@ -276,7 +276,7 @@ describe("what ends with it", () => {
     });
   });
 
-  it("a pairwise client's logout token has the sid that its sector's ID tokens have, and the session's own nowhere", async () => {
+  it("a pairwise client's logout token contains the sid of its sector's ID tokens, never the session's own", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -288,7 +288,7 @@ describe("what ends with it", () => {
     expect(JSON.stringify(payload)).not.toContain("sid-1");
   });
 
-  it("Back-Channel Logout §2.6: no logout token is signed by a key that was revoked, though KV still has it", async () => {
+  it("Back-Channel Logout §2.6: no logout token is signed by a revoked key, even if KV still has it", async () => {
     const requests = respondWith(200);
     const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));
     const schedule = await keys.schedule();
@@ -317,7 +317,7 @@ describe("what ends with it", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("ADR 22: a client's endpoint that is slow delays no revocation, of another session neither, and is called once at a time", async () => {
+  it("ADR 22: a client's slow endpoint delays no revocation, even in another session, and is called once at a time", async () => {
     const answer = Promise.withResolvers<Response>();
     const fetched = vi.spyOn(globalThis, "fetch").mockReturnValue(answer.promise);
     await store.admit("key-1", app, undefined);
@@ -335,7 +335,7 @@ describe("what ends with it", () => {
     expect(fetched).toHaveBeenCalledTimes(1);
   });
 
-  it("a client that does not respond is notified again, at growing intervals, with a token of the same jti", async () => {
+  it("a client that does not respond is notified again, at increasing intervals, with a token of the same jti", async () => {
     const requests = respondWith(500, 503, 200);
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -401,7 +401,7 @@ describe("what ends with it", () => {
     expect(requests).toEqual([]);
   });
 
-  it("a consent taken back, or a sign-out, reaches a session that has gone idle and was not swept", async () => {
+  it("withdrawing consent or signing out reaches a session that has gone idle and was not swept", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", app, lasting);
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...lasting, grantId: "grant-2" });
@@ -413,7 +413,7 @@ describe("what ends with it", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("a session of many grants is ended over several alarms, none left out", async () => {
+  it("a session with many grants is ended over several alarms, none omitted", async () => {
     await store.admit("key-1", app, lasting);
     await runInDurableObject(store, (_, ctx) => {
       for (let index = 0; index < 2_500; index += 1) {
@@ -443,7 +443,7 @@ describe("what ends with it", () => {
     expect(await left()).toEqual({ grants: 0, sessions: 0 });
   });
 
-  it("a client that was registered again under its id is sent no logout token of its predecessor's session", async () => {
+  it("a client registered again under its id is sent no logout token for its predecessor's session", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, registeredAtMs: 7 }, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -451,7 +451,7 @@ describe("what ends with it", () => {
     expect(requests).toEqual([]);
   });
 
-  it("an object from before a client's registration time was recorded reads its rows", async () => {
+  it("rows from before a client's registration time was recorded are read", async () => {
     const requests = respondWith(200);
     await runInDurableObject(store, (_, { storage: { sql } }) => {
       sql.exec("ALTER TABLE session_clients DROP COLUMN registered_at_ms");
@@ -469,7 +469,7 @@ describe("what ends with it", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("a consent taken back ends one client and leaves the session", async () => {
+  it("withdrawing consent ends one client and keeps the session", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", app, grant);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
@@ -483,7 +483,7 @@ describe("what ends with it", () => {
 const laneOf = (key: string) => [[{ key, limit }]];
 
 describe("attempts", () => {
-  it("fill a bucket that drains: no wait is longer than one place takes to drain", async () => {
+  it("fill a bucket that drains: no wait is longer than the time to drain one place", async () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", laneOf("alice"))));
     expect(results.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
     expect(results[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
@@ -517,7 +517,7 @@ describe("attempts", () => {
     ]);
   });
 
-  it("that were right are given back", async () => {
+  it("that succeeded are returned", async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) {
       expect((await store.reserveAttempt("bob", laneOf("bob"))).kind).toBe("allowed");
       await store.refundAttempt(laneOf("bob")[0]!);
@@ -528,7 +528,7 @@ describe("attempts", () => {
     expect(rows).toEqual([]);
   });
 
-  it("take places in the first lane that has room, in all of its buckets, and are given back there", async () => {
+  it("take places in all buckets of the first lane with room, and are returned there", async () => {
     const lanes = [
       [
         { key: "own", limit: { capacity: 1, drainMs: 60_000 } },

@@ -66,7 +66,7 @@ async function request<T>(work: (context: RequestContext<FixtureEnv>) => Promise
 const newestVersion = async () =>
   (await DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>())!.cv;
 
-it("a registration that nobody used ends after a day; what was used ends 90 days later; what an administrator made stays", async () => {
+it("an unused registration is deleted after a day; a used one 90 days later; an administrator's client is kept", async () => {
   await store(
     { id: "admin", origin: null, createdAtMs: 0, usedAtMs: null },
     { id: "fresh", origin: "registration", createdAtMs: start - day + hour, usedAtMs: null },
@@ -88,7 +88,7 @@ it("a registration that nobody used ends after a day; what was used ends 90 days
   ]);
 });
 
-it("the deletion of a used client travels with the leases: an isolate that holds a copy has none afterwards", async () => {
+it("the deletion of a used client travels with the leases: an isolate that holds a copy drops it", async () => {
   await store(
     { id: "idle", origin: "registration", createdAtMs: 0, usedAtMs: start - idleDays * day },
     { id: "kept", origin: "registration", createdAtMs: 0, usedAtMs: start - day },
@@ -108,7 +108,7 @@ it("the deletion of a used client travels with the leases: an isolate that holds
   expect(await request((context) => clients.find(context, "kept"))).toBeDefined();
 });
 
-it("a registration that was never used ends by the clock in every copy, without a change", async () => {
+it("a registration that was never used expires by the clock in every copy, without a change", async () => {
   await store({ id: "unused", origin: "registration", createdAtMs: start - day + hour, usedAtMs: null });
   const control = new ControlView();
   const clients = new ClientDirectory(control);
@@ -146,7 +146,7 @@ it("a backlog is deleted in bounded batches", async () => {
   expect(await remaining()).toEqual([]);
 });
 
-it("use is noted once a day, and only of clients that could end", async () => {
+it("use is recorded once a day, and only for clients that could expire", async () => {
   await store(
     { id: "registered", origin: "registration", createdAtMs: 0, usedAtMs: start - 2 * day },
     { id: "today", origin: "registration", createdAtMs: 0, usedAtMs: start - hour },

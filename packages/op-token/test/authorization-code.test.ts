@@ -27,7 +27,7 @@ async function halfSha256(text: string): Promise<string> {
     .replace(/=+$/, "");
 }
 
-it("OIDC Core §3.1.3.3: a code gives an access token, a refresh token and an ID token about the login", async () => {
+it("OIDC Core §3.1.3.3: a code returns an access token, a refresh token and an ID token for the login", async () => {
   const code = await fixtures.authorize();
   const tokens = await tokensOf(await fixtures.redeem(code, app));
   expect(tokens).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: "openid email offline_access" });
@@ -67,7 +67,7 @@ it("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code is refused when it is ol
   expect((await fixtures.redeem(await codeOfAge(40_000), app)).status).toBe(200);
 });
 
-it("RFC 6749 §4.1.2: an isolate without a lease learns that its client is disabled before it spends the code", async () => {
+it("RFC 6749 §4.1.2: an isolate without a lease detects that its client is disabled before it spends the code", async () => {
   const setStatus = async (status: string) => {
     const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
     const [, row] = await DB.batch<{ version: number }>([
@@ -87,7 +87,7 @@ it("RFC 6749 §4.1.2: an isolate without a lease learns that its client is disab
   expect((await fixtures.redeem(code, app)).status).toBe(200);
 });
 
-it("OpenID conformance suite: an ID token contains registered claims only, and still says when its grant was created", async () => {
+it("OpenID conformance suite: an ID token contains registered claims only, and still identifies the creation of its grant", async () => {
   const { id_token: idToken } = await fixtures.signIn(app);
   const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
   expect(Object.keys(claimsOf(idToken)).sort()).toEqual([...registered, "at_hash", "c_hash"].sort());
@@ -100,7 +100,7 @@ it("OpenID conformance suite: an ID token contains registered claims only, and s
   expect(await readIdToken(context, fixtures.isolate, tokens.id_token)).toMatchObject({ id: { grantId, address } });
 });
 
-describe("an access token contains no more of a person than its scope covers", () => {
+describe("an access token contains no more about a person than its scope covers", () => {
   const about = ["username", "roles", "groups", "permissions", "sid"];
   const personal = (token: string) => Object.keys(claimsOf(token)).filter((name) => about.includes(name));
   const wide = "openid profile roles groups permissions offline_access";
@@ -122,7 +122,7 @@ describe("an access token contains no more of a person than its scope covers", (
     }
   });
 
-  it("OIDC Core §8: with a pairwise subject there is no username and no sub of the user, after a refresh neither", async () => {
+  it("OIDC Core §8: with a pairwise subject there is no username and no sub of the user, even after a refresh", async () => {
     const client = await seedApp({ scope: wide, subject_type: "pairwise" }, "pairwise");
     const change = { clientId: "pairwise", scope: wide.split(" "), pairwiseSub: "pairwise-of-alice" };
     const tokens = await fixtures.signIn(client, change);
@@ -148,7 +148,7 @@ describe("an access token contains no more of a person than its scope covers", (
     expect(claimsOf((await fixtures.signIn(app)).id_token)["sid"]).toBe("session-1");
   });
 
-  it("roles and groups are in an ID token where the claims parameter requests them and the scope is registered", async () => {
+  it("roles and groups are in an ID token if the claims parameter requests them and the scope is registered", async () => {
     const client = await seedApp({ scope: wide }, "wide");
     const claims = { id_token: { roles: null, groups: null, permissions: null } };
     const tokens = await fixtures.signIn(client, { clientId: "wide", scope: ["openid", "roles"], claims });
@@ -158,7 +158,7 @@ describe("an access token contains no more of a person than its scope covers", (
   });
 });
 
-it("a claim of a scope that the client is no longer registered for is left out, of ID tokens and at UserInfo", async () => {
+it("a claim of a scope that the client no longer registers is omitted from ID tokens and at UserInfo", async () => {
   const claims = { id_token: { email: null, name: null }, userinfo: { email: null, name: null, sub: null } };
   const tokens = await fixtures.signIn(app, { claims });
   expect(claimsOf(tokens.id_token)).toMatchObject({ email: "alice@example.com" });
@@ -166,7 +166,7 @@ it("a claim of a scope that the client is no longer registered for is left out, 
   expect(claimsOf(tokens.access_token)["claims_userinfo"]).toEqual(["email"]);
 });
 
-it("OIDC Core §5.4: an ID token contains individually requested claims, not those that scope grants at UserInfo", async () => {
+it("OIDC Core §5.4: an ID token contains individually requested claims, not those that scope covers at UserInfo", async () => {
   const asked = await fixtures.signIn(app, {
     claims: { id_token: { email: null, phone_number: { essential: true } } },
   });
@@ -175,7 +175,7 @@ it("OIDC Core §5.4: an ID token contains individually requested claims, not tho
   expect(claimsOf((await fixtures.signIn(app)).id_token)).not.toHaveProperty("email");
 });
 
-it("OIDC Core §8.1: a pairwise client is shown its own sub, at the code exchange and at refresh", async () => {
+it("OIDC Core §8.1: a pairwise client gets its own sub, at the code exchange and at refresh", async () => {
   const first = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
   const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
   expect([claimsOf(first.id_token)["sub"], claimsOf(second.id_token)["sub"]]).toEqual([
@@ -196,7 +196,7 @@ it("RFC 6749 §4.1.2: a replayed code is refused and ends what it issued, refres
   expect(await errorOf(await fixtures.refresh(tokens.refresh_token, app))).toBe("400 invalid_grant");
 });
 
-it("RFC 6749 §4.1.3: a code of another client, redirect_uri or verifier is refused and not burnt", async () => {
+it("RFC 6749 §4.1.3: a wrong client, redirect_uri or verifier is refused and does not spend the code", async () => {
   const other = await seedApp({}, "other");
   const code = await fixtures.authorize();
   expect(await errorOf(await fixtures.redeem(code, other))).toBe("400 invalid_grant");
@@ -247,7 +247,7 @@ it("RFC 8707 §2: a token for requested resources is not for UserInfo, unless th
   expect(await audience([])).toEqual([api, issuer]);
 });
 
-describe("an audience that was taken from the client is minted no more", () => {
+describe("an audience removed from the client is no longer issued", () => {
   const a = "https://a.example/";
   const b = "https://b.example/";
   let client: SeededClient;
@@ -265,7 +265,7 @@ describe("an audience that was taken from the client is minted no more", () => {
     return new LoginFixtures();
   }
 
-  it("RFC 8707 §2.2: a code and a refresh token give the resources that are left", async () => {
+  it("RFC 8707 §2.2: a code and a refresh token are limited to the remaining resources", async () => {
     const code = await fixtures.authorize({ clientId: "shrinking", resources: [a, b] });
     const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a, b] });
     const later = await setAudiences([b]);
@@ -277,7 +277,7 @@ describe("an audience that was taken from the client is minted no more", () => {
     expect(again.refresh_token).toBe(refreshed.refresh_token);
   });
 
-  it("RFC 8707 §2: with none left, or when one that is gone is named, it is invalid_target, and nothing is spent", async () => {
+  it("RFC 8707 §2: with none left, or if a removed one is named, it is invalid_target, and nothing is spent", async () => {
     const code = await fixtures.authorize({ clientId: "shrinking", resources: [a] });
     const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a, b] });
     const without = await setAudiences([b]);
@@ -292,7 +292,7 @@ describe("an audience that was taken from the client is minted no more", () => {
     expect(parseRefreshToken(refreshed.refresh_token)).toMatchObject({ version: 1 });
   });
 
-  it("a retry after the audience was taken gives no token for it either", async () => {
+  it("a retry after the audience was removed returns no token for it either", async () => {
     const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a] });
     await tokensOf(await fixtures.refresh(token, client));
     const later = await setAudiences([b]);

@@ -111,7 +111,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     }
   });
 
-  it("§3 item 4: an assertion may live for an hour, and is spent for as long", async () => {
+  it("§3 item 4: an assertion may be valid for an hour, and its jti is spent for as long", async () => {
     const now = Math.floor(Date.now() / 1000);
     const assertion = await signAssertion(fixtures.key, "keyed", { iat: now, exp: now + 3600 });
     expect((await post(assertion)).status).toBe(200);
@@ -127,7 +127,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     info.mockRestore();
   });
 
-  it("RFC 8725 §3.11: a JWT of another type that the client signed is no assertion", async () => {
+  it("RFC 8725 §3.11: a JWT of another type that the client signed is not an assertion", async () => {
     for (const typ of ["oauth-authz-req+jwt", "at+jwt", "logout+jwt", ""]) {
       const assertion = await signAssertion(fixtures.key, "keyed", {}, { typ });
       expect(await errorOf(await post(assertion)), typ).toBe("401 invalid_client");
@@ -136,7 +136,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     expect((await post(typed)).status).toBe(200);
   });
 
-  it("a jti is spent for its client alone", async () => {
+  it("a jti is spent for its client only", async () => {
     await seedClient(tokenEnv, "keyed2", {
       token_endpoint_auth_method: "private_key_jwt",
       jwks: { keys: [fixtures.key.publicJwk] },
@@ -148,7 +148,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     expect(statuses).toEqual([200, 200, 401, 401]);
   });
 
-  it("item 7: replayed twenty times in parallel, it succeeds once", async () => {
+  it("item 7: of twenty parallel replays, one succeeds", async () => {
     const assertion = await signAssertion(fixtures.key, "keyed");
     const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await post(assertion)).status));
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
@@ -188,7 +188,7 @@ describe("RFC 6749 §3.2 parameters", () => {
     expect(await errorOf(await send({ method: "POST", body }))).toBe("400 invalid_request");
   });
 
-  it("JSON is refused, and so is any method but POST, with Allow", async () => {
+  it("JSON and every method except POST are refused, with Allow", async () => {
     const json = await send({ method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
     expect(await errorOf(json)).toBe("400 invalid_request");
     const get = await send({ method: "GET" });

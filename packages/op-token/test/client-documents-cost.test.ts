@@ -69,7 +69,7 @@ it.each([
   },
 );
 
-it("a stored copy that is fresh needs no fetch; a stale one is used for a day while the server fails, and no longer", async () => {
+it("a fresh stored copy needs no fetch; a stale one is used for at most a day while the server fails", async () => {
   await seedPeople();
   await seedDocumentClient(Date.now() + 60_000);
   const spy = network(() => new Response("", { status: 500 }));
@@ -103,7 +103,7 @@ it.each([
   expect(await errorOf(await fixtures.redeem(code, undefined, asClient))).toBe("401 invalid_client");
 });
 
-it("ADR 59: a host that an administrator has recorded costs nothing warm; the record decides before the settings", async () => {
+it("ADR 59: a host that an administrator has recorded costs nothing warm; the record precedes the settings", async () => {
   await seedPeople();
   await seedDocumentClient(Date.now() + 60_000);
   const record = (host: string, policy: string) =>

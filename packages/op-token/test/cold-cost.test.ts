@@ -54,7 +54,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     expect(counts).toEqual({ object: 1, kv: 5, d1: 1 });
   });
 
-  it("the same after changes that name other records, which the shards send with the control version", async () => {
+  it("the same after changes to other records, which the shards send with the control version", async () => {
     const shards = Array.from({ length: 8 }, (_, shard) =>
       tokenEnv.TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`),
     );
@@ -104,7 +104,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     expect(counts).toEqual({ object: 4, kv: 7, d1: 1 });
   });
 
-  it("of a hundred requests at once each record is read once, also with an empty KV", async () => {
+  it("a hundred concurrent requests read each record once, also with an empty KV", async () => {
     const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
     const client = await seedService("service");
     const exchange = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };

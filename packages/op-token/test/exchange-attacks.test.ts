@@ -76,7 +76,7 @@ function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
 }
 
 describe("ID tokens", () => {
-  it("§2.1: an ID token proves openid and nothing else, whatever the user granted or the policy names", async () => {
+  it("§2.1: an ID token proves only openid, whatever the user granted or the policy names", async () => {
     const { id_token } = await fixtures.signIn(app, { scope: ["openid", "email"] });
     const claims = await exchanged(id_token, { subject_token_type: idTokenType });
     expect(claims).toMatchObject({ sub: "alice", scope: "openid", aud: payments });
@@ -86,7 +86,7 @@ describe("ID tokens", () => {
     }
   });
 
-  it("RFC 8725 §3.11: one type never passes for another", async () => {
+  it("RFC 8725 §3.11: one type is never accepted as another", async () => {
     const { id_token, access_token, refresh_token } = await fixtures.signIn(app);
     for (const [token, type] of [
       [id_token, accessTokenType],
@@ -99,7 +99,7 @@ describe("ID tokens", () => {
     }
   });
 
-  it("a pairwise client's ID token is no subject token for another client", async () => {
+  it("a pairwise client's ID token is not a subject token for another client", async () => {
     const { id_token } = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
     const response = await exchange(id_token, { subject_token_type: idTokenType });
     expect(await errorOf(response)).toBe("400 invalid_request");
@@ -118,7 +118,7 @@ describe("actors", () => {
     expect(await errorOf(await exchange(await signed(), acting(id_token, idTokenType)))).toBe("400 invalid_request");
   });
 
-  it("OIDC Core §8.1: to a pairwise client the acting user is shown as that client knows them", async () => {
+  it("OIDC Core §8.1: a pairwise client sees the acting user by its own sub", async () => {
     const pairwise = await seedService("pairwise", { token_exchange: policy, subject_type: "pairwise" });
     const byBob = acting(await signed({ sub: "bob" }));
     const claims = await exchanged(await signed(), byBob, pairwise);
@@ -133,7 +133,7 @@ describe("actors", () => {
     });
   });
 
-  it("§1.1: a party cannot be its own actor, by the subject token itself or by any other token about the same party", async () => {
+  it("§1.1: a party cannot be its own actor, with the subject token itself or any other token about the same party", async () => {
     const delegation = { ...policy, subject_clients: ["app", "service"], modes: ["delegation"] as const };
     const delegator = await seedService("delegator", { token_exchange: delegation });
     const token = await signed();
@@ -147,7 +147,7 @@ describe("actors", () => {
     expect(await exchanged(token, own, delegator)).toMatchObject({ sub: "alice", act: { sub: "service" } });
   });
 
-  it("RFC 7800 §3: a bound subject or actor token is refused without the proof of its key, by whatever method", async () => {
+  it("RFC 7800 §3: a bound subject or actor token is refused without the proof of its key, by any method", async () => {
     const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
     for (const claim of [{ jkt }, { "x5t#S256": jkt }, { jku: "https://keys.example.com/", kid: "1" }]) {
       const cnf = readConfirmation(claim);
@@ -157,7 +157,7 @@ describe("actors", () => {
     }
   });
 
-  it("RFC 9449 §5: an exchanged token is bound to no key that the request does not prove", async () => {
+  it("RFC 9449 §5: an exchanged token is bound only to a key that the request proves", async () => {
     const response = await exchange(await signed());
     expect(await response.json()).toMatchObject({ token_type: "Bearer", issued_token_type: accessTokenType });
   });
@@ -177,11 +177,11 @@ describe("actors", () => {
     ["what is not understood", { sub: "service", email: "service@example.com" }],
     ["a client whose sub is another's", { sub: "service", client_id: "app" }],
     ["a sub that is no text", { sub: ["service"] }],
-  ])("§4.4: may_act that names %s lets this client do nothing", async (_, mayAct) => {
+  ])("§4.4: may_act that names %s does not allow this client", async (_, mayAct) => {
     expect(await errorOf(await exchange(await signed({ mayAct })))).toBe("400 invalid_request");
   });
 
-  it("§4.4: may_act of this issuer's party is that party's", async () => {
+  it("§4.4: may_act of this issuer's party allows that party", async () => {
     expect(await exchanged(await signed({ mayAct: { sub: "service", iss: issuer } }))).toMatchObject({ sub: "alice" });
   });
 });
@@ -204,7 +204,7 @@ describe("targets", () => {
   const untargeted = (token: string, client: SeededClient) =>
     fixtures.post({ grant_type: exchangeGrant, subject_token: token, subject_token_type: accessTokenType }, client);
 
-  it("without a requested target it is what subject and policy share, else a default that the policy names, else invalid_target", async () => {
+  it("without a requested target it is the intersection of subject and policy, else a default of the policy, else invalid_target", async () => {
     const elsewhere = { audiences: ["https://elsewhere.example.com"] };
     const strict = await seedService("strict", { token_exchange: policy, ...elsewhere });
     const kept = await untargeted(await signed({ audiences: ["https://x.example.com", payments] }), strict);
@@ -218,13 +218,13 @@ describe("targets", () => {
     );
   });
 
-  it('§2.1: "*" in a policy list of several is a name like any other', async () => {
+  it('§2.1: "*" in a policy list of several is an ordinary name', async () => {
     const star = await seedService("star", { token_exchange: { ...policy, audiences: ["*", payments] } });
     const response = await exchange(await signed(), { audience: "https://evil.example.com" }, star);
     expect(await errorOf(response)).toBe("400 invalid_target");
   });
 
-  it("§2.2.1: audiences named after members of every object are not allowed by accident", async () => {
+  it("§2.2.1: audiences named like members of Object.prototype are not allowed by accident", async () => {
     for (const audience of ["__proto__", "constructor", "toString"]) {
       expect(await errorOf(await exchange(await signed(), { audience })), audience).toBe("400 invalid_target");
     }
@@ -236,14 +236,14 @@ describe('"*" in a policy covers neither admin scopes nor the audience of the ad
   const anything = { ...policy, subject_clients: ["*"], audiences: ["*"], resources: ["*"], scopes: ["*"] };
   const administrator = { forUser: false, sub: "operators", clientId: "operators", scope: ["admin:users", "read"] };
 
-  it("token_exchange.scopes: an admin scope of the subject token is left out, and alone it is invalid_scope", async () => {
+  it("token_exchange.scopes: an admin scope of the subject token is omitted, and alone it is invalid_scope", async () => {
     const client = await seedService("any", { token_exchange: anything });
     expect(await exchanged(await signed(administrator), {}, client)).toMatchObject({ scope: "read" });
     const asked = await exchange(await signed(administrator), { scope: "admin:users" }, client);
     expect(await errorOf(asked)).toBe("400 invalid_scope");
   });
 
-  it("token_exchange.audiences and resources: the admin API is no target, requested or inherited", async () => {
+  it("token_exchange.audiences and resources: the admin API is not a target, requested or inherited", async () => {
     const client = await seedService("any", { token_exchange: anything });
     for (const target of [{ audience: adminApi }, { resource: adminApi }]) {
       const fields = { grant_type: exchangeGrant, subject_token_type: accessTokenType, ...target };

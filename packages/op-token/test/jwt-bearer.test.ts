@@ -24,7 +24,7 @@ const assert = async (claims: Record<string, unknown>, fields: Record<string, st
   );
 
 describe("RFC 7523 §2.1 JWT bearer grant", () => {
-  it("issues a token for the user, usable at UserInfo when openid is in scope and no target is requested", async () => {
+  it("issues a token for the user, usable at UserInfo if openid is in scope and no target is requested", async () => {
     expect(claimsOf(await fixtures.userToken(app))).toMatchObject({
       sub: "alice",
       client_id: "app",
@@ -55,7 +55,7 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     expect(JSON.stringify(pairwise)).not.toContain('"alice"');
   });
 
-  it("refuses users its policy does not name, unknown ones and suspended ones", async () => {
+  it("refuses users that its policy does not name, unknown ones and suspended ones", async () => {
     expect(await errorOf(await assert({ sub: "bob" }))).toBe("400 invalid_grant");
     expect(await errorOf(await assert({ sub: "mallory" }))).toBe("400 invalid_grant");
     const wide = await seedApplication(fixtures, "wide", { jwt_bearer: { subjects: ["*"], scopes: ["*"] } });
@@ -84,7 +84,7 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     expect(await errorOf(await assert({ sub: "alice", ...claims }))).toBe("400 invalid_grant");
   });
 
-  it("§3 item 7: an assertion is spent, and a refused request does not spend it", async () => {
+  it("§3 item 7: an assertion is spent once, and a refused request does not spend it", async () => {
     const assertion = await signAssertion(fixtures.key, "app", { sub: "alice" });
     const fields = { grant_type: bearerGrant, assertion };
     expect(await errorOf(await fixtures.post({ ...fields, scope: "admin" }, app))).toBe("400 invalid_scope");
@@ -92,7 +92,7 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     expect(await errorOf(await fixtures.post(fields, app))).toBe("400 invalid_grant");
   });
 
-  it("RFC 8725 §3.11: a request object, which browsers see, passes for no assertion; a typ of assertions does", async () => {
+  it("RFC 8725 §3.11: a request object, which browsers see, is not accepted as an assertion; typ values of assertions are", async () => {
     for (const [typ, status] of [
       ["oauth-authz-req+jwt", 400],
       ["at+jwt", 400],

@@ -21,7 +21,7 @@ async function isGrantRevoked(accessToken: string): Promise<boolean> {
   return revoked.length > 0;
 }
 
-it("RFC 6749 §6: a refresh gives a new access token of the same grant and a new refresh token", async () => {
+it("RFC 6749 §6: a refresh returns a new access token of the same grant and a new refresh token", async () => {
   const first = await fixtures.signIn(app);
   const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
   expect(second).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: "openid email offline_access" });
@@ -31,7 +31,7 @@ it("RFC 6749 §6: a refresh gives a new access token of the same grant and a new
   expect(parseTokenId(String(after["jti"]))!.grantId).toBe(parseTokenId(String(before["jti"]))!.grantId);
 });
 
-it("OIDC Core §12.2: the ID token of a refresh is about the same login and repeats no nonce", async () => {
+it("OIDC Core §12.2: the ID token of a refresh is about the same login and has no nonce", async () => {
   const first = await fixtures.signIn(app);
   const idToken = claimsOf((await tokensOf(await fixtures.refresh(first.refresh_token, app))).id_token);
   expect(idToken).toMatchObject({ sub: "alice", aud: "app", azp: "app", auth_time: 1_700_000_000, sid: "session-1" });
@@ -48,7 +48,7 @@ it("§3 R2: a retry gets the same refresh token and the same access token id, by
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
 });
 
-describe("ADR 26: after a day a cut-off is in the records alone", () => {
+describe("ADR 26: after a day, a cut-off is only in the records", () => {
   /** The cut-off's change, and the row that is read with the record; no shard has the cut-off. */
   async function cutOffInRecords(key: string): Promise<void> {
     const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
@@ -78,7 +78,7 @@ describe("ADR 26: after a day a cut-off is in the records alone", () => {
     },
   );
 
-  it("another user's, and another client's, revoke nothing", async () => {
+  it("another user's or client's cut-off revokes nothing", async () => {
     const { refresh_token: token } = await fixtures.signIn(app);
     await cutOffInRecords("nb:sub:bob");
     await cutOffInRecords("nb:client:other");
@@ -96,7 +96,7 @@ it("§3 R3: an older use ends the family and the grant before the response", asy
   expect(await errorOf(await fixtures.refresh(third.refresh_token, app))).toBe("400 invalid_grant");
 });
 
-it("§3: a second sign-in is a family of its own", async () => {
+it("§3: a second sign-in is a separate family", async () => {
   const [phone, laptop] = [await fixtures.signIn(app), await fixtures.signIn(app)];
   const next = await tokensOf(await fixtures.refresh(phone.refresh_token, app));
   await tokensOf(await fixtures.refresh(next.refresh_token, app));
@@ -104,7 +104,7 @@ it("§3: a second sign-in is a family of its own", async () => {
   expect((await fixtures.refresh(laptop.refresh_token, app)).status).toBe(200);
 });
 
-it("RFC 6749 §6: scope narrows one access token and never widens", async () => {
+it("RFC 6749 §6: scope narrows one access token and never widens it", async () => {
   const first = await fixtures.signIn(app, { scope: ["openid", "offline_access"] });
   const wider = { scope: "openid email" };
   expect(await errorOf(await fixtures.refresh(first.refresh_token, app, wider))).toBe("400 invalid_scope");
@@ -117,7 +117,7 @@ it("RFC 6749 §6: scope narrows one access token and never widens", async () => 
   });
 });
 
-it("a forged, foreign, truncated or extended refresh token is refused, and the family untouched", async () => {
+it("a forged, foreign, truncated or extended refresh token is refused and leaves the family unchanged", async () => {
   const other = await seedApp({}, "other");
   const { refresh_token: token, access_token: accessToken } = await fixtures.signIn(app);
   expect(await errorOf(await fixtures.refresh(token, other))).toBe("400 invalid_grant");
@@ -148,7 +148,7 @@ async function setStatus(status: "active" | "suspended"): Promise<void> {
   await tokenEnv.CACHE.delete("user:alice");
 }
 
-it("a suspended user is refused, and what they hold works again afterwards: nothing was spent", async () => {
+it("a suspended user is refused, and their tokens work again afterwards: nothing was spent", async () => {
   const { refresh_token: token } = await fixtures.signIn(app);
   await setStatus("suspended");
   expect(await errorOf(await new LoginFixtures().refresh(token, app))).toBe("400 invalid_grant");
@@ -172,7 +172,7 @@ function unreachable<T extends object>(namespace: T): T {
   });
 }
 
-it("§3 R6: while a store does not respond it is 503, and the same token works afterwards", async () => {
+it("§3 R6: while a store does not respond, the response is 503, and the same token works afterwards", async () => {
   const { refresh_token: token } = await fixtures.signIn(app);
   for (const name of ["REFRESH_TOKEN_ROTATOR", "TOKEN_REVOCATION_STORE"] as const) {
     const response = await new LoginFixtures({ ...tokenEnv, [name]: unreachable(tokenEnv[name]) }).refresh(token, app);

@@ -52,7 +52,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(await errorOf(await fixtures.post(request(), other))).toBe("400 invalid_target");
   });
 
-  it("a client whose registration names the resource may request it as before; a wildcard does not override the rule", async () => {
+  it("a client whose registration names the resource may still request it; a wildcard does not override the rule", async () => {
     await seedResource(files, { clients: ["someone"] });
     const named = await seedClient(tokenEnv, "named", { audiences: [files] });
     const wildcard = await seedClient(tokenEnv, "wildcard", { audiences: ["*"] });
@@ -62,7 +62,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(claimsOf((await fixtures.issue(elsewhere, wildcard))["access_token"]!)).toMatchObject({ aud: mail });
   });
 
-  it("only a rule that names the client gives scopes without a person", async () => {
+  it("only a rule that names the client grants scopes without a person", async () => {
     await seedResource(files, { clients: ["service"], scopes: [read, write] });
     await seedResource(mail, { clients: "registered", scopes: [read] });
     const client = await seedClient(tokenEnv, "service", { scope: "read" });
@@ -72,7 +72,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(await errorOf(await fixtures.post(open, client))).toBe("400 invalid_scope");
   });
 
-  it("lifetime and algorithm are the resource's; of several the shortest, and one algorithm", async () => {
+  it("lifetime and algorithm are the resource's; for several resources the shortest, and one algorithm", async () => {
     await seedResource(files, { access_token_lifetime: 7200, access_token_signed_response_alg: "EdDSA" });
     await seedResource(mail, { access_token_lifetime: 60, access_token_signed_response_alg: "RS256" });
     const client = await seedClient(tokenEnv, "service");
@@ -86,7 +86,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(await fixtures.issue(short, client)).toMatchObject({ expires_in: 600 });
   });
 
-  it("RFC 9449 §5: a resource that requires bound tokens gets no bearer token, by default audience either", async () => {
+  it("RFC 9449 §5: no bearer token is issued for a resource that requires bound tokens, even as the default audience", async () => {
     await seedResource(files, { bound_tokens_required: true });
     const client = await seedClient(tokenEnv, "service", { audiences: [files] });
     for (const fields of [request(), { grant_type: "client_credentials" }]) {
@@ -97,7 +97,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(await response.json()).toMatchObject({ token_type: "DPoP" });
   });
 
-  it("RFC 8693 §2.1: an exchange for a resource keeps the client's policy and the resource's rules", async () => {
+  it("RFC 8693 §2.1: an exchange for a resource follows the client's policy and the resource's rules", async () => {
     await seedResource(files, { clients: ["nobody"], access_token_lifetime: 30 });
     const policy = { subject_clients: ["*"], audiences: ["*"], scopes: ["*"], modes: ["impersonation" as const] };
     const grant_types = ["client_credentials" as const, "urn:ietf:params:oauth:grant-type:token-exchange" as const];
@@ -115,7 +115,7 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
   });
 });
 
-describe("RFC 8707 §2.2: codes and refresh tokens of a resource", () => {
+describe("RFC 8707 §2.2: codes and refresh tokens for a resource", () => {
   let fixtures: LoginFixtures;
   let app: SeededClient;
   beforeEach(async () => {
@@ -126,7 +126,7 @@ describe("RFC 8707 §2.2: codes and refresh tokens of a resource", () => {
   });
   const granted = { scope: ["offline_access", "files:read"], resources: [files] };
 
-  it("the rule gives audience, scope and lifetime, at redemption and at each refresh, with and without `resource`", async () => {
+  it("the rule determines audience, scope and lifetime, at redemption and at each refresh, with and without `resource`", async () => {
     const first = await fixtures.signIn(app, granted);
     expect(first).toMatchObject({ scope: "offline_access files:read", expires_in: 120 });
     expect(claimsOf(first.access_token)).toMatchObject({ aud: files, scope: "offline_access files:read" });
@@ -150,7 +150,7 @@ describe("RFC 8707 §2.2: codes and refresh tokens of a resource", () => {
     expect((await again.refresh(refreshToken, app)).status).toBe(200);
   });
 
-  it("a scope that the resource no longer has is left out", async () => {
+  it("a scope that the resource no longer has is omitted", async () => {
     const { refresh_token: refreshToken } = await fixtures.signIn(app, granted);
     await seedResource(files, { scopes: [write] });
     const refreshed = await tokensOf(await new LoginFixtures().refresh(refreshToken, app));

@@ -55,7 +55,7 @@ describe("cost of a warm request", () => {
   it.each([
     ["everywhere", 1],
     ["isolate", 0],
-  ])("a DPoP proof, of single use %s: %i object calls more", async (singleUse, object) => {
+  ])("a DPoP proof with single use %s: %i more object calls", async (singleUse, object) => {
     const client = await seedService("service");
     const { app } = new TokenFixtures(fixtures.key);
     const key = await DpopKey.generate();

@@ -49,7 +49,7 @@ async function revoke(token: string): Promise<void> {
 }
 
 describe("RFC 8693 §2.2 successful exchange", () => {
-  it("§2.2.1: names the issued type; sub, user and grant are the subject's", async () => {
+  it("§2.2.1: contains the issued type; sub, user and grant are the subject's", async () => {
     const body = await exchanged({ audience: payments });
     expect(body).toMatchObject({
       issued_token_type: accessTokenType,
@@ -68,7 +68,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
     expect(after["act"]).toBeUndefined();
   });
 
-  it("RFC 9068 §2.2.3.1: what a token says of the user is narrowed with its scope, and a pairwise client gets no username", async () => {
+  it("RFC 9068 §2.2.3.1: the user claims of a token are narrowed with its scope, and a pairwise client gets no username", async () => {
     const scopes = ["openid", "profile", "roles", "read"];
     const source = await seedApplication(fixtures, "source", {
       scope: scopes.join(" "),
@@ -210,7 +210,7 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
     expect(await errorOf(await fixtures.exchange(service, token, { audience: payments }))).toBe("400 invalid_request");
   });
 
-  it("§4.4: where may_act names a party, no other may act", async () => {
+  it("§4.4: if may_act names a party, no other may act", async () => {
     const named = await fixtures.userToken(app, {}, { may_act: { sub: "service" } });
     expect(
       (await exchanged({ audience: payments, ...delegated(await fixtures.clientToken(service)) }, named))["scope"],

@@ -54,7 +54,7 @@ describe("failed client authentications", () => {
     expect([await costOf(unknown), await costOf(unknown), await costOf(unknown)]).toEqual([lookedUp, free, free]);
   });
 
-  it("a wrong secret costs the same as an unknown client, whether the client is held, in KV or in D1 alone", async () => {
+  it("a wrong secret costs the same as an unknown client, whether the client is in memory, in KV or only in D1", async () => {
     const wrong = { clientId: "known", clientSecret: "wrong" };
     // Stored only in D1: the second KV call writes a copy after the response.
     expect([await costOf(wrong), await costOf(wrong)]).toEqual(["0 object, 2 KV, 1 D1", free]);
@@ -66,12 +66,12 @@ describe("failed client authentications", () => {
     }
   });
 
-  it("the right secret works after wrong ones, at no cost", async () => {
+  it("the correct secret works after wrong ones, at no cost", async () => {
     await costOf({ clientId: "known", clientSecret: "wrong" });
     expect(await costOf(known, 200)).toBe(free);
   });
 
-  it("RFC 6585 §4: over the limit an unknown client is refused before any look-up; a client that is held still works", async () => {
+  it("RFC 6585 §4: over the limit, an unknown client is refused before any look-up; a cached client still works", async () => {
     expect((await attempt(known)).status).toBe(200);
     const limiter: RateLimit = { limit: async () => ({ success: false }) };
     const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
@@ -84,7 +84,7 @@ describe("failed client authentications", () => {
     expect((await attempt(known, limited)).status).toBe(200);
   });
 
-  it("a client that had to be looked up and authenticates is not counted as a failure", async () => {
+  it("a client that had to be looked up and authenticates does not count as a failure", async () => {
     const counted: number[] = [];
     const limiter: RateLimit = {
       limit: async ({ delta = 1 }: RateLimitOptions) => {

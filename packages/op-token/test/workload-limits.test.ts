@@ -49,7 +49,7 @@ async function attempt(iss: string, env: TokenEnv = bindings, claims = {}): Prom
 }
 
 describe("RFC 6585 §4: assertions without client authentication", () => {
-  it("over the limit of its address an unknown issuer is refused before any look-up; a known issuer's token still works", async () => {
+  it("over the limit of its address, an unknown issuer is refused before any look-up; a known issuer's token still works", async () => {
     const limiter: RateLimit = { limit: async () => ({ success: false }) };
     const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
     expect((await attempt("https://unknown.example.com", limited)).status).toBe(400);
@@ -61,7 +61,7 @@ describe("RFC 6585 §4: assertions without client authentication", () => {
     expect((await attempt(issuer, limited)).status).toBe(200);
   });
 
-  it("tokens that no rule accepts count as well, and good ones do not", async () => {
+  it("tokens that no rule accepts count too, and valid ones do not", async () => {
     const counted: number[] = [];
     const limiter: RateLimit = {
       limit: async ({ delta = 1 }: RateLimitOptions) => {
@@ -77,7 +77,7 @@ describe("RFC 6585 §4: assertions without client authentication", () => {
   });
 });
 
-it("the audit names the issuer and the rule that gave a token; an ordinary token names none", async () => {
+it("the audit names the issuer and the rule of a token; for an ordinary token none", async () => {
   const isolate = createIsolate();
   const audited = createApp(isolate);
   const note = vi.spyOn(isolate.issuedTokens, "note");

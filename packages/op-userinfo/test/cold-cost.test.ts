@@ -37,7 +37,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     expectAtMost(await costOf(1, true), { object: 4, kv: 11, d1: 5 });
   });
 
-  it("a hundred at once read each record once", async () => {
+  it("a hundred concurrent requests read each record once", async () => {
     for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache), { object: 20, kv: 11, d1: 5 });
   });
 });

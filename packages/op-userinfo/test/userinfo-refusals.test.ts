@@ -22,7 +22,7 @@ it.each([
   await expectRefusal(await fixtures.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
 });
 
-it("RFC 7800 §3.1: a token whose cnf is no object is refused", async () => {
+it("RFC 7800 §3.1: a token whose cnf is not an object is refused", async () => {
   const claims = decodeJwt(await fixtures.token());
   const token = await fixtures.within((context) =>
     fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims: { ...claims, cnf: "key" } }),
@@ -30,8 +30,8 @@ it("RFC 7800 §3.1: a token whose cnf is no object is refused", async () => {
   await expectRefusal(await fixtures.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
 });
 
-describe("RFC 6750 §2 how the token is presented", () => {
-  it("§2.1: in the header, of a GET or of a POST without a body; the scheme without regard to case", async () => {
+describe("RFC 6750 §2: presenting the token", () => {
+  it("§2.1: in the header, of a GET or of a POST without a body; the scheme is case-insensitive", async () => {
     const token = await fixtures.token();
     for (const [method, scheme] of [
       ["GET", "Bearer"],
@@ -158,7 +158,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
     expect(bodies.size).toBe(1);
   });
 
-  it("ADR 11: a live token whose generation the table does not have is 503: D1 may have lost it", async () => {
+  it("ADR 11: a live token whose generation is not in the table is 503, because D1 may have lost it", async () => {
     const address = { generation: 7, region: "wnam", shard: 0 };
     const response = await fixtures.get(await fixtures.token({ id: { address, grantId: "g", random: "r" } }));
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
@@ -200,7 +200,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
     },
   );
 
-  it("a client disabled meanwhile is refused by a warm isolate", async () => {
+  it("a client that is disabled meanwhile is refused by a warm isolate", async () => {
     const token = await fixtures.token();
     for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await fixtures.get(token)).status).toBe(200);
     await fixtures.change("client", "app", "UPDATE clients SET status = 'disabled' WHERE client_id = 'app'");
@@ -223,7 +223,7 @@ describe("stores that do not respond", () => {
   it.each([
     ["revocation shard", { TOKEN_REVOCATION_STORE: unreachable }],
     ["D1, with nothing in KV", { DB: brokenDatabase }],
-  ])("%s: 503 with Retry-After, never an answer about the token", async (_, broken) => {
+  ])("%s: 503 with Retry-After, never a statement about the token", async (_, broken) => {
     const token = await fixtures.token();
     const cold = new UserinfoFixtures();
     const response = await cold.get(token, { ...userinfoEnv, ...broken });

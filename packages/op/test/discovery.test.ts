@@ -39,8 +39,8 @@ const set = (host: string, policy: string) =>
        ON CONFLICT (host) DO UPDATE SET policy = excluded.policy`,
   );
 
-describe("ADR 47: discovery follows the hosts of documents", () => {
-  it("a warm and a cold isolate say so as soon as a row admits a host, and no longer when it is gone", async () => {
+describe("ADR 66: discovery follows the hosts of documents", () => {
+  it("a warm and a cold isolate advertise it as soon as a row admits a host, and stop when it is deleted", async () => {
     const app = createApp();
     expect(await isSupported(app)).toBe(false);
     const before = (await call(app, bindings, path)).headers.get("ETag")!;
@@ -57,7 +57,7 @@ describe("ADR 47: discovery follows the hosts of documents", () => {
     for (const each of [app, createApp()]) expect(await isSupported(each)).toBe(false);
   });
 
-  it("a row that denies every host is before the settings; one that denies a single host is not", async () => {
+  it("a row that denies every host precedes the settings; one that denies a single host does not", async () => {
     const open = { ...bindings, CLIENT_DOCUMENTS: "ask" };
     const some = { ...bindings, CLIENT_DOCUMENT_HOSTS: "allow=agent.example.com" };
     const app = createApp();
@@ -81,7 +81,7 @@ describe("ADR 47: discovery follows the hosts of documents", () => {
     expect(counts).toEqual({ object, kv: 0, d1: 0 });
   });
 
-  it("without any store it responds, by the settings; a warm isolate by what it knew", async () => {
+  it("without any store it responds with the settings; a warm isolate with its last known state", async () => {
     const broken = { ...bindings, TOKEN_REVOCATION_STORE: away, DB: brokenDatabase };
     expect(await isSupported(createApp(), broken)).toBe(false);
     expect(await isSupported(createApp(), { ...broken, CLIENT_DOCUMENTS: "ask" })).toBe(true);

@@ -26,7 +26,7 @@ it.each([
   ["/account", "op-auth"],
   ["/assets/style.css", "op-auth"],
   ["/interaction/abc", "op-auth"],
-])("%s belongs to %s, and reaches it as it was sent", async (path, worker) => {
+])("%s belongs to %s, and reaches it unchanged", async (path, worker) => {
   const response = await call(createApp(), bindings, path, {
     method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded", authorization: "Basic YTpi" },
@@ -40,7 +40,7 @@ it.each([
   });
 });
 
-it("an answer comes back with its status, its costs and each of its cookies", async () => {
+it("a response is returned with its status, its costs and each of its cookies", async () => {
   const response = await call(createApp(), bindings, "/authorize");
   expect(response.status).toBe(203);
   expect(response.headers.get("Server-Timing")).toBe("object;dur=1");
@@ -56,7 +56,7 @@ it("the Worker that owns a path decides about CORS and methods: a preflight requ
   expect(response.headers.has("Access-Control-Allow-Origin")).toBe(false);
 });
 
-it("a Worker that is away is 503 with Retry-After, never a refusal", async () => {
+it("an unreachable Worker is 503 with Retry-After, never a refusal", async () => {
   const response = await call(createApp(), bindings, "/admin/throws");
   expect(response.status).toBe(503);
   expect(response.headers.get("Retry-After")).toBe("1");
@@ -87,7 +87,7 @@ it.each([
   "/.well-known/openid-configuration/",
   "/jwks/x",
   "/admins",
-])("%s belongs to no one: 404 in JSON", async (path) => {
+])("%s belongs to no Worker: 404 in JSON", async (path) => {
   const response = await call(createApp(), bindings, path);
   expect(response.status).toBe(404);
   expect(response.headers.get("Content-Type")).toBe("application/json");
@@ -101,7 +101,7 @@ it.each([
   "/nothing",
   "/token/",
   "/.well-known/resource-that-should-not-exist-whose-status-code-should-not-be-200",
-])("RFC 9110 §12.5.1: %s goes to op-auth, which has pages, when a browser visits it", async (path) => {
+])("RFC 9110 §12.5.1: %s goes to op-auth, which has pages, if a browser visits it", async (path) => {
   const response = await call(createApp(), bindings, path, { headers: { accept: browserAccept } });
   expect(await response.json<Echo>()).toMatchObject({ worker: "op-auth", url: `https://op.example.com${path}` });
 });
@@ -120,7 +120,7 @@ it.each([
   expect(await response.json()).toMatchObject({ error: "not_found" });
 });
 
-it("W3C change-password-url §3: /.well-known/change-password redirects to where a password is changed", async () => {
+it("W3C change-password-url §3: /.well-known/change-password redirects to the page that changes a password", async () => {
   const path = "/.well-known/change-password";
   const response = await call(createApp(), bindings, path, { redirect: "manual", headers: { accept: browserAccept } });
   expect(response.status).toBe(303);

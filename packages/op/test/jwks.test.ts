@@ -29,7 +29,7 @@ function manager() {
   return bindings.KEY_MANAGER.getByName(keyManagerName);
 }
 
-it("RFC 7517 §5: the keys that sign, their announced successors, and keys to encrypt with; public members alone, kept for five minutes", async () => {
+it("RFC 7517 §5: the signing keys, their announced successors, and encryption keys; public members only, cached for five minutes", async () => {
   const response = await call(createApp(), bindings, "/jwks");
   expect(response.status).toBe(200);
   expect(response.headers.get("Cache-Control")).toBe("public, max-age=300");
@@ -49,7 +49,7 @@ it("RFC 7517 §5: the keys that sign, their announced successors, and keys to en
   for (const key of keys) expect(Object.keys(key).sort()).toEqual(members[key.kty as keyof typeof members]);
 });
 
-it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", async () => {
+it("OIDC Core §10.1: signatures of each algorithm verify with the set", async () => {
   const jwks = await (await call(createApp(), bindings, "/jwks")).json<Jwks>();
   const ring = new KeyRing(new ControlView());
   for (const alg of ["ES256", "RS256", "EdDSA", "PS256"] as const) {
@@ -63,7 +63,7 @@ it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", a
   }
 });
 
-it("the set is made anew for another schedule, and when a key appears or disappears", async () => {
+it("the set is recreated for another schedule, and when a key appears or disappears", async () => {
   const key = (kid: string, publishAtMs: number, retireAtMs: number): ScheduledKey => ({
     ...{ kid, alg: "ES256", publicJwk: { kty: "EC", kid } as JsonWebKey, wrappedPrivateKey: "" },
     ...{ publishAtMs, signFromMs: publishAtMs, signUntilMs: retireAtMs, retireAtMs },
@@ -83,7 +83,7 @@ it("the set is made anew for another schedule, and when a key appears or disappe
   expect(await kidsAt(150, { keys: [key("other", 0, 300)], revision: 2 })).toEqual(["other"]);
 });
 
-it("ADR 6: an encryption key is in the set while it is the one to use, and not before or after", async () => {
+it("ADR 55: an encryption key is in the set exactly while it is current", async () => {
   const times = { publishAtMs: 0, signFromMs: 100, signUntilMs: 200, retireAtMs: 300 };
   const key: ScheduledKey = { kid: "k", alg: "ECDH-ES", publicJwk: { kty: "EC" }, wrappedPrivateKey: "", ...times };
   const published = new PublishedKeys();
@@ -123,7 +123,7 @@ it.each([
   expect(counts).toEqual({ object, kv: 0, d1: 0 });
 });
 
-it("protocols.md §4: a revoked key is gone from a warm front door once the change is published", async () => {
+it("protocols.md §4: a revoked key is removed from a warm front door once the change is published", async () => {
   const app = createApp();
   const before = await (await call(app, bindings, "/jwks")).json<Jwks>();
   const { kid } = signingKey(await manager().schedule(), "ES256", Date.now())!;
@@ -136,7 +136,7 @@ it("protocols.md §4: a revoked key is gone from a warm front door once the chan
   expect(after.keys).toHaveLength(12);
 });
 
-it("protocols.md §4: with KeyManager and the revocation shards away, a warm front door goes on with what it holds", async () => {
+it("protocols.md §4: without KeyManager and the revocation shards, a warm front door continues with its copy", async () => {
   const app = createApp();
   const before = await (await call(app, bindings, "/jwks")).json();
   const response = await call(app, { ...bindings, KEY_MANAGER: away, TOKEN_REVOCATION_STORE: away }, "/jwks");

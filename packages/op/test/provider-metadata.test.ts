@@ -16,7 +16,7 @@ const confidentialMethods = [
   ...["tls_client_auth", "self_signed_tls_client_auth"],
 ];
 
-it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
+it("OIDC Discovery §3, RFC 8414 §2: the complete document", async () => {
   expect(await metadata()).toMatchObject({
     issuer: "https://op.example.com",
     authorization_endpoint: "https://op.example.com/authorize",
@@ -52,7 +52,7 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
   });
 });
 
-it("RFC 8414 §3.1: both names serve the same document, to any origin, and it may be cached", async () => {
+it("RFC 8414 §3.1: both paths serve the same document, to any origin, and it may be cached", async () => {
   const paths = ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"];
   const [openid, oauth] = await Promise.all(paths.map((path) => call(createApp(), bindings, path)));
   for (const response of [openid!, oauth!]) {
@@ -79,7 +79,7 @@ it("RFC 9110 §13.1.2: a client that has the document receives 304 without a bod
   expect(other.status).toBe(200);
 });
 
-it("OIDC Discovery §3: every member that is required is there", async () => {
+it("OIDC Discovery §3: every required member is present", async () => {
   expect(Object.keys(await metadata())).toEqual(
     expect.arrayContaining([
       "issuer",
@@ -93,7 +93,7 @@ it("OIDC Discovery §3: every member that is required is there", async () => {
   );
 });
 
-it("OIDC Discovery §3: RS256 is among the ID token algorithms, none is not", async () => {
+it("OIDC Discovery §3: RS256 is among the ID token algorithms, `none` is not", async () => {
   for (const [name, values] of Object.entries(await metadata())) {
     if (!name.includes("_alg_values_supported")) continue;
     if (name.includes("_encryption_")) expect(values, name).toContain("RSA-OAEP-256");

@@ -16,11 +16,11 @@ it.each(["style.css", "once.js", "icon.svg"] as const)(
   },
 );
 
-it("a style sheet of other colours has another URL", () => {
+it("a style sheet with other colours has another URL", () => {
   expect(assetUrl(readBranding({}), "style.css")).not.toBe(assetUrl(branding, "style.css"));
 });
 
-it("serves the scripts that it is given, and no others", async () => {
+it("serves exactly the scripts that it is given", async () => {
   expect(await serveAsset(branding, [script], "own.js")!.text()).toBe("own();");
   expect(scriptUrl(script)).toMatch(/^\/assets\/own\.js\?v=[0-9a-z]+$/);
   expect(serveAsset(branding, [], "own.js")).toBeUndefined();

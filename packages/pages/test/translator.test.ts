@@ -15,7 +15,7 @@ describe("chooseLanguage", () => {
   });
 });
 
-it("replaces every named value of a text, and a missing one by nothing", () => {
+it("replaces every named value in a text, and a missing one with nothing", () => {
   const t = createTranslator({ en: { greeting: "{name}, {other}, {name}" }, de: { greeting: "Hallo {name}" } }, "en");
   expect(t("greeting", { name: "Ann" })).toBe("Ann, , Ann");
   expect(t.language).toBe("en");

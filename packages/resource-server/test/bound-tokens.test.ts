@@ -50,7 +50,7 @@ async function send(server: OAuthResourceServer<unknown>, sent: Sent): Promise<[
 }
 
 describe("RFC 9449 §7.1 DPoP-bound tokens", () => {
-  it("a proof of the token's key is accepted, whatever the query and however the path is spelt", async () => {
+  it("a proof of the token's key is accepted, regardless of the query and the spelling of the path", async () => {
     const server = serverFor({ jkt: key.thumbprint });
     const [status, , response] = await send(server, { proof: await prove(resource) });
     expect([status, await response.json()]).toEqual([200, { jkt: key.thumbprint }]);
@@ -145,7 +145,7 @@ describe("RFC 9449 §7.1 DPoP-bound tokens", () => {
     expect((await send(server, { proof }))[0]).toBe(200);
   });
 
-  it("§9: a server with nonces refuses a proof without one, gives one out, and accepts it for two periods", async () => {
+  it("§9: a server with nonces refuses a proof without one, issues one, and accepts it for two periods", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const server = serverFor({ jkt: key.thumbprint }, { nonces: macNonces("a secret of at least 32 characters", 60) });
     const [status, error, response] = await send(server, { proof: await prove(resource) });
@@ -160,14 +160,14 @@ describe("RFC 9449 §7.1 DPoP-bound tokens", () => {
     expect(() => macNonces("short")).toThrow(TypeError);
   });
 
-  it("a store that fails is 503", async () => {
+  it("a failing store is 503", async () => {
     const usedProofs = { spend: () => Promise.reject(new Error("unreachable")) };
     const proof = await prove(resource);
     expect((await send(serverFor({ jkt: key.thumbprint }, { usedProofs }), { proof }))[0]).toBe(503);
   });
 });
 
-describe("RFC 7800 §3.1: a confirmation that nobody can prove", () => {
+describe("RFC 7800 §3.1: a confirmation that cannot be proven", () => {
   it.each(["{}", '{"jwk":{}}', '{"jkt":""}', '{"jkt":"a","x5t#S256":"b"}', '{"x5t#S256":null}'])(
     "%s from an application's own validator is refused by both schemes",
     async (text) => {

@@ -66,7 +66,7 @@ describe("RFC 9728 metadata", () => {
     expect(await response.json()).toMatchObject({ resource: "https://api.example.com" });
   });
 
-  it("is readable by browsers of any origin, and by GET, HEAD and OPTIONS alone", async () => {
+  it("is readable by browsers of any origin, and only by GET, HEAD and OPTIONS", async () => {
     const from = { headers: { Origin: "https://inspector.example" } };
     const read = await send(serverWith(), metadataUrl, from);
     expect(read.headers.get("Access-Control-Allow-Origin")).toBe("*");
@@ -77,7 +77,7 @@ describe("RFC 9728 metadata", () => {
     expect([post.status, post.headers.get("Allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
   });
 
-  it("§2: requires bound tokens if the resource does, and does not announce offline_access", async () => {
+  it("§2: requires bound tokens if the resource does, and does not advertise offline_access", async () => {
     const server = serverWith({ requiresBoundTokens: true, requiredScopes: ["offline_access", "read"] });
     expect(await (await send(server, metadataUrl)).json()).toMatchObject({
       dpop_bound_access_tokens_required: true,
@@ -93,13 +93,13 @@ describe("RFC 9728 metadata", () => {
     ["https://user@api.example.com/", "user information"],
     ["api", "not a URL"],
     ["https://api.example.com/.well-known/oauth-protected-resource/mcp", "the metadata's own path"],
-  ])("a resource that clients would refuse throws at the start: %s (%s)", (wrong) => {
+  ])("a resource that clients would refuse throws at startup: %s (%s)", (wrong) => {
     expect(() => serverWith({ resourceMetadata: { resource: wrong, authorization_servers: [issuer] } })).toThrow(
       TypeError,
     );
   });
 
-  it("no authorization server, or a scope that is not one, throws at the start", () => {
+  it("no authorization server, or an invalid scope, throws at startup", () => {
     expect(() => serverWith({ resourceMetadata: { resource, authorization_servers: [] } })).toThrow(TypeError);
     expect(() => serverWith({ requiredScopes: ["a b"] })).toThrow(TypeError);
   });
@@ -127,7 +127,7 @@ describe("challenges", () => {
     },
   );
 
-  it("RFC 6750 §3.1: a token that is not valid is 401 invalid_token; the scheme's name in any letters", async () => {
+  it("RFC 6750 §3.1: an invalid token is 401 invalid_token; the scheme's name is case-insensitive", async () => {
     const response = await send(serverWith(), resource, bearer("bad"));
     expect([response.status, response.headers.get("WWW-Authenticate")]).toEqual([
       401,
@@ -144,14 +144,14 @@ describe("challenges", () => {
     expect(response.headers.get("WWW-Authenticate")).toContain('scope="read write"');
   });
 
-  it("an application says which scopes imply others", async () => {
+  it("an application defines which scopes imply others", async () => {
     const hasScopes = (granted: readonly string[]) => granted.includes("read");
     expect((await send(serverWith({ requiredScopes: ["list"], hasScopes }), resource, bearer("good"))).status).toBe(
       200,
     );
   });
 
-  it("a validator that throws is 503 with Retry-After, never a judgement of the token", async () => {
+  it("a validator that throws is 503 with Retry-After, never a statement about the token", async () => {
     const failing = () => () => Promise.reject(new Error("temporarily_unavailable"));
     const response = await send(serverWith({ validateToken: failing }), resource, bearer("good"));
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
@@ -175,7 +175,7 @@ describe("challenges", () => {
 });
 
 describe("the handler", () => {
-  it("gets the claims and what was verified, for the resource and the paths below it alone", async () => {
+  it("gets the claims and the verified facts, only for the resource and the paths below it", async () => {
     for (const path of ["", "/notes", "?a=b"]) {
       const response = await send(serverWith(), `${resource}${path}`, bearer("good"));
       expect(await response.json(), path).toMatchObject({

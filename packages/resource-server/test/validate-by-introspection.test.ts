@@ -38,7 +38,7 @@ it.each([
   expect(await validatorAt(() => Response.json(body)).validate(resource, "t")).toBeNull();
 });
 
-it("a token of another issuer is null where the issuer is given", async () => {
+it("a token of another issuer is null if the issuer is given", async () => {
   const issuer = "https://op.example.com";
   const from = (iss?: string) =>
     validatorAt(() => Response.json({ ...active, iss }), { issuer }).validate(resource, "t");

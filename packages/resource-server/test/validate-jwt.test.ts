@@ -82,7 +82,7 @@ describe("RFC 9068 §4 validation of a JWT access token", () => {
 });
 
 describe("keys", () => {
-  it("a new key is read when a token names it; an unknown one costs a request at most every 30 s", async () => {
+  it("a new key is read when a token names it; an unknown one costs at most one request every 30 s", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const validate = validator();
     await validate(resource, await op.issue());
@@ -98,7 +98,7 @@ describe("keys", () => {
     expect(op.requested.length).toBe(before);
   });
 
-  it("keys that cannot be read are an error, and read again at the next request", async () => {
+  it("unreadable keys are an error, and are read again at the next request", async () => {
     const validate = validator();
     const token = await op.issue();
     op.isReachable = false;
@@ -107,7 +107,7 @@ describe("keys", () => {
     expect(await validate(resource, token)).not.toBeNull();
   });
 
-  it("RFC 8414 §3.3: metadata of another issuer is an error; of an issuer with a path it is behind the well-known path", async () => {
+  it("RFC 8414 §3.3: metadata of another issuer is an error; for an issuer with a path it is after the well-known path", async () => {
     const other = jwtValidator({ issuer: "https://other.example.com", fetch: op.fetch });
     await expect(other(resource, await op.issue())).rejects.toThrow("another issuer");
     const withPath = jwtValidator({ issuer: `${issuer}/tenant`, fetch: op.fetch });

@@ -1,9 +1,5 @@
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 
-/**
- * **Selects audit events, newest first.** Each filter has an index that ends with the time, so a page reads about as many rows as it has. The cursor
- * is the time and position of the last event of a page, so that late events appear on the page of their time.
- */
 export interface EventFilter {
   readonly sub?: string | undefined;
   readonly clientId?: string | undefined;
@@ -28,6 +24,10 @@ export interface EventRow extends EventPlace {
   readonly hash: string;
 }
 
+/**
+ * **Selects audit events, newest first.** Each filter has an index that ends with the time, so a page reads about as many rows as it has. The cursor
+ * is the time and position of the last event of a page, so that late events appear on the page of their time.
+ */
 export async function listEvents(database: D1Database, filter: EventFilter, limit: number): Promise<EventRow[]> {
   const values: (string | number)[] = [];
   const bind = (value: string | number) => `?${values.push(value)}`;

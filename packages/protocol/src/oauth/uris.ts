@@ -50,12 +50,12 @@ function isPrivateUse(text: string): boolean {
 export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
   // A URI meant as a pattern would be registered and never match.
   if (text.includes("*")) return "must be the exact URI: wildcards are not supported";
-  if (!isUriWithoutFragment(text)) return "must be an absolute URI without fragment";
+  if (!isUriWithoutFragment(text)) return "must be an absolute URI without a fragment";
   if (isWebUri(text)) return undefined;
   if (type === "native") {
     return isPrivateUse(text)
       ? undefined
       : "must be https, http on a loopback address, or a private-use scheme with a dot";
   }
-  return "must be https, or http on a loopback address; private-use schemes need application_type native";
+  return "must be https, or http on a loopback address; private-use schemes require application_type native";
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { decodeBase64Url, encodeBase64Url } from "../../src/encoding/bytes.ts";
 
-it("RFC 7515 §2: bytes survive, and every other spelling of them is refused", () => {
+it("RFC 7515 §2: bytes round-trip, and every other spelling of them is refused", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.constantFrom("A", "B", "h", "_", "-", "="), (bytes, last) => {
       const text = encodeBase64Url(bytes);

@@ -59,7 +59,7 @@ it("RFC 4648 §3.5: a segment has one spelling: no other last character decodes 
   );
 });
 
-it("a token of any characters is read or not a JWT, never an error", () => {
+it("a token of any characters is either read or not a JWT, never an error", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
       expect([undefined, "object"]).toContain(decodeJwt(text) && typeof decodeJwt(text));
@@ -72,7 +72,7 @@ it.each(["A", ".", "_", "=", "\n"])("a hostile token of the greatest length is r
   expect(decodeJwt(character.repeat(16_384))).toBeUndefined();
 });
 
-it("RFC 7515 §4.1.9: types compare without case and without application/", () => {
+it("RFC 7515 §4.1.9: types are case-insensitive and may omit application/", () => {
   expect(isTokenType("at+jwt", ["at+jwt"])).toBe(true);
   expect(isTokenType("application/AT+JWT", ["at+jwt"])).toBe(true);
   expect(isTokenType("at+jwt", ["application/at+jwt"])).toBe(true);

@@ -53,7 +53,7 @@ describe("RFC 8705 §2.1.2: the names in a certificate", () => {
     expect(isSameName(name("CN=a,OU=b"), name("CN=a+OU=b"))).toBe(false);
   });
 
-  it("a damaged certificate is malformed or has other names; reading it never fails", () => {
+  it("a damaged certificate is malformed or has other names; reading it never throws", () => {
     fc.assert(
       fc.property(fc.nat(der.length - 1), fc.nat(255), fc.nat(der.length), (at, octet, length) => {
         const damaged = der.slice(0, length);
@@ -66,7 +66,7 @@ describe("RFC 8705 §2.1.2: the names in a certificate", () => {
     expect(readCertificateNames(new Uint8Array())).toBeUndefined();
   });
 
-  it("writes an address in one way", () => {
+  it("writes an address in canonical form", () => {
     expect([canonicalAddress("2001:DB8:0:0::7"), canonicalAddress("2001:db8::7")]).toEqual([
       "[2001:db8::7]",
       "[2001:db8::7]",

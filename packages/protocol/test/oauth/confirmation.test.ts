@@ -24,14 +24,14 @@ const claims: readonly (readonly [string, Record<string, unknown>, Confirmation[
 describe.each(claims)("%s", (_, claim, method, tokenType) => {
   const cnf = readConfirmation(claim);
 
-  it(`is read as ${method}, is written unchanged, and makes token_type ${tokenType}`, () => {
+  it(`is read as ${method}, is written unchanged, and has token_type ${tokenType}`, () => {
     expect(cnf.method).toBe(method);
     expect(formatConfirmation(cnf)).toEqual(claim);
     expect(presentationType(cnf)).toBe(tokenType);
   });
 });
 
-it("a key is confirmed by itself, and not by none, by another key, or by the same thumbprint of another method", () => {
+it("a key is confirmed only by itself, not by none, another key, or the same thumbprint of another method", () => {
   const bound = { method: "jkt", thumbprint: jkt } as const;
   expect(isConfirmedBy(bound, { ...bound })).toBe(true);
   expect(isConfirmedBy(bound, undefined)).toBe(false);

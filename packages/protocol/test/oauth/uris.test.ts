@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { type ApplicationType, redirectUriFault } from "../../src/oauth/uris.ts";
 
 describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
-  const insecure = "must be https, or http on a loopback address; private-use schemes need application_type native";
+  const insecure = "must be https, or http on a loopback address; private-use schemes require application_type native";
   const notNative = "must be https, http on a loopback address, or a private-use scheme with a dot";
   const wildcard = "must be the exact URI: wildcards are not supported";
-  const malformed = "must be an absolute URI without fragment";
+  const malformed = "must be an absolute URI without a fragment";
   const table: [uri: string, type: ApplicationType, fault: string | undefined][] = [
     ["https://app.example/cb?x=1", "web", undefined],
     ["http://localhost:3000/cb", "web", undefined],

@@ -62,7 +62,7 @@ export async function requireSector(metadata: ClientMetadata, issuer: string): P
       ? readStrings(outcome.body)
       : undefined;
   const message =
-    listed === undefined ? "must answer a JSON array of strings" : "must list every redirection URI of the client";
+    listed === undefined ? "must return a JSON array of strings" : "must list every redirection URI of the client";
   if (listed === undefined || redirectUris.some((redirectUri) => !listed.includes(redirectUri))) {
     throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
   }

@@ -67,8 +67,8 @@ const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_t
     const { responseType } = describeGrantType(grant);
     if (responseType === undefined || grant_types.includes(grant) === response_types.includes(responseType)) return [];
     const message = grant_types.includes(grant)
-      ? `must hold ${responseType} for the grant type ${grant}`
-      : `needs the grant type ${grant}`;
+      ? `must contain ${responseType} for the grant type ${grant}`
+      : `requires the grant type ${grant}`;
     return [{ path: "response_types", message }];
   }),
 );
@@ -85,14 +85,18 @@ const publicClients: readonly Rule[] = [
       (grant) => describeGrantType(grant).confidentialOnly && isRequired(grant, client),
     );
     const broken = isPublicMethod(client.token_endpoint_auth_method) && refused.length > 0;
-    return fault(broken, "grant_types", `${refused.join(", ")} needs a client that authenticates`);
+    return fault(broken, "grant_types", `${refused.join(", ")} requires a client that authenticates`);
   }),
   rule(["token_endpoint_auth_method", "require_pkce"], ({ token_endpoint_auth_method: method, require_pkce }) => {
     const broken = isPublicMethod(method) && require_pkce === false;
     return fault(broken, "require_pkce", "must not be false for a client without authentication");
   }),
   rule(["token_endpoint_auth_method", "introspection"], ({ token_endpoint_auth_method: method, introspection }) =>
-    fault(isPublicMethod(method) && introspection !== undefined, "introspection", "needs a client that authenticates"),
+    fault(
+      isPublicMethod(method) && introspection !== undefined,
+      "introspection",
+      "requires a client that authenticates",
+    ),
   ),
 ];
 
@@ -125,7 +129,7 @@ const encryption = (["id_token", "userinfo", "authorization"] as const).map((pur
   const [algName, encName] = [`${purpose}_encrypted_response_alg`, `${purpose}_encrypted_response_enc`] as const;
   return rule([algName, encName, "jwks", "jwks_uri"], (client) => {
     const alg = client[algName];
-    if (alg === undefined) return fault(client[encName] !== undefined, encName, `needs ${algName}`);
+    if (alg === undefined) return fault(client[encName] !== undefined, encName, `requires ${algName}`);
     const hasKey = client.jwks_uri !== undefined || client.jwks?.keys.some((key) => isEncryptionKey(key, alg)) === true;
     return fault(!hasKey, "jwks", `must have a key for ${alg}, or jwks_uri is required, for ${algName}`);
   });
@@ -138,7 +142,7 @@ const requestObjectEncryption: readonly Rule[] = [
     return fault(
       alg === undefined && enc !== undefined,
       "request_object_encryption_enc",
-      "needs request_object_encryption_alg",
+      "requires request_object_encryption_alg",
     );
   }),
   rule(["request_object_encryption_alg", "jwks", "jwks_uri"], (client) => {
@@ -162,7 +166,7 @@ const certificates: readonly Rule[] = [
     const needed = client.token_endpoint_auth_method === "tls_client_auth" ? 1 : 0;
     if (given.length === needed) return [];
     const message =
-      needed === 1 ? `exactly one of ${certificateNames.join(", ")} is required` : "is for tls_client_auth alone";
+      needed === 1 ? `exactly one of ${certificateNames.join(", ")} is required` : "is only for tls_client_auth";
     return [{ path: given[0] ?? certificateNames[0], message }];
   }),
   rule(["token_endpoint_auth_method", "jwks", "jwks_uri"], (client) => {

@@ -32,17 +32,17 @@ const webUri = z.string().max(longestUri).refine(isWebUri, "must be an https URL
 const endpointUri = z
   .string()
   .max(longestUri)
-  .refine(isWebUriWithoutFragment, "must be an https URL without fragment")
+  .refine(isWebUriWithoutFragment, "must be an https URL without a fragment")
   .meta({ format: "uri" });
 const httpsUri = z
   .string()
   .max(longestUri)
-  .refine(isHttpsUriWithoutFragment, "must be an https URL without fragment")
+  .refine(isHttpsUriWithoutFragment, "must be an https URL without a fragment")
   .meta({ format: "uri" });
 const redirectUri = z
   .string()
   .max(longestUri)
-  .refine(isUriWithoutFragment, "must be an absolute URI without fragment")
+  .refine(isUriWithoutFragment, "must be an absolute URI without a fragment")
   .meta({ format: "uri" });
 
 const algorithm = z.enum(signingAlgorithms);
@@ -81,7 +81,7 @@ const audience = z
 const resource = z
   .string()
   .max(longestUri)
-  .refine((text) => text === "*" || isUriWithoutFragment(text), "must be an absolute URI without fragment");
+  .refine((text) => text === "*" || isUriWithoutFragment(text), "must be an absolute URI without a fragment");
 const subject = plainText(255);
 
 const policies = {

@@ -11,7 +11,7 @@ const certificate = z
   .max(8 * 1024)
   .regex(/^[A-Za-z0-9+/]+={0,2}$/, "must be a certificate: DER, base64");
 
-const secretMember = z.never({ error: "must not be there: only public keys are registered" }).exactOptional();
+const secretMember = z.never({ error: "must be absent: only public keys are registered" }).exactOptional();
 
 const known = {
   kid: z.string().min(1).max(255).exactOptional(),

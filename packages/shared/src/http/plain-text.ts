@@ -18,7 +18,7 @@ function isVisible(text: string): boolean {
 }
 
 export function plainText(longest: number) {
-  return z.string().min(1).max(longest).refine(isPlainText, "must not hold control characters");
+  return z.string().min(1).max(longest).refine(isPlainText, "must not contain control characters");
 }
 
 /** Text with at least one visible character. */

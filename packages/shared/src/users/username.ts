@@ -31,7 +31,7 @@ export function findUsernameFault(text: string): string | undefined {
   if (text !== text.trim()) return "must not begin or end with white space";
   const points = [...text];
   const wrong = points.find((point, index) => !isAllowed(point, points, index));
-  if (wrong !== undefined) return `must not hold ${describe(wrong)}`;
+  if (wrong !== undefined) return `must not contain ${describe(wrong)}`;
   if (text !== text.normalize("NFC")) return "must be in Unicode's composed form (NFC)";
   return isBidiRuleMet(points) ? undefined : "must not mix writing directions (RFC 5893, section 2)";
 }

@@ -16,7 +16,7 @@ async function storedSecret(text: string, expiresAtMs?: number): Promise<ClientS
 const matches = (text: string, secrets: readonly ClientSecret[], atMs = 0) =>
   matchesClientSecret(env, text, secrets, atMs);
 
-it("a secret that matched is compared the next time, not MACed; any other is MACed as ever", async () => {
+it("a secret that matched is compared the next time, not MACed; any other secret is MACed", async () => {
   const secrets = [await storedSecret("first"), await storedSecret("second")];
   expect(await matches("second", secrets)).toBe(true);
   const macs = vi.spyOn(crypto.subtle, "sign");
@@ -27,7 +27,7 @@ it("a secret that matched is compared the next time, not MACed; any other is MAC
   expect(macs).toHaveBeenCalledTimes(2);
 });
 
-it("a secret that matched before is refused when it is over, and when its record is another", async () => {
+it("a secret that matched earlier is refused after it has ended or its record has changed", async () => {
   const expiring = await storedSecret("expiring", 1_000);
   expect(await matches("expiring", [expiring], 999)).toBe(true);
   expect(await matches("expiring", [expiring], 1_000)).toBe(false);
@@ -35,7 +35,7 @@ it("a secret that matched before is refused when it is over, and when its record
   expect(await matches("expiring", [reset], 999)).toBe(false);
 });
 
-it("what is not there equals nothing: zero bytes, an unknown client, a MAC that cannot be read", async () => {
+it("missing values never match: zero bytes, an unknown client, an unreadable MAC", async () => {
   const zeros = "\0".repeat(32);
   expect(await matches(zeros, [await storedSecret("secret")])).toBe(false);
   expect(await matches(zeros, [])).toBe(false);

@@ -57,7 +57,7 @@ async function result(arrivedAtMs: number, clientId = "app"): Promise<string> {
 }
 
 describe("RFC 6585 §4 rate limits", () => {
-  it("a client over its limit gets 429 with Retry-After, another client does not, and it passes again later", async () => {
+  it("a client over its limit gets 429 with Retry-After, another client does not, and it is served again later", async () => {
     for (let request = 0; request < 150; request += 1) await result(1_000);
     await result(1_300);
     expect(limiter.counted.get("/token app")).toBe(151);
@@ -68,7 +68,7 @@ describe("RFC 6585 §4 rate limits", () => {
     expect(await result(2_601)).toBe("passed");
   });
 
-  it("thousands of requests are a few calls of the limiter, and none waits for it", async () => {
+  it("thousands of requests cause a few calls of the limiter, and none waits for it", async () => {
     for (let request = 0; request < 5_000; request += 1) shield.countRequest(at(1_000 + request / 10), "/token", "app");
     expect(limiter.calls).toBe(2);
   });
@@ -78,7 +78,7 @@ describe("RFC 6585 §4 rate limits", () => {
     for (let ms = 1_000; ms < 3_000; ms += 100) expect(await result(ms)).toBe("passed");
   });
 
-  it("a runtime that knows no delta is counted one by one", async () => {
+  it("a runtime without delta counts one by one", async () => {
     const limit = limiter.limit.bind(limiter);
     limiter.limit = async (options) => {
       if (options.delta !== undefined) throw new Error("bad rate limit options: [delta]");
@@ -88,7 +88,7 @@ describe("RFC 6585 §4 rate limits", () => {
     expect(limiter.counted.get("/token app")).toBe(4);
   });
 
-  it("failed authentications are counted by the address that the platform names; without one nothing is", async () => {
+  it("failed authentications are counted by the address that the platform reports; without one, nothing is counted", async () => {
     const request = new Request("https://op.example.com/token", { headers: { "cf-connecting-ip": "192.0.2.1" } });
     shield.countFailedAuthentication(at(1_000), request);
     shield.countFailedAuthentication(at(1_000), new Request("https://op.example.com/token"));

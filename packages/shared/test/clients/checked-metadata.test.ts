@@ -30,7 +30,7 @@ async function refusalOf(document: Record<string, unknown>) {
 const pairwiseFault =
   "sector_identifier_uri: is required for pairwise subjects unless all redirect_uris are https with one host, or none is https with a host of its own";
 
-describe("RFC 7591 §2: what a client does not say", () => {
+describe("RFC 7591 §2: omitted members of a client", () => {
   it("RFC 7591 §2: an authorization code client gets code, client_secret_basic and openid", async () => {
     expect(await requireDocument(web)).toEqual({
       application_type: "web",
@@ -64,13 +64,13 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "a relative redirect URI",
       { redirect_uris: ["/cb"] },
       "invalid_redirect_uri",
-      "redirect_uris[0]: must be an absolute URI without fragment",
+      "redirect_uris[0]: must be an absolute URI without a fragment",
     ],
     [
       "a redirect URI with a fragment",
       { redirect_uris: ["https://app.example/cb", "https://app.example/#x"] },
       "invalid_redirect_uri",
-      "redirect_uris[1]: must be an absolute URI without fragment",
+      "redirect_uris[1]: must be an absolute URI without a fragment",
     ],
     [
       "an unknown field",
@@ -95,13 +95,13 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "a name with a control character",
       { ...web, client_name: "a\u0007b" },
       "invalid_client_metadata",
-      "client_name: must not hold control characters",
+      "client_name: must not contain control characters",
     ],
     [
       "text that is not Unicode",
       { ...web, client_name: "\ud800" },
       "invalid_client_metadata",
-      "client_name: must not hold control characters",
+      "client_name: must not contain control characters",
     ],
     [
       "a lifetime of 0",
@@ -194,7 +194,7 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "a private key",
       { ...assertionClient, jwks: { keys: [{ ...publicKey, d: "AAAA" }] } },
       "invalid_client_metadata",
-      "jwks.keys[0].d: must not be there: only public keys are registered",
+      "jwks.keys[0].d: must be absent: only public keys are registered",
     ],
     [
       "a symmetric key",
@@ -226,13 +226,13 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "client_credentials for a public client",
       { grant_types: ["client_credentials"], token_endpoint_auth_method: "none" },
       "invalid_client_metadata",
-      "grant_types: client_credentials needs a client that authenticates",
+      "grant_types: client_credentials requires a client that authenticates",
     ],
     [
       "token exchange for a public client",
       { grant_types: ["urn:ietf:params:oauth:grant-type:token-exchange"], token_endpoint_auth_method: "none" },
       "invalid_client_metadata",
-      "grant_types: urn:ietf:params:oauth:grant-type:token-exchange needs a client that authenticates",
+      "grant_types: urn:ietf:params:oauth:grant-type:token-exchange requires a client that authenticates",
     ],
     [
       "RFC 9700 §2.1.1: no PKCE for a public client",
@@ -244,13 +244,13 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "a response type without its grant",
       { grant_types: ["client_credentials"], response_types: ["code"] },
       "invalid_client_metadata",
-      "response_types: needs the grant type authorization_code",
+      "response_types: requires the grant type authorization_code",
     ],
     [
       "a grant without its response type",
       { ...web, response_types: [] },
       "invalid_client_metadata",
-      "response_types: must hold code for the grant type authorization_code",
+      "response_types: must contain code for the grant type authorization_code",
     ],
     [
       "OIDC Core §8.1: pairwise subjects for two hosts without a sector",
@@ -311,7 +311,7 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
     expect(await refusalOf(document)).toEqual({ code, description });
   });
 
-  it("RFC 7591 §3.2.2: every wrong field is listed, not only the first", async () => {
+  it("RFC 7591 §3.2.2: every invalid field is listed, not only the first", async () => {
     const result = requireDocument({ ...web, client_name: 1, scope: 2, nonsense: 3 });
     await expect(result).rejects.toMatchObject({
       fields: [
@@ -323,8 +323,8 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
   });
 });
 
-describe("RFC 7517 §4: members of a key that are not understood are left out", () => {
-  it("RFC 7517 §4: the stored key holds only what is known", async () => {
+describe("RFC 7517 §4: unknown members of a key are omitted", () => {
+  it("RFC 7517 §4: the stored key contains only known members", async () => {
     const document = await requireDocument({
       ...assertionClient,
       jwks: { keys: [{ ...publicKey, kid: "k1", use: "sig", ext: true, x5u: "x", x5c: ["AAAA"] }] },

@@ -94,7 +94,7 @@ describe("registered keys", () => {
     },
   );
 
-  it("RFC 8725 §3.1: an algorithm beside the registered one is refused, HS256 keyed with the public key too", async () => {
+  it("RFC 8725 §3.1: an algorithm other than the registered one is refused, including HS256 keyed with the public key", async () => {
     const key = await pair("ES256", "a");
     const whose = client({ jwks: { keys: [key.jwk] } });
     const token = await sign(key);
@@ -108,7 +108,7 @@ describe("registered keys", () => {
     expect(await verify(new ClientKeys(), whose, forged)).toBeUndefined();
   });
 
-  it("RFC 8725 §3.10: a foreign key is refused, whatever the header brings along", async () => {
+  it("RFC 8725 §3.10: a foreign key is refused, whatever the header contains", async () => {
     const key = await pair("ES256", "a");
     const foreign = await pair("ES256", "a");
     const whose = client({ jwks: { keys: [key.jwk] } });
@@ -117,7 +117,7 @@ describe("registered keys", () => {
     expect(await verify(new ClientKeys(), whose, await sign(key, { kid: "b" }))).toBeUndefined();
   });
 
-  it("RFC 7517 §4: a key that is for something else, or no key at all, verifies nothing and breaks nothing", async () => {
+  it("RFC 7517 §4: a key for another use, or no key at all, verifies nothing and breaks nothing", async () => {
     const key = await pair("ES256", "a");
     const token = await sign(key);
     const odd = [
@@ -137,7 +137,7 @@ describe("registered keys", () => {
     expect(await verify(new ClientKeys(), client({}), token)).toBeUndefined();
   });
 
-  it("RFC 8725 §3.11: a type that is given must be one of the expected", async () => {
+  it("RFC 8725 §3.11: a given type must be one of the expected ones", async () => {
     const key = await pair("ES256", "a");
     const whose = client({ jwks: { keys: [key.jwk] } });
     const rules = { typ: ["JWT", "oauth-authz-req+jwt"] };
@@ -161,7 +161,7 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(2);
   });
 
-  it("60 requests at once on a cold isolate share one fetch, forged ones included", async () => {
+  it("60 concurrent requests on a cold isolate share one fetch, including forged ones", async () => {
     const [key, foreign] = [await pair("ES256", "a"), await pair("ES256", "a")];
     const spy = network(serve(key));
     const keys = new ClientKeys();
@@ -172,7 +172,7 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(1);
   });
 
-  it("requests signed by a new key at once share the fetch that finds it", async () => {
+  it("concurrent requests signed by a new key share the fetch that finds it", async () => {
     const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
     const keys = new ClientKeys();
     const whose = client({ jwks_uri: uri });
@@ -196,7 +196,7 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(1);
   });
 
-  it("an unknown kid fetches again, at most once a minute, and the client's new key is found", async () => {
+  it("an unknown kid fetches again, at most once a minute, and finds the client's new key", async () => {
     const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
     const keys = new ClientKeys();
     const whose = client({ jwks_uri: uri });
@@ -219,28 +219,31 @@ describe("jwks_uri", () => {
     ["answers no JSON", () => new Response("<html>", { headers: { "content-type": "application/json" } })],
     ["answers a page", () => new Response('{"keys":[]}', { headers: { "content-type": "text/html" } })],
     ["answers no key set", () => Response.json({ keys: "none" })],
-  ])("a server that %s: nothing verifies, nothing breaks, and it is asked once in ten seconds", async (_, response) => {
-    const key = await pair("ES256", "a");
-    const spy = network(response);
-    const keys = new ClientKeys();
-    const token = await sign(key);
-    for (const seconds of [0, 5, 9]) {
-      vi.setSystemTime(start + seconds * 1_000);
-      expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeUndefined();
-    }
-    network(serve(key));
-    vi.setSystemTime(start + 10_000);
-    expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeDefined();
-    expect(spy).toHaveBeenCalledTimes(1);
-  });
+  ])(
+    "a server that %s: nothing verifies, nothing breaks, and it is called once in ten seconds",
+    async (_, response) => {
+      const key = await pair("ES256", "a");
+      const spy = network(response);
+      const keys = new ClientKeys();
+      const token = await sign(key);
+      for (const seconds of [0, 5, 9]) {
+        vi.setSystemTime(start + seconds * 1_000);
+        expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeUndefined();
+      }
+      network(serve(key));
+      vi.setSystemTime(start + 10_000);
+      expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeDefined();
+      expect(spy).toHaveBeenCalledTimes(1);
+    },
+  );
 
-  it("a set with members that are no keys verifies with those that are", async () => {
+  it("a set with invalid members verifies with its valid keys", async () => {
     const key = await pair("ES256", "a");
     network(() => Response.json({ keys: [null, 1, "a", [], {}, key.jwk] }));
     expect(await verify(new ClientKeys(), client({ jwks_uri: uri }), await sign(key))).toBeDefined();
   });
 
-  it("a server that fails while its keys are held: they go on", async () => {
+  it("a server that fails while its keys are cached: they stay in use", async () => {
     const key = await pair("ES256", "a");
     const keys = new ClientKeys();
     const whose = client({ jwks_uri: uri });
@@ -252,7 +255,7 @@ describe("jwks_uri", () => {
     expect(await verify(keys, whose, token)).toBeDefined();
   });
 
-  it("a token that is not well-formed, or of a foreign algorithm, fetches nothing", async () => {
+  it("a malformed token, or one with a foreign algorithm, fetches nothing", async () => {
     const key = await pair("ES256", "a");
     const spy = network(serve(key));
     const token = await sign(key);
@@ -264,7 +267,7 @@ describe("jwks_uri", () => {
 });
 
 describe("key sets are bounded by bytes", () => {
-  it("64 KiB of nested arrays and unknown members take no megabytes, and the key beside them verifies", async () => {
+  it("64 KiB of nested arrays and unknown members do not take megabytes, and the key next to them verifies", async () => {
     const key = await pair("ES256", "a");
     const nested = `${"[".repeat(10_000)}${"]".repeat(10_000)}`;
     const members = Array.from({ length: 1_000 }, (_, index) => `"member${index}":${index}`).join(",");
@@ -276,7 +279,7 @@ describe("key sets are bounded by bytes", () => {
     expect(keys.heldBytes).toBeLessThan(10_000);
   });
 
-  it("the set with the most keys that fit into a response is held", async () => {
+  it("the set with the most keys that fit into a response is cached", async () => {
     const key = await pair("ES256", "a");
     const many = Array.from({ length: 900 }, () => ({ kty: "EC", x: "x".repeat(43) }));
     const calls = network(() => Response.json({ keys: [...many, key.jwk] }));

@@ -31,7 +31,7 @@ it.each([
   }
 });
 
-it("a large one that arrives in parts is whole", async () => {
+it("a large logo that arrives in parts is complete", async () => {
   const image = new Uint8Array(64 * 1024).map((_, index) => index % 256);
   image.set(bytes("GIF87a"));
   const found = await find(() => new Response(new Blob([image.slice(0, 40_001), image.slice(40_001)]).stream()));

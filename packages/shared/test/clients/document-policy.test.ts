@@ -8,7 +8,7 @@ const settings = {
   clientDocumentHosts: parseHostPolicies("CLIENT_DOCUMENT_HOSTS", "deny=evil.example deny=*.evil.example"),
 } as const;
 
-it("ADR 59: a host that is denied is denied in its one spelling", () => {
+it("ADR 59: a denied host is denied in its only spelling", () => {
   for (const id of ["https://evil.example/client", "https://a.evil.example/client", "https://a.b.evil.example/c?x=1"]) {
     expect([isDocumentUrl(id, settings), documentPolicy(id, settings)]).toEqual([true, "deny"]);
   }
@@ -32,11 +32,11 @@ it.each([
   ["a backslash", "https:\\\\evil.example\\client"],
   ["dot segments", "https://evil.example/./client"],
   ["no path", "https://evil.example/"],
-])("draft-ietf-oauth-client-id-metadata-document §3: a client_id with %s is no document", (_, id) => {
+])("draft-ietf-oauth-client-id-metadata-document §3: a client_id with %s is not a document", (_, id) => {
   expect(isDocumentUrl(id, settings)).toBe(false);
 });
 
-it("a policy names a host in the same spelling, or is refused: it would never count", () => {
+it("a policy that names a host in another spelling is refused, because it would never apply", () => {
   for (const host of ["evil.example.", "*.evil.example.", "Evil.example", "b\u00fccher.example", "evil.example:443"]) {
     expect(isDocumentHost(host)).toBe(false);
     expect(() => parseHostPolicies("CLIENT_DOCUMENT_HOSTS", `deny=${host}`)).toThrow("CLIENT_DOCUMENT_HOSTS must be");

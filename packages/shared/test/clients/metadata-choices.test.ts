@@ -30,7 +30,7 @@ describe("OpenID Connect RP Metadata Choices 1.0 §2", () => {
     expect(Object.keys(metadata).filter((name) => name.endsWith("_supported"))).toEqual([]);
   });
 
-  it("of a FAPI client, an algorithm that its profile allows", async () => {
+  it("for a FAPI client, an algorithm that its profile allows", async () => {
     const { publicKey } = await generateKeyPair("ES256");
     const fapi = {
       ...{ security_profile: "fapi2", token_endpoint_auth_method: "private_key_jwt" },
@@ -49,13 +49,10 @@ describe("OpenID Connect RP Metadata Choices 1.0 §2", () => {
     [["private_key_jwt", "client_secret_post"], {}, "client_secret_post"],
     [["client_secret_basic", "private_key_jwt"], { jwks_uri: "https://app.example/jwks" }, "private_key_jwt"],
     [["none"], {}, "none"],
-  ])(
-    "the strongest authentication method that the client has the means for: %j with %j is %s",
-    async (list, more, method) => {
-      const metadata = await choose({ token_endpoint_auth_methods_supported: list, ...more });
-      expect(metadata.token_endpoint_auth_method).toBe(method);
-    },
-  );
+  ])("the strongest authentication method that the client supports: %j with %j is %s", async (list, more, method) => {
+    const metadata = await choose({ token_endpoint_auth_methods_supported: list, ...more });
+    expect(metadata.token_endpoint_auth_method).toBe(method);
+  });
 
   it("a list without a supported value is refused, and so is one that contradicts the single member", async () => {
     expect(await fault({ id_token_signing_alg_values_supported: ["HS256", "none"] })).toBe(

@@ -45,7 +45,7 @@ it("only this provider can read the grant and user in a refresh token", async ()
   );
 });
 
-it("R4: a refresh token with any character changed, added or left out is none of ours", async () => {
+it("R4: a refresh token with any character changed, added or removed is unknown", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({ grant, sub, address, version }),
@@ -67,12 +67,12 @@ it("R4: a refresh token with any character changed, added or left out is none of
   );
 });
 
-it("the same version is the same text", async () => {
+it("the same version has the same text", async () => {
   const token = { sealed: "c2VhbGVk", address: { generation: 1, region: "wnam", shard: 3 }, version: 7 };
   expect(await formatSignedRefreshToken(env, token)).toBe("rt.g1.wnam.3.c2VhbGVk.7.CCu6T6be0ycM-FfdHJigVg");
 });
 
-it("ADR 10: a family that was sealed before the secret was replaced is read while that one is kept, and unknown after", async () => {
+it("ADR 10: a family sealed before the secret was replaced is read while that secret is kept, and unknown afterwards", async () => {
   const token = {
     grant: { grantId: "g", address: { generation: 1, region: "wnam", shard: 0 } },
     sub: "alice",

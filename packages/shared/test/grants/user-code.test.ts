@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { formatUserCode, newUserCode, readUserCode } from "../../src/grants/user-code.ts";
 
 describe("RFC 8628 §6.1: user codes", () => {
-  it("is eight letters of twenty, and every letter occurs at every place", () => {
+  it("has eight of twenty letters, and every letter occurs at every position", () => {
     const codes = Array.from({ length: 2_000 }, newUserCode);
     expect(codes.every((code) => /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(code))).toBe(true);
     expect(new Set(codes).size).toBe(2_000);

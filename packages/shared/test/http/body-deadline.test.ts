@@ -41,7 +41,7 @@ it("in a quiet isolate a body has a timer, cleared when it is complete, and no w
   expect(await late).toBe("late");
 });
 
-it("in a busy isolate one watch ends the wait for every late body, at most a second late, and then itself", async () => {
+it("in a busy isolate, one watch ends the wait for every late body, at most a second late, and then stops", async () => {
   await makeBusy();
   const [first, second] = [wait(never()), wait(never())];
   expect(await wait(Promise.resolve("read"))).toBe("read");

@@ -16,7 +16,7 @@ function addressOf(
   return clientAddress({ cf, settings }, new Request("https://op.example.com/", { headers }));
 }
 
-describe("whose requests are counted together", () => {
+describe("requests that are counted together", () => {
   it.each([
     ["192.0.2.7", "192.0.2.7"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
@@ -28,19 +28,19 @@ describe("whose requests are counted together", () => {
     expect(addressOf({ "cf-connecting-ip": address }, { colo: "CDG" })).toBe(network);
   });
 
-  it("Cloudflare's word counts above any other", () => {
+  it("the address that Cloudflare reports takes precedence", () => {
     const headers = { "cf-connecting-ip": "192.0.2.1", "x-forwarded-for": "192.0.2.2" };
     expect(addressOf(headers, { colo: "CDG" })).toBe("192.0.2.1");
     expect(addressOf(headers, { colo: "CDG", trusted: true })).toBe("192.0.2.1");
   });
 
-  it("RFC 7239 §8.1: of a trusted proxy the last entry, which it wrote itself", () => {
+  it("RFC 7239 §8.1: for a trusted proxy, the last entry, which it wrote itself", () => {
     expect(addressOf({ "x-forwarded-for": "203.0.113.9, 192.0.2.2" }, { trusted: true })).toBe("192.0.2.2");
     expect(addressOf({ "cf-connecting-ip": "192.0.2.1" }, { trusted: true })).toBe("192.0.2.1");
     expect(addressOf({}, { trusted: true })).toBeUndefined();
   });
 
-  it("RFC 7239 §8.1: without either, headers are what anyone may claim", () => {
+  it("RFC 7239 §8.1: otherwise, headers are ignored because anyone may send them", () => {
     expect(addressOf({ "cf-connecting-ip": "192.0.2.1", "x-forwarded-for": "192.0.2.2" }, {})).toBeUndefined();
   });
 });

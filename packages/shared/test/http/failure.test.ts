@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 describe("an error is logged once and rendered as JSON", () => {
-  it("RFC 6749 §5.2: a refusal has the fixed text of its code; the detail is logged alone", () => {
+  it("RFC 6749 §5.2: a refusal has the fixed text of its code; the detail is only logged", () => {
     const headers = { "WWW-Authenticate": "Basic" };
     const detail = "wrong secret";
     const response = renderJson(
@@ -42,7 +42,7 @@ describe("an error is logged once and rendered as JSON", () => {
     ]);
   });
 
-  it("the reason is the code that the refusal was given, whatever the words of the detail", () => {
+  it("the reason is the code of the refusal, regardless of the detail's text", () => {
     for (const detail of ["one text", "another text with 3 numbers", undefined]) {
       reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), "r1");
     }
@@ -53,7 +53,7 @@ describe("an error is logged once and rendered as JSON", () => {
     ]);
   });
 
-  it("a reason of an object of another release is a detail; one that is known is the reason", () => {
+  it("an unknown reason from an object of another release is a detail; a known one is the reason", () => {
     reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), "r1");
     reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), "r1");
     expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
@@ -124,7 +124,7 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
 it.each([
   [{ ISSUER: "op.example.com" }, "ISSUER must be"],
   [{ ISSUER: "https://op.example.com", LEASE_MS: "soon" }, "LEASE_MS must be"],
-])("a setting that is not accepted is a bug of every request, logged once: %j", async (settings, message) => {
+])("an invalid setting is a bug for every request, logged once: %j", async (settings, message) => {
   const router = new Router<SettingsVariables>();
   serveEndpoint(router, "/token", { POST: async () => new JsonResponse({}) });
   const request = new Request("https://op.example.com/token", { method: "POST", headers: { "cf-ray": "r5" } });

@@ -15,7 +15,7 @@ function network(response: (request: Request) => Response | Promise<Response>) {
   return spy;
 }
 
-it("a response is what the server said, whatever its status", async () => {
+it("returns the server's response, whatever its status", async () => {
   network(() => new Response("no such thing", { status: 404, headers: { "content-type": "text/plain" } }));
   expect(await fetchClientUrl(url, issuer)).toEqual({
     kind: "response",
@@ -51,14 +51,14 @@ it.each([301, 302, 303, 307, 308])("a redirect (%i) is not followed", async (sta
   expect(spy).toHaveBeenCalledTimes(1);
 });
 
-it("64 KiB are read, one byte more is too much", async () => {
+it("64 KiB are read; one byte more is too large", async () => {
   network(() => new Response("a".repeat(65_536)));
   expect(await fetchClientUrl(url, issuer)).toMatchObject({ kind: "response", body: "a".repeat(65_536) });
   network(() => new Response("a".repeat(65_537)));
   expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "refused", reason: "more than 65536 bytes" });
 });
 
-it("a body that never ends is left at the limit", async () => {
+it("an endless body is abandoned at the limit", async () => {
   let sent = 0;
   let isCancelled = false;
   const endless = new ReadableStream<Uint8Array>({
@@ -76,13 +76,13 @@ it("a body that never ends is left at the limit", async () => {
   expect(sent).toBeLessThan(200_000);
 });
 
-it("a body that stalls is left after 2.5 s", async () => {
+it("a stalled body is abandoned after 2.5 s", async () => {
   const stalling = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(1)) });
   network(() => new Response(stalling));
   expect(await fetchClientUrl(url, issuer)).toMatchObject({ kind: "failed" });
 });
 
-it("a server that cannot be reached is a failed fetch, not an error", async () => {
+it("an unreachable server is a failed fetch, not an error", async () => {
   network(() => Promise.reject(new TypeError("connection refused")));
   expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "failed", reason: "TypeError: connection refused" });
 });
@@ -96,7 +96,7 @@ it.each(["gzip", "deflate"] as const)("a %s bomb is left at the limit of the dec
   expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "refused", reason: "more than 65536 bytes" });
 });
 
-it("a size and a time of its own count for a kind of document", async () => {
+it("a kind of document may have its own size and time limit", async () => {
   network(() => new Response("a".repeat(5_121)));
   const rules = { timeoutMs: 100, bodyBytes: 5_120 };
   expect(await fetchClientUrl(url, issuer, { rules })).toEqual({ kind: "refused", reason: "more than 5120 bytes" });

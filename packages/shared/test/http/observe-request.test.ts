@@ -75,7 +75,7 @@ describe("one line per request", () => {
     expect(written).not.toContain("203.0.113");
   });
 
-  it("is sampled for success and always there for an error", () => {
+  it("is sampled for success and always present for an error", () => {
     for (let count = 0; count < 50; count += 1) {
       finishResponse(contextOf({ REQUEST_LOG_PERCENT: "0" }), new JsonResponse({}));
       finishResponse(contextOf({ REQUEST_LOG_PERCENT: "0" }), new JsonResponse({ error: "x" }, { status: 503 }));
@@ -84,7 +84,7 @@ describe("one line per request", () => {
     expect(points.length).toBe(100);
   });
 
-  it("is written a limited number of times for successes of one moment, unless all are wanted", () => {
+  it("is limited for simultaneous successes, unless all are requested", () => {
     vi.useFakeTimers();
     const succeed = (percent: string) =>
       finishResponse(contextOf({ REQUEST_LOG_PERCENT: percent }), new JsonResponse({}));

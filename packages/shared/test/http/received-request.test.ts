@@ -33,7 +33,7 @@ afterEach(() => {
 });
 
 describe("receiveRequest", () => {
-  it("RFC 9110 §15.5.9: a body that stalls is 408 after the time limit", async () => {
+  it("RFC 9110 §15.5.9: a stalled body is 408 after the time limit", async () => {
     const { request, writer } = openRequest();
     const refusal = refusalOf(request);
     await writer.write(encoder.encode("a="));
@@ -41,7 +41,7 @@ describe("receiveRequest", () => {
     expect(await refusal).toBe("408 request_timeout");
   });
 
-  it("the limit is on the whole body: one that trickles is 408 too", async () => {
+  it("the limit is for the entire body: a trickling one is 408 too", async () => {
     const { request, writer } = openRequest();
     const refusal = refusalOf(request);
     const written: Promise<void>[] = [];
@@ -53,7 +53,7 @@ describe("receiveRequest", () => {
     await Promise.allSettled(written);
   });
 
-  it("a body of a declared length that stalls is 408 too", async () => {
+  it("a stalled body of declared length is 408 too", async () => {
     const { readable, writable } = new FixedLengthStream(100);
     const headers = { ...formType, "content-length": "100" };
     const request = new Request("https://op.example.com/token", { method: "POST", headers, body: readable });
@@ -75,7 +75,7 @@ describe("receiveRequest", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("more than the limit is 413, declared or not, before the rest arrives", async () => {
+  it("a body above the limit is 413, declared or not, before the rest arrives", async () => {
     const { request, writer } = openRequest();
     const refusal = refusalOf(request);
     const written = writer.write(new Uint8Array(limits.formBodyBytes + 1));
@@ -99,7 +99,7 @@ describe("receiveRequest", () => {
     expect(() => readJson(received)).toThrow("The body is not JSON.");
   });
 
-  it("without a format no body is waited for", async () => {
+  it("without a format, no body is awaited", async () => {
     const { request } = openRequest();
     expect((await receiveRequest(request, undefined)).requireBody()).toBe("");
   });

@@ -36,7 +36,7 @@ it("without the token, or in a deployment without one, the request is served as 
   expect(await send({ ...bindings, FACTS_TOKEN_SHA256: "" }, "")).toBe("served");
 });
 
-it("a fingerprint identifies a key, and a text that is no key has none", async () => {
+it("a fingerprint identifies a key, and a text that is not a key has none", async () => {
   expect(await keyFingerprint(key)).toMatch(/^[\w-]{11}$/);
   expect(await keyFingerprint(key)).toBe(await keyFingerprint(key));
   expect(await keyFingerprint(`B${key.slice(1)}`)).not.toBe(await keyFingerprint(key));

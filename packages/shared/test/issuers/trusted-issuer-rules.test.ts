@@ -30,7 +30,7 @@ describe("globs of claim rules", () => {
     expect(matchesGlob(pattern, text)).toBe(matches);
   });
 
-  it("agrees with a regular expression of the same meaning", () => {
+  it("agrees with an equivalent regular expression", () => {
     const part = fc.constantFrom("a", "b", "/", ":", "@", ".");
     const pattern = fc
       .array(fc.oneof(part, fc.constantFrom("*", "**")), { maxLength: 8 })
@@ -48,14 +48,14 @@ describe("globs of claim rules", () => {
     );
   });
 
-  it("a pattern of many stars on a long text takes no time, and a longer text matches nothing", () => {
+  it("a pattern with many stars on a long text takes no time, and a longer text matches nothing", () => {
     expect(matchesGlob(`${"a*".repeat(128)}b`, "a".repeat(2_048))).toBe(false);
     expect(matchesGlob("**", "a".repeat(2_049))).toBe(false);
   });
 });
 
 describe("claim rules", () => {
-  it("what a rule refuses is named without the value of the claim", () => {
+  it("a refusal by a rule names the claim without its value", () => {
     expect(refuseClaim({ sub: "secret" }, "sub", { exact: "x" })).toBe('claim sub does not match {"exact":"x"}');
     expect(refuseClaim({}, "sub", { exact: "x" })).toBe("claim sub is missing");
   });
@@ -111,7 +111,7 @@ describe("the rules of an issuer", () => {
   const match = (rules: readonly IssuerRule[], more = {}, claims = { sub: "job" }) =>
     matchRules(rules, claims, { ...presented, ...more }, "https://op.example.com");
 
-  it("the first one that applies; a reason for each one that does not", () => {
+  it("the first matching rule; a reason for each other one", () => {
     const rules = [rule("off", { status: "disabled" }), rule("other", { claims: { sub: { exact: "x" } } }), rule("on")];
     expect(match(rules)).toMatchObject({ kind: "rule", rule: { rule_id: "on" } });
     expect(match(rules.slice(0, 2))).toEqual({
@@ -121,7 +121,7 @@ describe("the rules of an issuer", () => {
     expect(match([])).toEqual({ kind: "none", reason: "no rule matches ()" });
   });
 
-  it("a target refuses by itself only if everything else matches", () => {
+  it("a target alone is the reason only if everything else matches", () => {
     expect(match([rule("on")], { resources: ["https://b.example"] }).kind).toBe("target");
     expect(match([rule("on")], { resources: ["https://b.example"] }, { sub: "x" }).kind).toBe("none");
     expect(match([rule("on", { resources: ["*"] })], { resources: ["https://op.example.com/admin"] }).kind).toBe(
@@ -137,7 +137,7 @@ describe("the rules of an issuer", () => {
     expect(match([toUser], { clientId: "stranger" }).kind).toBe("none");
   });
 
-  it("without client authentication nothing but an assertion is accepted", () => {
+  it("without client authentication, only an assertion is accepted", () => {
     for (const use of ["subject_token", "actor_token", "id_jag"] as const) {
       expect(match([rule("on", { uses: [use] })], { use }).kind, use).toBe("none");
     }

@@ -7,12 +7,12 @@ import { callObject } from "../../src/storage/call-object.ts";
 const never = () => new Promise<string>(() => {});
 
 describe("a wait with a limit", () => {
-  it("gives what the promise gives in time", async () => {
+  it("returns the promise's result if it settles in time", async () => {
     expect(await within(5_000, Promise.resolve("in time"), () => "late")).toBe("in time");
     await expect(within(5_000, Promise.reject(new Error("failed")), () => "late")).rejects.toThrow("failed");
   });
 
-  it("gives what `late` returns or throws when there is nothing by then", async () => {
+  it("returns or throws the result of `late` if the promise has not settled", async () => {
     expect(await within(1, never(), () => "late")).toBe("late");
     const refuse = () => {
       throw new Error("too late");
@@ -22,7 +22,7 @@ describe("a wait with a limit", () => {
 });
 
 describe("a call to an object", () => {
-  it("that takes too long, or throws whatever, is unavailability", async () => {
+  it("that takes too long or throws is unavailability", async () => {
     const late = await callObject("refresh", never, 1).catch((error: unknown) => error);
     expect(late).toBeInstanceOf(UnavailableError);
     expect(String((late as UnavailableError).cause)).toBe("Error: no response within 1 ms");
@@ -33,7 +33,7 @@ describe("a call to an object", () => {
     expect(String((thrown as UnavailableError).cause)).toBe("Error: overloaded");
   });
 
-  it("that settles in time gives its result, however the limit is set", async () => {
+  it("that settles in time returns its result, whichever way the limit is set", async () => {
     expect(await callObject("refresh", async () => "answer", 1_000)).toBe("answer");
   });
 });

@@ -33,7 +33,7 @@ it("starts the next attempt after its patience, and takes the first result", asy
   expect(third).not.toHaveBeenCalled();
 });
 
-it("fails when all have failed, and not before", async () => {
+it("fails only when all have failed", async () => {
   const late = Promise.withResolvers<string>();
   const asked = firstResult([() => late.promise, fails("b")], 100);
   let settled = false;

@@ -24,7 +24,7 @@ describe("a cache bounded by bytes", () => {
     expect(cache.bytes).toBe(3 * entryBytes);
   });
 
-  it("discards several small entries for one large entry, and none for one that is larger than the cache", () => {
+  it("discards several small entries for one large entry, and none for an entry larger than the cache", () => {
     const cache = new IsolateCache<string>({ maxBytes: 3 * entryBytes });
     for (const key of ["key1", "key2", "key3"]) cache.set(key, text, forever);
     cache.set("huge", "x".repeat(4_000), forever);
@@ -38,7 +38,7 @@ describe("a cache bounded by bytes", () => {
     ]);
   });
 
-  it("does not go on returning what an entry larger than the cache has replaced", () => {
+  it("does not keep returning a value that an entry larger than the cache has replaced", () => {
     const cache = new IsolateCache<string>({ maxBytes: 2 * entryBytes });
     cache.set("key1", "old", forever);
     cache.set("key1", "x".repeat(5_000), forever);
@@ -51,7 +51,7 @@ describe("a cache bounded by bytes", () => {
     expect(cache.bytes).toBe(entryBytes + 5_000);
   });
 
-  it("never holds more than its bound, and counts exactly what it holds, whatever is done to it", () => {
+  it("never exceeds its bound, and counts exactly its content, in any sequence of operations", () => {
     const key = fc.constantFrom("a", "b", "c", "d", "e");
     const step = fc.oneof(
       fc.record({ kind: fc.constant("set" as const), key, length: fc.nat(3_000), untilMs: fc.nat(100) }),
@@ -87,14 +87,14 @@ describe("the estimate of a value", () => {
     ["bytes", new Uint8Array(100), 300],
   ])("%s", (_, value, bytes) => expect(heapBytes(value)).toBe(bytes));
 
-  it("is made of a value that is nested deeper than the stack", () => {
+  it("works for a value nested deeper than the stack", () => {
     let nested: unknown = [];
     for (let depth = 0; depth < 100_000; depth += 1) nested = [nested];
     expect(heapBytes(nested)).toBe(48 + 100_000 * 56);
   });
 });
 
-it("a text of its own is the same text", () => {
+it("a copied text equals the original", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (any) => void expect(ownText(any)).toBe(any)));
   expect([ownText("\ufeffa"), ownText("\ud800"), stringBytes("\ud800")]).toEqual(["\ufeffa", "\ud800", 26]);
 });

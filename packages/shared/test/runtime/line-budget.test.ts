@@ -11,7 +11,7 @@ describe("the lines of a busy isolate are bounded", () => {
     expect(taken(new LineBudget({ perSecond: 10, burst: 1 }), times)).toEqual(times);
   });
 
-  it("of many, so many a second are written, spread evenly", () => {
+  it("when there are many, a fixed number per second is written, spread evenly", () => {
     const times = Array.from({ length: 10_000 }, (_, index) => 1_000_000 + index);
     const written = taken(new LineBudget({ perSecond: 10, burst: 20 }), times);
     expect(written.slice(0, 20)).toEqual(times.slice(0, 20));
@@ -20,7 +20,7 @@ describe("the lines of a busy isolate are bounded", () => {
     expect(written.slice(20).every((atMs, index, all) => index === 0 || atMs - all[index - 1]! >= 99)).toBe(true);
   });
 
-  it("a pause gives back the burst and no more; a clock that is set back gives nothing", () => {
+  it("a pause restores the burst and no more; a clock that is set back restores nothing", () => {
     const budget = new LineBudget({ perSecond: 10, burst: 20 });
     const at = (ms: number) =>
       taken(

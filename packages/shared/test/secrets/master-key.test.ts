@@ -50,13 +50,13 @@ const uses = {
 };
 
 describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
-  it("is made with the current secret alone", async () => {
+  it("is created only with the current secret", async () => {
     for (const env of [before, prepared]) expect(await reads(before, await make(env))).toBe(true);
     for (const env of [replaced, after]) expect(await reads(after, await make(env))).toBe(true);
     for (const env of [replaced, after]) expect(await reads(before, await make(env))).toBe(false);
   });
 
-  it("is read at each step of a replacement by the Workers of that step and of the one before", async () => {
+  it("is read at each step of a replacement by the Workers of that step and of the previous one", async () => {
     const steps: readonly MasterKeyBindings[] = [before, prepared, replaced];
     for (const [index, env] of steps.entries()) {
       const made = await make(env);
@@ -64,12 +64,12 @@ describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
     }
   });
 
-  it("is not read once the secret that made it is gone, nor by a deployment with others", async () => {
+  it("is not read after its secret was removed, nor by a deployment with other secrets", async () => {
     expect(await reads(after, await make(before))).toBe(false);
     expect(await reads(replaced, await make({ OP_MASTER_KEY: foreign }))).toBe(false);
   });
 
-  it("costs no more than without a previous secret while the current one fits", async () => {
+  it("costs no more than without a previous secret while the current one matches", async () => {
     const made = await make(after);
     for (const env of [after, replaced]) await reads(env, made);
     const calls = { sign: vi.spyOn(crypto.subtle, "sign"), decrypt: vi.spyOn(crypto.subtle, "decrypt") };
@@ -78,14 +78,14 @@ describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
   });
 });
 
-it("ADR 10: a secret that has expired does not come back by the previous pepper", async () => {
+it("ADR 10: an expired secret does not become valid through the previous pepper", async () => {
   const mac = await macClientSecret(before, "secret");
   expect(await matchesClientSecret(replaced, "secret", [{ id: "1", mac, expiresAtMs: 1_000 }], 999)).toBe(true);
   expect(await matchesClientSecret(replaced, "secret", [{ id: "1", mac, expiresAtMs: 1_000 }], 1_000)).toBe(false);
   expect(await matchesClientSecret(replaced, "other", [{ id: "1", mac, expiresAtMs: undefined }], 0)).toBe(false);
 });
 
-it("ADR 10: private keys are wrapped anew, under the same kid, with the current secret", async () => {
+it("ADR 10: private keys are rewrapped, under the same kid, with the current secret", async () => {
   const wrapped = await wrapPrivateKey(before, "kid", "ES256", signing.privateKey);
   const rewrapped = await rewrapPrivateKey(replaced, "kid", "ES256", wrapped);
   expect(await unwrapPrivateKey(after, "kid", "ES256", rewrapped!)).toMatchObject({ type: "private" });
@@ -95,7 +95,7 @@ it("ADR 10: private keys are wrapped anew, under the same kid, with the current 
   expect(await rewrapPrivateKey(after, "kid", "ES256", wrapped)).toBeUndefined();
 });
 
-it("ADR 10: pairwise subjects stay what they are by a secret of their own, which nothing else is made with", async () => {
+it("ADR 10: pairwise subjects stay the same with a separate secret, which is used for nothing else", async () => {
   const subject = await macText(before, "pairwise-mac", "text");
   const kept = { ...replaced, OP_PAIRWISE_KEY: older };
   expect(await macText(kept, "pairwise-mac", "text")).toBe(subject);
@@ -110,7 +110,7 @@ it.each([
   ["OP_MASTER_KEY", { OP_MASTER_KEY: "short" }],
   ["OP_MASTER_KEY_PREVIOUS", { OP_MASTER_KEY: secretOf(4), OP_MASTER_KEY_PREVIOUS: `${older}=` }],
   ["OP_PAIRWISE_KEY", { OP_MASTER_KEY: secretOf(5), OP_PAIRWISE_KEY: "short" }],
-])("a deployment with a malformed %s is told so by the first thing it makes", async (name, env) => {
+])("a deployment with a malformed %s fails at its first use", async (name, env) => {
   await expect(macText(env, "refresh-mac", "text")).rejects.toThrow(`${name} must be 32 bytes`);
 });
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 const foreign = "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$kSQ1bJYPD8Jgs7OVgip9Bc7Nv0GJkSsREzrHDUV_bZ4";
 
 describe("passwords", () => {
-  it("RFC 7914: a hash made elsewhere with the same parameters verifies", async () => {
+  it("RFC 7914: a hash created elsewhere with the same parameters verifies", async () => {
     expect(await verifyPassword("correct horse", foreign)).toBe(true);
     expect(await verifyPassword("correct horsf", foreign)).toBe(false);
   });
@@ -18,7 +18,7 @@ describe("passwords", () => {
     expect(await verifyPassword("", stored)).toBe(false);
   });
 
-  it("the same password twice has two hashes", async () => {
+  it("the same password has two different hashes when hashed twice", async () => {
     expect(await hashPassword("same")).not.toBe(await hashPassword("same"));
   });
 
@@ -47,7 +47,7 @@ describe("passwords", () => {
     await expect(verifyPassword("guess", stored)).rejects.toThrow("a stored password hash");
   });
 
-  it("a hash at another cost is found outdated and still verifies", async () => {
+  it("a hash with another cost is outdated and still verifies", async () => {
     expect(isOutdatedHash(foreign)).toBe(false);
     expect(isOutdatedHash(foreign.replace("p=5", "p=1"))).toBe(true);
   });

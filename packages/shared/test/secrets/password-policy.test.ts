@@ -62,19 +62,19 @@ describe("NIST SP 800-63B-4 §3.1.1.2: a new password", () => {
     expect(findPasswordFault(password, context(min))).toBe(fault);
   });
 
-  it("the list has common ones of eight characters and more in lower case, each once, sorted", () => {
+  it("the list contains common passwords of eight characters and more in lower case, each once, sorted", () => {
     const listed = commonPasswords.slice(1, -1).split("\n");
     expect(listed.length).toBeGreaterThan(15_000);
     expect(listed).toEqual([...new Set(listed)].toSorted());
     expect(listed.every((password) => [...password].length >= 8 && password === password.toLowerCase())).toBe(true);
   });
 
-  it("a short username forbids nothing but itself", () => {
+  it("a short username only forbids itself", () => {
     const short = { ...context(), username: "al", email: undefined };
     expect(findPasswordFault("salt almonds palace", short)).toBeUndefined();
   });
 
-  it("any text has an answer in bounded time, and long random ones are accepted", () => {
+  it("any text gets a result in bounded time, and long random ones are accepted", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
         const begins = performance.now();

@@ -75,7 +75,7 @@ describe.each(lines)("calls shared $name", (options) => {
   });
 });
 
-it("the longest wait is two calls and the time in which lost leaders are noticed", () => {
+it("the longest wait is two calls plus the time to detect lost leaders", () => {
   expect(longestWaitMs(5_000)).toBe(11_000);
 });
 

@@ -39,17 +39,17 @@ it("an object that waits for leases, and responds to a probe, is waited for", as
   ).toEqual({ value: "done", ms: 12_000, probes: 1 });
 });
 
-it("an object that hangs has failed 1.5 s after its probe", async () => {
+it("a hanging object fails 1.5 s after its probe", async () => {
   const { error, ms, probes } = (await timed(never, never)) as { error: unknown; ms: number; probes: number };
   expect(error).toBeInstanceOf(UnavailableError);
   expect([ms, probes]).toEqual([limits.objectCallMs + limits.probeMs, 1]);
 });
 
-it("an object whose probe fails has failed at once", async () => {
+it("an object whose probe fails has failed immediately", async () => {
   expect(await timed(never, () => Promise.reject(new Error("overloaded")))).toMatchObject({ ms: 5_000 });
 });
 
-it("an object that responds to probes alone has failed when its leases must have ended", async () => {
+it("an object that only responds to probes has failed when its leases must have ended", async () => {
   expect(await timed(never, () => after(1, "here"))).toMatchObject({ ms: limits.objectCallMs + waitMs });
 });
 

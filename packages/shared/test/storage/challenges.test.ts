@@ -54,7 +54,7 @@ it("RFC 7523 §3: a jti shown on another continent is the same jti", async () =>
   expect(results).toEqual([true, false, false]);
 });
 
-it("RFC 7523 §3: the opening of a generation lets no jti through twice, in either order of isolates", async () => {
+it("RFC 7523 §3: opening a generation lets no jti through twice, in either order of isolates", async () => {
   const before = await isolate();
   await open(2);
   const after = await isolate();
@@ -64,7 +64,7 @@ it("RFC 7523 §3: the opening of a generation lets no jti through twice, in eith
   expect((await spend(before, "new isolate first")).result).toBe(false);
 });
 
-it("RFC 7523 §3: the retirement of a generation lets no jti through twice, in either order of isolates", async () => {
+it("RFC 7523 §3: retiring a generation lets no jti through twice, in either order of isolates", async () => {
   await open(2);
   const before = await isolate();
   await change("UPDATE shard_generations SET retired = 1 WHERE store = 'challenge' AND generation = 1");
@@ -75,7 +75,7 @@ it("RFC 7523 §3: the retirement of a generation lets no jti through twice, in e
   expect((await spend(before, "new isolate first")).result).toBe(false);
 });
 
-it("of twenty parallel uses during an opening exactly one succeeds", async () => {
+it("exactly one of twenty parallel uses during an opening succeeds", async () => {
   const before = await isolate();
   await open(2);
   const after = await isolate();
@@ -95,7 +95,7 @@ it("concurrent uses of keys in one shard share a call, and each has its own resu
   expect(together.reduce((calls, { counts }) => calls + counts.object, 0)).toBeLessThan(keys.length);
 });
 
-it("a value is found by its id, taken once, and its id carries its shard", async () => {
+it("a value is found by its id and taken once, and its id contains its shard", async () => {
   const challenges = await isolate();
   const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
   expect(id).toMatch(/^ch\.g1\.wnam\.[0-7]\.[A-Za-z0-9_-]{43}$/);
@@ -108,7 +108,7 @@ it("a value is found by its id, taken once, and its id carries its shard", async
   expect(taken.map(({ result }) => result).filter((value) => value !== undefined)).toEqual(["value"]);
 });
 
-it("a value of one kind is unknown as every other, and stays for its own", async () => {
+it("a value of one kind is unknown as any other kind, and stays available for its own", async () => {
   const challenges = await isolate();
   const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
   for (const other of ["authorization-request", "logout-request", "passkey-ceremony"] as const) {
@@ -118,7 +118,7 @@ it("a value of one kind is unknown as every other, and stays for its own", async
   expect((await withinRequest((context) => challenges.take(context, "interaction", id))).result).toBe("value");
 });
 
-it("a brought key and a stored value never meet, whatever a caller calls its jti", async () => {
+it("a presented key and a stored value never collide, whatever a caller's jti is", async () => {
   const challenges = await isolate();
   const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
   const random = id.split(".").at(-1)!;

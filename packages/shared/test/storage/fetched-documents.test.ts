@@ -52,7 +52,7 @@ it("is fetched once while it is fresh, and again afterwards", async () => {
   expect(spy).toHaveBeenCalledTimes(2);
 });
 
-it("requests at once share one fetch", async () => {
+it("concurrent requests share one fetch", async () => {
   const documents = new FetchedDocuments(kind);
   const spy = network(() => json("{1}"));
   await Promise.all(Array.from({ length: 20 }, () => documents.find(at(0), url)));
@@ -63,16 +63,20 @@ it.each([
   ["no response", () => Promise.reject(new TypeError("away"))],
   ["500", () => new Response("", { status: 500 })],
   ["429", () => new Response("", { status: 429 })],
-])("%s: the last copy is used until the stated bound, and the server called once in ten seconds", async (_, fail) => {
-  const documents = new FetchedDocuments(kind);
-  network(() => json("{1}"));
-  await documents.find(at(0), url);
-  const spy = network(fail);
-  for (const seconds of [300, 309]) expect(await documents.find(at(seconds), url)).toMatchObject({ kind: "document" });
-  expect(spy).toHaveBeenCalledTimes(1);
-  expect(await documents.find(at(899), url)).toMatchObject({ kind: "document" });
-  expect(await documents.find(at(900), url)).toMatchObject({ kind: "unreachable" });
-});
+])(
+  "%s: the last copy is used until the stated bound, and the server is called once in ten seconds",
+  async (_, fail) => {
+    const documents = new FetchedDocuments(kind);
+    network(() => json("{1}"));
+    await documents.find(at(0), url);
+    const spy = network(fail);
+    for (const seconds of [300, 309])
+      expect(await documents.find(at(seconds), url)).toMatchObject({ kind: "document" });
+    expect(spy).toHaveBeenCalledTimes(1);
+    expect(await documents.find(at(899), url)).toMatchObject({ kind: "document" });
+    expect(await documents.find(at(900), url)).toMatchObject({ kind: "unreachable" });
+  },
+);
 
 it.each([
   ["404", () => new Response("", { status: 404 })],
@@ -82,16 +86,19 @@ it.each([
   ["no media type", () => new Response(new TextEncoder().encode("{2}"))],
   ["another document", () => json("[]")],
   ["a larger one", () => json(`{${"2".repeat(100)}`)],
-])("%s takes the document back: the copy goes at once, and the refusal is kept for ten seconds", async (_, taken) => {
-  const documents = new FetchedDocuments(kind);
-  network(() => json("{1}"));
-  await documents.find(at(0), url);
-  const spy = network(taken);
-  for (const seconds of [300, 309]) expect(await documents.find(at(seconds), url)).toMatchObject({ kind: "refused" });
-  expect(spy).toHaveBeenCalledTimes(1);
-  network(() => json("{3}"));
-  expect(await documents.find(at(310), url)).toMatchObject({ kind: "document", value: { text: "{3}" } });
-});
+])(
+  "%s withdraws the document: the copy is deleted at once, and the refusal is kept for ten seconds",
+  async (_, taken) => {
+    const documents = new FetchedDocuments(kind);
+    network(() => json("{1}"));
+    await documents.find(at(0), url);
+    const spy = network(taken);
+    for (const seconds of [300, 309]) expect(await documents.find(at(seconds), url)).toMatchObject({ kind: "refused" });
+    expect(spy).toHaveBeenCalledTimes(1);
+    network(() => json("{3}"));
+    expect(await documents.find(at(310), url)).toMatchObject({ kind: "document", value: { text: "{3}" } });
+  },
+);
 
 it("a URL that is not allowed is refused without a fetch", async () => {
   const spy = network(() => json("{1}"));
@@ -103,14 +110,14 @@ it("a URL that is not allowed is refused without a fetch", async () => {
   expect(spy).not.toHaveBeenCalled();
 });
 
-it("what is held is bounded by bytes", async () => {
+it("the copies are bounded in bytes", async () => {
   const documents = new FetchedDocuments(kind);
   network(() => json(`{${"1".repeat(90)}`));
   for (let index = 0; index < 200; index += 1) await documents.find(at(0), `${url}?${index}`);
   expect(documents.heldBytes).toBeLessThanOrEqual(40_000);
 });
 
-it("40 URLs of one host are fetched ten times in a minute: 429 beyond it, another host is not concerned", async () => {
+it("40 URLs of one host are fetched ten times a minute: 429 beyond that, without affecting another host", async () => {
   const documents = new FetchedDocuments({ ...kind, hostBudget: new HostBudget({ perMinute: 10, maxBytes: 10_000 }) });
   const spy = network(() => json("{1}", { "cache-control": "max-age=60" }));
   const urls = Array.from({ length: 40 }, (_, index) => `https://client.example.com/${index}`);

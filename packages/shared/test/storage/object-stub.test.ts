@@ -39,7 +39,7 @@ it("KeyManager and ControlPlane are created in the deployment's region, shards i
   ]);
 });
 
-it("with a jurisdiction every object is addressed within it, or not at all", () => {
+it("with a jurisdiction, every object is addressed within it, or not at all", () => {
   const { namespace, calls } = observed();
   const settings = readSettings({ ...issuer, REGION: "weur", JURISDICTION: "eu" });
   // The local runtime has no jurisdictions: the call reaches it and does not fall back to an unrestricted object.

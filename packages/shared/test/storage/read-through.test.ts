@@ -94,7 +94,7 @@ describe("one record, many requests of an isolate", () => {
     expect(reads).toHaveLength(2);
   });
 
-  it("a request that knows of a change takes no part in a look-up begun before it", async () => {
+  it("a request that knows of a change does not join a look-up that started before it", async () => {
     const { reads, find, ready, control } = fixtures(1);
     await ready;
     const before = find("changed-app");
@@ -116,7 +116,7 @@ describe("one record, many requests of an isolate", () => {
 });
 
 describe("time limits", () => {
-  it("a KV read that stalls is a miss after 300 ms", async () => {
+  it("a stalled KV read is a miss after 300 ms", async () => {
     const { reads, find, ready } = fixtures();
     await ready;
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -131,7 +131,7 @@ describe("time limits", () => {
     expect(warn).toHaveBeenCalledOnce();
   });
 
-  it("a KV write that stalls ends with its time limit, and no request waits for it", async () => {
+  it("a stalled KV write ends with its time limit, and no request waits for it", async () => {
     const { reads, cache, ready } = fixtures();
     await ready;
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -146,7 +146,7 @@ describe("time limits", () => {
     expect(warn).toHaveBeenCalledOnce();
   });
 
-  it("D1 that stalls is unavailability after 4 s, for all who share the look-up, and the next request reads anew", async () => {
+  it("a stalled D1 is unavailability after 4 s, for all who share the look-up, and the next request reads again", async () => {
     const { reads, find, ready } = fixtures();
     await ready;
     const asked = Array.from({ length: 5 }, () => find("app-3").catch((error: unknown) => error));

@@ -36,7 +36,7 @@ it.each([
   ["EU", "weur"],
   ["NA", "enam"],
   ["SA", "enam"],
-] as const)("without coordinates the continent decides: %s", (continent, region) => {
+] as const)("without coordinates, the continent decides: %s", (continent, region) => {
   expect(nearestRegion({ continent }, two)).toBe(region);
 });
 
@@ -51,7 +51,7 @@ it.each([
   expect(nearestRegion(origin, { weur: everywhere.weur, enam: everywhere.enam })).toBe("weur");
 });
 
-it("a region of one's own name is as near as its hint", () => {
+it("a region with a custom name is as near as its hint", () => {
   const regions = { main: everywhere.enam, backup: everywhere.oc };
   expect(nearestRegion({ latitude: "-33.9", longitude: "151.2" }, regions)).toBe("backup");
 });

@@ -32,7 +32,7 @@ async function openGeneration(store: string, regions: unknown, generation = 2): 
   ]);
 }
 
-it("warm, the table costs nothing", async () => {
+it("a warm table costs nothing", async () => {
   const { shardMap } = await warmIsolate();
   const { counts } = await withinRequest((context) => shardMap.place(context, "revocation", "grant"));
   expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
@@ -51,7 +51,7 @@ it.each([
   ["a shard outside the table", at(1, "wnam", 8)],
   ["a region outside the table", at(1, "weur")],
   ["a name that every object has", at(1, "toString")],
-])("G1: %s has no object, and looking for it costs nothing", async (_, address) => {
+])("G1: %s has no object, and looking it up costs nothing", async (_, address) => {
   const { shardMap } = await warmIsolate();
   const { result, counts } = await withinRequest((context) =>
     shardMap.locateUnverified(context, "revocation", address),
@@ -64,7 +64,7 @@ it.each([
   ["generation", at(9)],
   ["region", at(1, "weur")],
   ["shard", at(1, "wnam", 8)],
-])("ADR 11: a verified id whose %s D1 has lost is unavailable, not dead", async (_, address) => {
+])("ADR 11: a verified id whose %s D1 has lost is unavailable, not invalid", async (_, address) => {
   const { shardMap } = await warmIsolate();
   const looking = withinRequest((context) => shardMap.locate(context, "revocation", address));
   await expect(looking).rejects.toThrow(UnavailableError);
@@ -90,7 +90,7 @@ it("G3: a verified id of an unknown generation reloads the table from D1, once",
   expect(second).toEqual({ result: wnam, counts: { object: 0, kv: 0, d1: 0 } });
 });
 
-it("G3: an unverified id reloads at most once a second, and finds a new generation all the same", async () => {
+it("G3: an unverified id reloads at most once a second, and still finds a new generation", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   const { shardMap } = await warmIsolate();
   const locate = (generation: number) =>
@@ -102,7 +102,7 @@ it("G3: an unverified id reloads at most once a second, and finds a new generati
   expect((await locate(2)).result).toEqual(wnam);
 });
 
-it("the control version brings a new generation at once: new ids use it, old ones keep working", async () => {
+it("the control version announces a new generation at once: new ids use it, existing ones keep working", async () => {
   const { control, shardMap } = await warmIsolate();
   await openGeneration("revocation", { weur: { shards: 4, hint: "weur" } });
   await withinRequest((context) => control.observe(context, 2));

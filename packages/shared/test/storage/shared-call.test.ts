@@ -78,7 +78,7 @@ it("calls of different objects do not wait for one another", async () => {
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2]]);
 });
 
-it("a single result is for all of the batch; too few are unavailability", async () => {
+it("a single result is for the entire batch; too few are unavailability", async () => {
   const { call, sent } = fixtures();
   void call(1);
   const [two, three] = [call(2), call(3)];
@@ -96,7 +96,7 @@ it("a single result is for all of the batch; too few are unavailability", async 
   await expect(seven).rejects.toThrow("store did not answer");
 });
 
-it("an error reaches all whom the call was for, and the next call is sent all the same", async () => {
+it("an error reaches all requests of the call, and the next call is still sent", async () => {
   const { call, sent } = fixtures();
   const first = call(1);
   const second = call(2);
@@ -111,7 +111,7 @@ it("an error reaches all whom the call was for, and the next call is sent all th
   expect(await third).toBe("c");
 });
 
-it("a batch is bounded; the rest goes with the one after", async () => {
+it("a batch is bounded; the rest goes with the next one", async () => {
   const { call, sent } = fixtures({ maxBatch: 2 });
   for (let request = 1; request <= 6; request += 1) void call(request);
   for (let call = 0; call < 4; call += 1) {
@@ -154,7 +154,7 @@ describe("in a busy isolate", () => {
     expect(quiet.sent).toMatchObject([{ requests: [1] }]);
   });
 
-  it("a leader that is lost while it gathers is replaced, and takes part in the call of its successor if it comes back", async () => {
+  it("a leader that is lost while it gathers is replaced, and joins its successor's call if it returns", async () => {
     const busy = fixtures();
     makeBusy(busy);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -214,7 +214,7 @@ it.each([
   { joins: false, taken: [2, 1, 3] },
   { joins: true, taken: [2] },
 ])(
-  "a leader that vanished is replaced by the next arrival or by a waiter, who takes everyone along (joining: $joins)",
+  "a leader that vanished is replaced by the next arrival or by a waiter, which takes along all waiters (joining: $joins)",
   async ({ joins, taken }) => {
     const { call, sent } = fixtures({ joins });
     // Its request has disappeared, so its time limit never fires.
@@ -237,7 +237,7 @@ it.each([
   },
 );
 
-it("a waiter whom too many calls go by gives up in bounded time, and is not counted on afterwards", async () => {
+it("a waiter that too many calls pass gives up in bounded time, and is not counted on afterwards", async () => {
   const { call, sent } = fixtures({ maxBatch: 1 });
   const calls = Array.from({ length: 12 }, (_, request) => call(request));
   const startedAtMs = Date.now();

@@ -22,7 +22,7 @@ describe("RFC 8265 §3.5", () => {
     ["henryⅣ", "compatibility equivalent"],
     ["♚", "symbol"],
     ["∞", "symbol"],
-  ])("<%s> is none: %s", (text) => {
+  ])("<%s> is not a username: %s", (text) => {
     expect(canonicalUsername(text)).toBeUndefined();
     expect(findUsernameFault(text)).toBeDefined();
   });
@@ -73,7 +73,7 @@ describe("one user, one canonical form", () => {
     ["1א", "a digit before what is written from right to left (RFC 5893 §2)"],
     ["א-", "punctuation after what is written from right to left (RFC 5893 §2)"],
     ["a".repeat(256), "too long"],
-  ])("<%s> is none: %s", (text) => {
+  ])("<%s> is not a username: %s", (text) => {
     expect(canonicalUsername(text)).toBeUndefined();
     expect(preservedUsername(text)).toBeUndefined();
   });
@@ -85,11 +85,11 @@ describe("one user, one canonical form", () => {
     },
   );
 
-  it("a text with a lone surrogate is none", () => {
+  it("a text with a lone surrogate is not a username", () => {
     expect(canonicalUsername("fio\ud800na")).toBeUndefined();
   });
 
-  it("mapping twice is mapping once, and changes no spelling's user", () => {
+  it("mapping is idempotent, and does not change the user of a spelling", () => {
     const text = fc.oneof(fc.string({ unit: "grapheme", maxLength: 12 }), fc.string({ unit: "binary", maxLength: 12 }));
     fc.assert(
       fc.property(text, (name) => {
