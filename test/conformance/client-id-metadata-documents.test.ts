@@ -159,7 +159,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     }
   });
 
-  test("ADR 59: an administrator allows its host: consent is remembered; denies it: refused at once", async () => {
+  test("ADR 47: an administrator allows its host: consent is remembered; denies it: refused at once", async () => {
     // No other file has clients of this host.
     const hostname = "localhost";
     const serve = (path: string) => {

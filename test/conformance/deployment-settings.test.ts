@@ -133,7 +133,7 @@ describe("behind a proxy that speaks TLS", () => {
 });
 
 describe("CLIENT_DOCUMENTS=deny", () => {
-  test("ADR 66: discovery advertises metadata documents while an administrator admits a host", async () => {
+  test("ADR 47: discovery advertises metadata documents while an administrator admits a host", async () => {
     const isSupported = async () => {
       const { body } = await readResponse(await proxied(`${issuer}/.well-known/oauth-authorization-server`));
       return body["client_id_metadata_document_supported"];

@@ -123,7 +123,7 @@ describe("protocols.md §4: emergency revocation of a key", () => {
   });
 });
 
-describe("ADR 56: keys that clients encrypt request objects with", () => {
+describe("ADR 40: keys that clients encrypt request objects with", () => {
   test("a revoked key is unpublished and decrypts nothing at any isolate once the call has returned, and its successor does", async () => {
     const fresh = new ProviderFixtures(provider);
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });

@@ -45,7 +45,7 @@ async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
 const granted = [[200, "ok"], [200, true], 200];
 const refused = [[400, "invalid_request"], [200, false], 401];
 
-describe("ADR 68: requests that equal earlier ones", () => {
+describe("ADR 30: requests that equal earlier ones", () => {
   test("concurrent requests get equal tokens with distinct jti", async () => {
     const { exchanger, token, form } = await userRequests();
     const client = await fixtures.client();

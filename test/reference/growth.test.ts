@@ -239,7 +239,7 @@ describe("growth of each stored row at ten million users", () => {
     );
   });
 
-  test("ADR 63: one database suffices for seven million users, all of whose rows scale with them", () => {
+  test("ADR 27: one database suffices for seven million users, all of whose rows scale with them", () => {
     const bytes = measured
       .filter(({ stored }) => stored.where === "D1")
       .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { workers as rows, type SeparateWorker } from "@edge-op/workers/workers";
 
-/** **The files of each Worker**, and how a deployment is divided into Workers (ADR 33). */
+/** **The files of each Worker**, and how a deployment is divided into Workers (ADR 32). */
 export const workers = (Object.keys(rows) as SeparateWorker[]).map((name) => ({
   name,
   config: `packages/${name}/wrangler.toml`,

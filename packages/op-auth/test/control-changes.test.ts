@@ -136,7 +136,7 @@ describe("control changes by a person", () => {
   });
 });
 
-describe("ADR 47, 48: a first consent takes effect without a control change", () => {
+describe("ADR 47: a first consent takes effect without a control change", () => {
   const find = async (isolate: ReturnType<typeof createIsolate>, clientId: string) => {
     const execution = createExecutionContext();
     const context = createRequestContext(new Request(origin), bindings, execution);

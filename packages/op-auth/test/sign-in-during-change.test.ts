@@ -143,7 +143,7 @@ const everyCall = Array.from({ length: most }, (_, index) => index + 1);
 describe.each([
   ["a new session", false],
   ["a renewed session", true],
-])("ADR 54: %s that is opened during a change", (_, renews) => {
+])("ADR 16: %s that is opened during a change", (_, renews) => {
   it("makes no more calls than are tested", async () => {
     const { calls } = await signInDuringChange({ at: Infinity, renews });
     expect(calls).toBeGreaterThanOrEqual(3);
@@ -163,7 +163,7 @@ describe.each([
   });
 });
 
-it("ADR 54: signing in again with current credentials opens a new session, and the ending one ends", async () => {
+it("ADR 16: signing in again with current credentials opens a new session, and the ending one ends", async () => {
   const browser = fixtures.browser();
   await browser.signInWhole();
   const before = browser.cookies.get("__Host-op-session")!;

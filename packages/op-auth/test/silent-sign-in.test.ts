@@ -122,7 +122,7 @@ describe("prompt=none", () => {
     expect((await silently()).error).toBe("login_required");
   });
 
-  it("ADR 26: a session from before a cut-off stays ended after the shards have deleted the cut-off; a later one is valid", async () => {
+  it("ADR 28: a session from before a cut-off stays ended after the shards have deleted the cut-off; a later one is valid", async () => {
     await browser.signInWhole();
     await cutOffInRecords("nb:sub:alice");
     expect((await silently()).error).toBe("login_required");

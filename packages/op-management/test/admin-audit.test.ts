@@ -168,7 +168,7 @@ describe("GET /admin/audit/verification", () => {
 });
 
 describe("GET /admin/audit/gaps", () => {
-  it("ADR 14: lists losses, newest first, in pages", async () => {
+  it("ADR 35: lists losses, newest first, in pages", async () => {
     await AUDIT_DB.batch([
       AUDIT_DB.prepare("INSERT INTO audit_gaps VALUES ('code:g1:wnam:0', 4, 6, ?1)").bind(start),
       AUDIT_DB.prepare("INSERT INTO audit_gaps VALUES ('code:g1:wnam:1', 2, 2, ?1)").bind(start + 1000),

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, dumpDatabase, issuer } from "./fixtures/admin-fixtures.ts";
 
-/** An administrator cannot use a client to obtain more than the admin scopes of their own token (RFC 9700 §2.3, ADR 19). */
+/** An administrator cannot use a client to obtain more than the admin scopes of their own token (RFC 9700 §2.3, ADR 18). */
 const adminAudience = `${issuer}/admin`;
 const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange";
 const bearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";

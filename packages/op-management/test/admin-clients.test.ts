@@ -309,7 +309,7 @@ describe("one refusal names every wrong field", () => {
 });
 
 describe("metadata", () => {
-  it("ADR 5: a resource server names the audiences whose tokens it may introspect", async () => {
+  it("ADR 49: a resource server names the audiences whose tokens it may introspect", async () => {
     const body = { grant_types: ["client_credentials"], introspection: { audiences: ["https://api.example.com"] } };
     const created = await create(body);
     expect(created.body.introspection).toEqual(body.introspection);

@@ -201,7 +201,7 @@ describe("POST /admin/revocations", () => {
     expect(await works(token)).toBe(false);
   });
 
-  describe("ADR 38: a grant by its id", () => {
+  describe("ADR 16: a grant by its id", () => {
     const day = 86_400_000;
 
     /** A namespace whose stubs have the methods of `changed`. */

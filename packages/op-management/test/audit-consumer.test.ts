@@ -193,7 +193,7 @@ async function setBackTo(seq: number): Promise<void> {
 
 const withFloor = (events: readonly AuditMessage[], floor: number) => events.map((event) => ({ ...event, floor }));
 
-it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and the watermark continues after it", async () => {
+it("ADR 35: events that D1 lost and no outbox holds are one recorded gap, and the watermark continues after it", async () => {
   const events = await history(9);
   await consume(...withFloor(events.slice(0, 7), 0));
   await setBackTo(3);
@@ -212,7 +212,7 @@ it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and th
   });
 });
 
-it("ADR 14: a gap around stored events is split, and late events are no longer missing", async () => {
+it("ADR 35: a gap around stored events is split, and late events are no longer missing", async () => {
   const events = await history(8);
   await consume(...withFloor([events[0]!, events[3]!], 0));
   await consume(...withFloor([events[7]!], 6));
@@ -229,14 +229,14 @@ it("ADR 14: a gap around stored events is split, and late events are no longer m
   });
 });
 
-it("ADR 14: a D1 without any history of the shard gets a gap from the first event on", async () => {
+it("ADR 35: a D1 without any history of the shard gets a gap from the first event on", async () => {
   const events = await history(4);
   await consume(...withFloor(events.slice(2), 2));
   expect(await gaps()).toEqual([{ fromSeq: 1, toSeq: 2 }]);
   expect(await watermark()).toBe(4);
 });
 
-it("ADR 14: without a restored D1, no floor creates a gap: events above it will be sent again", async () => {
+it("ADR 35: without a restored D1, no floor creates a gap: events above it will be sent again", async () => {
   const events = await history(5);
   await consume(...withFloor(events.slice(0, 2), 0));
   await consume(...withFloor([events[4]!], 2));
@@ -247,7 +247,7 @@ it("ADR 14: without a restored D1, no floor creates a gap: events above it will 
   expect(await watermark()).toBe(5);
 });
 
-it("ADR 14: a floor that is not below its own event is ignored", async () => {
+it("ADR 35: a floor that is not below its own event is ignored", async () => {
   const [first] = await history(1);
   await consume({ ...first!, floor: 1_000 });
   expect(await gaps()).toEqual([]);

@@ -64,7 +64,7 @@ describe("createClient, for an actor without an access token", () => {
     expect(await countClients()).toBe(before);
   });
 
-  it("ADR 19: an actor without admin scopes cannot create a client that has them", async () => {
+  it("ADR 18: an actor without admin scopes cannot create a client that has them", async () => {
     const document = { ...service, scope: "admin:clients" };
     await expect(create({ document })).rejects.toMatchObject({ code: "insufficient_scope" });
     expect(await countClients()).toBe(0);

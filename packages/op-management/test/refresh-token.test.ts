@@ -75,7 +75,7 @@ describe("RFC 7662 introspection of refresh tokens", () => {
     expect(await fixtures.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
   });
 
-  it("ADR 26: is inactive if the record of its user has a later cut-off, which no shard needs to know", async () => {
+  it("ADR 28: is inactive if the record of its user has a later cut-off, which no shard needs to know", async () => {
     const { refreshToken } = await signIn();
     const { DB } = managementEnv;
     await DB.batch([

@@ -291,7 +291,7 @@ describe("RFC 7591 §5: limits of registrations", () => {
   });
 });
 
-describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 60)", () => {
+describe("RFC 7591 §2.3: software statements of trusted issuers (ADR 51)", () => {
   const claims = { aud: undefined, exp: undefined, jti: undefined, sub: undefined, software_id: "agent" };
 
   it("its claims replace the members of the request; claims of the JWT itself are not metadata", async () => {

@@ -191,7 +191,7 @@ it("a payload too long for the Queue is replaced by its hash instead of stopping
 
 const links = (fixtures: Fixtures) => fixtures.batches.flat().map(({ shard, seq, floor }) => ({ shard, seq, floor }));
 
-it("ADR 14: each event contains the seq up to which its outbox has deleted", () =>
+it("ADR 35: each event contains the seq up to which its outbox has deleted", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(2);
     await fixtures.outbox.flush(start);
@@ -206,7 +206,7 @@ it("ADR 14: each event contains the seq up to which its outbox has deleted", () 
     ]);
   }));
 
-it("ADR 14: after D1 was restored, every held event is sent again, and acknowledged when D1 has it", () =>
+it("ADR 35: after D1 was restored, every held event is sent again, and acknowledged when D1 has it", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(3);
     await fixtures.outbox.flush(start);

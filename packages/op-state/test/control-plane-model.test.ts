@@ -24,7 +24,7 @@ import {
 
 /**
  * Whatever is requested at the same time, whichever shards fail, whenever the object is evicted and D1 is restored to an earlier moment (ADR
- * 64): a completed call is in force on every shard that D1 lists, and an incomplete one is finished by alarms once the shards are back.
+ * 11): a completed call is in force on every shard that D1 lists, and an incomplete one is finished by alarms once the shards are back.
  */
 useControlPlaneFixtures();
 beforeEach(interruptCalls);
@@ -69,7 +69,7 @@ interface Answered {
   readonly generations: Map<number, Set<string>>;
   /** Since D1 was last set back a change was published and an alarm has run: what was lost is listed again. */
   isListed: boolean;
-  /** Since D1 was last set back a change was published: it has the cut-offs again that it had lost (ADR 26). */
+  /** Since D1 was last set back a change was published: it has the cut-offs again that it had lost (ADR 28). */
   isRestored: boolean;
   /** How often D1 was set back. */
   setBacks: number;
@@ -253,7 +253,7 @@ async function expectInForce(responded: Answered): Promise<void> {
   expect([...fixtures.announced.values()].filter(({ size }) => size > 1).map((changes) => [...changes])).toEqual([]);
 }
 
-/** ADR 26: refresh tokens and sessions are refused by D1's records, by the same versions. */
+/** ADR 28: refresh tokens and sessions are refused by D1's records, by the same versions. */
 async function expectInRecords(responded: Answered): Promise<void> {
   const { cutOffs } = responded;
   const recorded = await recordedVersions();
@@ -406,7 +406,7 @@ const cutOffs: readonly Step[] = [
   ...suspendedAfterLoss,
 ];
 
-it("ADR 26: the example that the mutants of the records are tried on is in order", () => runHistory(cutOffs, 1));
+it("ADR 28: the example that the mutants of the records are tried on is in order", () => runHistory(cutOffs, 1));
 
 it.each([
   ["takes every cut-off for recorded", () => vi.spyOn(CutOffLedger.prototype, "isRecorded").mockReturnValue(true)],
@@ -415,7 +415,7 @@ it.each([
     "does not give back what a restored D1 has lost",
     () => vi.spyOn(CutOffLedger.prototype, "live").mockReturnValue([]),
   ],
-])("ADR 26: a control plane that %s is caught", async (_, mutate) => {
+])("ADR 28: a control plane that %s is caught", async (_, mutate) => {
   mutate();
   await expect(runHistory(cutOffs, 1)).rejects.toThrow(/expected/);
 });
@@ -431,8 +431,8 @@ const brokenCommits: Readonly<Record<string, Commit>> = {
   },
 };
 
-/** The control plane records what D1 lacks before it announces the change (ADR 64). */
-it.each(Object.entries(brokenCommits))("ADR 26: an endpoint that %s is caught", async (_, commit) => {
+/** The control plane records what D1 lacks before it announces the change (ADR 11). */
+it.each(Object.entries(brokenCommits))("ADR 28: an endpoint that %s is caught", async (_, commit) => {
   await runHistory(history(["change"], ["disable"]), 1, commit);
   believeEndpoints();
   await expect(runHistory(history(["change"], ["disable"]), 1, commit)).rejects.toThrow(/expected/);
@@ -465,7 +465,7 @@ const overtaken: Commit = async (id) => {
 it.each([
   ["that is set back", lostWithOthers],
   ["whose numbers others have got", overtaken],
-])("ADR 64: a change that is lost before it is published, in a D1 %s, ends the grants of before", (_, commit) =>
+])("ADR 11: a change that is lost before it is published, in a D1 %s, ends the grants of before", (_, commit) =>
   runHistory(history(["change"], ["disable"], ["change"]), 1, commit),
 );
 
@@ -481,7 +481,7 @@ it.each([
     },
   ],
   ["believes that D1 has what an endpoint committed", overtaken, believeEndpoints],
-] as const)("ADR 64: a control plane that %s is caught", async (_, commit, mutate) => {
+] as const)("ADR 11: a control plane that %s is caught", async (_, commit, mutate) => {
   mutate();
   await expect(runHistory(history(["change"], ["disable"], ["change"]), 1, commit)).rejects.toThrow(/expected/);
 });

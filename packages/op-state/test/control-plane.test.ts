@@ -57,7 +57,7 @@ it("a published change is on every live shard when the call returns, leases incl
   expect(await count("intent")).toBe(0);
 });
 
-it("ADR 62: the first alarm announces what the set-up committed, and again until every shard has it", async () => {
+it("ADR 1: the first alarm announces what the set-up committed, and again until every shard has it", async () => {
   await commitChange("admin");
   fixtures.refuse = (name) => name.endsWith(":5");
   await plane().wakeAudit();
@@ -501,7 +501,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
   });
 });
 
-describe("the records of users and clients contain their cut-offs, which shards keep for a day (ADR 26)", () => {
+describe("the records of users and clients contain their cut-offs, which shards keep for a day (ADR 28)", () => {
   interface Stored {
     readonly key: string;
     readonly version: number;

@@ -241,7 +241,7 @@ it("K3: a repeated kid is a violation", () => {
   expect(findViolations([predecessor, predecessor])).toContain("K3: a kid twice");
 });
 
-it("ADR 55: keys of other than the usual algorithms are created when needed, and then maintained", () => {
+it("ADR 6: keys of other than the usual algorithms are created when needed, and then maintained", () => {
   const algorithms = ({ keep, make }: SchedulePlan) => new Set([...keep, ...make].map(({ alg }) => alg));
   const life = new Life();
   expect(algorithms(planExtension([], start))).toEqual(new Set(usualKeyAlgorithms));
@@ -255,7 +255,7 @@ it("ADR 55: keys of other than the usual algorithms are created when needed, and
   expect(signingKey({ keys: life.keys, revision: 0 }, "PS256", start)).toBeDefined();
 });
 
-it("ADR 55: an encryption key that is replaced early decrypts for exactly a day after it was last published", () => {
+it("ADR 6: an encryption key that is replaced early decrypts for exactly a day after it was last published", () => {
   const life = new Life();
   life.extend();
   const old = signingKey({ keys: life.keys, revision: 0 }, "ECDH-ES", start)!;

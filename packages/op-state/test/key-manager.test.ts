@@ -60,7 +60,7 @@ it("§4: the first keys are valid for a request that arrived before them, on a m
   expect(signingKey(await manager().schedule(), "ES256", start - keyTiming.skewMs)).toBeDefined();
 });
 
-it("ADR 55: keys of other algorithms are created once, when first needed, and are not lost by other calls", async () => {
+it("ADR 6: keys of other algorithms are created once, when first needed, and are not lost by other calls", async () => {
   const before = await manager().schedule();
   const wanted = [...keyAlgorithms];
   const [first, second] = await Promise.all([manager().schedule(wanted), manager().schedule(wanted)]);
@@ -79,7 +79,7 @@ it("ADR 55: keys of other algorithms are created once, when first needed, and ar
   expect(await manager().rotate("PS256", "op-1")).toMatchObject({ kid: ofAlgorithm(first!, "PS256")[1]!.kid });
 });
 
-it("ADR 55: a rotation creates the first key of an algorithm, and its announced one waits until it is known", async () => {
+it("ADR 6: a rotation creates the first key of an algorithm, and its announced one waits until it is known", async () => {
   const rotated = await manager().rotate("PS256", "op-1");
   expect(rotated).toMatchObject({ signFromMs: start - keyTiming.skewMs + announceMs });
   expect(signingKey(await manager().schedule(), "PS256", start)).toBeDefined();

@@ -1,5 +1,5 @@
 /**
- * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 38), on the real objects: random histories of one grant with the
+ * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 16), on the real objects: random histories of one grant with the
  * real way of ending it, and with broken ones, which must be found; then the rows of a shard under a constant rate of revocations.
  */
 

@@ -1,4 +1,4 @@
-/** **Unused clients that no administrator registered are deleted** (ADR 47, 48), by the alarm of the real control plane. */
+/** **Unused clients that no administrator registered are deleted** (ADR 47), by the alarm of the real control plane. */
 
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";

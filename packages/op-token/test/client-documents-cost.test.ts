@@ -103,7 +103,7 @@ it.each([
   expect(await errorOf(await fixtures.redeem(code, undefined, asClient))).toBe("401 invalid_client");
 });
 
-it("ADR 59: a host that an administrator has recorded costs nothing warm; the record precedes the settings", async () => {
+it("ADR 47: a host that an administrator has recorded costs nothing warm; the record precedes the settings", async () => {
   await seedPeople();
   await seedDocumentClient(Date.now() + 60_000);
   const record = (host: string, policy: string) =>

@@ -48,7 +48,7 @@ it("§3 R2: a retry gets the same refresh token and the same access token id, by
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
 });
 
-describe("ADR 26: after a day, a cut-off is only in the records", () => {
+describe("ADR 28: after a day, a cut-off is only in the records", () => {
   /** The cut-off's change, and the row that is read with the record; no shard has the cut-off. */
   async function cutOffInRecords(key: string): Promise<void> {
     const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;

@@ -39,7 +39,7 @@ const set = (host: string, policy: string) =>
        ON CONFLICT (host) DO UPDATE SET policy = excluded.policy`,
   );
 
-describe("ADR 66: discovery follows the hosts of documents", () => {
+describe("ADR 47: discovery follows the hosts of documents", () => {
   it("a warm and a cold isolate advertise it as soon as a row admits a host, and stop when it is deleted", async () => {
     const app = createApp();
     expect(await isSupported(app)).toBe(false);

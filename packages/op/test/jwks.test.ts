@@ -83,7 +83,7 @@ it("the set is recreated for another schedule, and when a key appears or disappe
   expect(await kidsAt(150, { keys: [key("other", 0, 300)], revision: 2 })).toEqual(["other"]);
 });
 
-it("ADR 55: an encryption key is in the set exactly while it is current", async () => {
+it("ADR 6: an encryption key is in the set exactly while it is current", async () => {
   const times = { publishAtMs: 0, signFromMs: 100, signUntilMs: 200, retireAtMs: 300 };
   const key: ScheduledKey = { kid: "k", alg: "ECDH-ES", publicJwk: { kty: "EC" }, wrappedPrivateKey: "", ...times };
   const published = new PublishedKeys();

@@ -33,7 +33,7 @@ interface LogState {
  * **Appends events to the audit log** (docs/reference/protocols.md §5). Each new `(shard, seq)` gets the next position of the one chain; an event
  * that is already stored, or was deleted by retention, is skipped. The watermark of a shard only moves over contiguous `seq`, so the outbox sends
  * missing events again (A2). Events missing below the outbox's floor are lost: they are recorded as a gap, and the watermark continues after it (ADR
- * 14). Concurrent writers conflict at the position, and the later one reads again. Cost: two D1 calls, the second one a transaction.
+ * 35). Concurrent writers conflict at the position, and the later one reads again. Cost: two D1 calls, the second one a transaction.
  */
 export async function writeEvents(
   database: D1Database,

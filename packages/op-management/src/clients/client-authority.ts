@@ -4,7 +4,7 @@ import { type Actor, requireAuthority } from "../admin/actor.ts";
 
 /**
  * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client
- * can get, by any grant. A wildcard gives none (ADR 19).
+ * can get, by any grant. A wildcard gives none (ADR 18).
  */
 export function requireAuthorityOver(actor: Actor, client: ClientMetadata): void {
   requireAuthority(actor, scopeLists(client).flat());

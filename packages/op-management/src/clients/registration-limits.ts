@@ -7,7 +7,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { clients, type StoredClient } from "./client-table.ts";
 
 /**
- * **What clients that register themselves may fill** (ADR 48): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients that nobody has
+ * **What clients that register themselves may fill** (ADR 47): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients that nobody has
  * agreed to yet. Further registrations are refused until older ones have ended (`CLIENT_UNUSED_LIFETIME`) or are in use; clients in use are not limited.
  */
 type Lives = Pick<Settings, "clientUnusedSeconds">;

@@ -14,7 +14,7 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /**
  * **`/admin/deployment`**: the version and the secrets of every object, read from the objects themselves. While an update is deferred, objects of two
- * versions run side by side (ADR 31); procedures wait for this report. Cost: one call for each object.
+ * versions run side by side (ADR 34); procedures wait for this report. Cost: one call for each object.
  */
 
 /** The platform allows about 1,000 calls a request. The newest generations come first. */

@@ -21,7 +21,7 @@ import {
 } from "./document-host-store.ts";
 
 /**
- * **`/admin/client-document-hosts`**: which hosts may publish metadata documents of clients (ADR 59), before what the settings say. In force everywhere when a call
+ * **`/admin/client-document-hosts`**: which hosts may publish metadata documents of clients (ADR 47), before what the settings say. In force everywhere when a call
  * returns: clients of a denied host are refused, as disabled ones. Cost: a read 1 D1; a change 2 D1 and a round of the control plane.
  */
 const path = "/client-document-hosts";

@@ -7,7 +7,7 @@ type SeenToken = Pick<AccessToken, "clientId" | "audiences">;
 
 /**
  * **The tokens that a client may introspect**: its own, those addressed to its `client_id`, and those that its `introspection` policy names by client
- * or by audience (ADR 5). Any other token is inactive.
+ * or by audience (ADR 49). Any other token is inactive.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-4
  */

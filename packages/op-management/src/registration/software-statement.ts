@@ -19,7 +19,7 @@ export interface StatedMetadata {
 }
 
 /**
- * **A software statement**: metadata signed by a trusted issuer, which is trusted by a rule of its record with the use `software_statement` (ADR 60)
+ * **A software statement**: metadata signed by a trusted issuer, which is trusted by a rule of its record with the use `software_statement` (ADR 51)
  * or, without a record, by the setting `SOFTWARE_STATEMENT_ISSUERS`. Its claims replace the members of the request. Issuers' keys are fetched by the
  * guarded fetcher. Cost warm: 1 verification.
  *

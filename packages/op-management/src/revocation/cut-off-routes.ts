@@ -128,7 +128,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
 }
 
 /**
- * Ends the family first: it issues no token after that, so the row only needs to outlive the tokens that were issued (ADR 38). Returns the expiry of
+ * Ends the family first: it issues no token after that, so the row only needs to outlive the tokens that were issued (ADR 16). Returns the expiry of
  * the row; if the family's shard does not respond, the time when every refresh token has expired.
  */
 async function endFamily(

@@ -25,7 +25,7 @@ export async function revokeRefreshToken(
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
   await confirm();
-  // The family ends first: it issues no token after that, so the row only needs to outlive the tokens that it has issued (ADR 38).
+  // The family ends first: it issues no token after that, so the row only needs to outlive the tokens that it has issued (ADR 16).
   const untilMs = await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
   const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [

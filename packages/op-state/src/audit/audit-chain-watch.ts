@@ -6,7 +6,7 @@ import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 /**
  * **Detects that the audit database was restored to an earlier time**, or that the end of the chain was deleted: the newest position seen is missing
  * or has another chain value. This is recorded in the chain itself, and the epoch, which separates the exports of both histories, is raised. Each
- * shard's lost events become a gap when its next event is written (ADR 14).
+ * shard's lost events become a gap when its next event is written (ADR 35).
  *
  *   audit_head(id, position, chain, epoch)     one row: the newest position that was seen
  */

@@ -34,7 +34,7 @@ const restorableMs = 31 * 86_400_000;
  * **Selects the control version to announce**, stored durably before it is raised anywhere, with the changes that isolates then
  * need not read from D1. A D1 that was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost.
  * In that case the last announced change is missing or another row, or a committed one has a number that D1 has not reached, and the
- * numbers continue behind a gap, at which every isolate discards every copy (ADR 11, ADR 64).
+ * numbers continue behind a gap, at which every isolate discards every copy (ADR 11).
  */
 export async function nextAnnouncement(
   ledger: ControlLedger,

@@ -200,7 +200,7 @@ export class ControlLedger {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
   }
 
-  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 64). */
+  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 11). */
   isContinued(
     told: ChangeVersion,
     found: { readonly version: number; readonly announcedAtMs: number | null },

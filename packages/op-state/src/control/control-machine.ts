@@ -12,7 +12,7 @@ const settlingMs = 15 * 60_000;
 /**
  * Until when a shard replicates a cut-off that it is sent at `nowMs`, if the records contain it: the longest token that was issued before the
  * cut-off was in force there has expired. Counted from each sending, because a shard that could not be reached may have let tokens be
- * issued until then (ADR 26).
+ * issued until then (ADR 28).
  */
 export function replicatedUntilMs(nowMs: number): number {
   return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
@@ -31,7 +31,7 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
 
 /**
  * How long a row of `control_changes` is kept: longer than the oldest copy that is compared with it, KV's key schedule (30 days). A
- * reader that lags further detects the gap and discards everything (ADR 29).
+ * reader that lags further detects the gap and discards everything (ADR 27).
  */
 export const changeLifeMs = 31 * 86_400_000;
 

@@ -5,7 +5,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 
 /**
- * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 26), before any shard is sent them. The endpoint that
+ * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 28), before any shard is sent them. The endpoint that
  * commits a change writes its cut-off in the same transaction; these are the others.
  */
 const userPrefix = cutOffKey("sub", "");

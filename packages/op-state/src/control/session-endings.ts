@@ -23,7 +23,7 @@ const sessionsAtOnce = 100;
 const retryMs = 5_000;
 
 /**
- * **Ends the sessions that D1 lists as ending** (ADR 54), in rounds over the list, in the order of their ids. A round has ended when it has
+ * **Ends the sessions that D1 lists as ending** (ADR 16), in rounds over the list, in the order of their ids. A round has ended when it has
  * seen every row; what was marked meanwhile needs another one. Repeating is harmless: an object that has ended a session has none.
  *
  *   session_ending(id, marks, due_ms)    one row; due_ms NULL: D1 lists nothing that a round has not ended

@@ -3,7 +3,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
- * **Deletes clients that no administrator registered and that are not in use** (ADR 47, 48), with their consents and grants. A registration
+ * **Deletes clients that no administrator registered and that are not in use** (ADR 47), with their consents and grants. A registration
  * that was never used can no longer be agreed to (keep-client.ts) and ends by the clock in every copy, so its deletion is no change. One that was used may be in copies
  * for hours: its deletion is a change of the log, in the same transaction, which the caller announces. Cost: 1 D1 call for each batch.
  */

@@ -20,7 +20,7 @@ const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
 const endedEndings = `DELETE FROM ending_sessions WHERE sid IN
    (SELECT sid FROM ending_sessions WHERE ends_at_ms <= ?1 LIMIT ?2)`;
-/** Read in the order of its key, because an index by end would be as large as the table (ADR 63): from after a user to a user. */
+/** Read in the order of its key, because an index by end would be as large as the table (ADR 27): from after a user to a user. */
 const lastOfPart = "SELECT sub FROM user_grants WHERE sub > ?1 ORDER BY sub LIMIT 1 OFFSET ?2";
 const endedGrants = `DELETE FROM user_grants
    WHERE sub > ?1 AND sub <= coalesce((${lastOfPart}), (SELECT max(sub) FROM user_grants)) AND until_ms <= ?3`;

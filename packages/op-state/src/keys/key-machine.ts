@@ -2,7 +2,7 @@
  * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each algorithm in use has a
  * signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an emergency finds a successor that relying
  * parties know. A rotation announces one more key; unneeded announced keys are removed after a day. Encryption keys have the same times: the one that
- * "signs" is in /jwks, and a retiring one decrypts (ADR 56).
+ * "signs" is in /jwks, and a retiring one decrypts (ADR 40).
  */
 
 import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";

@@ -38,7 +38,7 @@ export interface ConfirmationWait {
  * here. T3 a response contains everything up to its version for each shard that it covers, and the control version that came with
  * it. T4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
  *
- * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 53): T5 a response that had to be
+ * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 25): T5 a response that had to be
  * paced covers nothing, and contains nothing.
  */
 export class RelayMachine {

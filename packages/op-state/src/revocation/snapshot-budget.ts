@@ -48,12 +48,12 @@ const emptyAccount = (): Account => ({
 });
 
 /**
- * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 53): thousands of cold holders at
+ * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 25): thousands of cold holders at
  * once must not keep it from renewals and revocations, nor fill its memory with responses. Those that have to wait get no lease: they
  * check exactly, and come again at times that follow one another. Pure. A snapshot is allowed, however large it is, while none is
  * in flight and the last one is paid for. Memory: one entry for each snapshot in flight.
  *
- * Relays come first (ADR 61): one serves hundreds of isolates. They wait for other relays alone, and have a quarter of the bytes in
+ * Relays come first (ADR 25): one serves hundreds of isolates. They wait for other relays alone, and have a quarter of the bytes in
  * flight beside those of isolates; what is sent to them is paid for by the isolates that come after.
  */
 export class SnapshotBudget {

@@ -9,7 +9,7 @@ import { expect, it } from "vitest";
 import { fillShard } from "../fixtures/fill-shard.ts";
 
 /**
- * **A thousand cold holders at once** (ADR 53), at a shard and at a relay of the real runtime: how many bytes are in flight, what the
+ * **A thousand cold holders at once** (ADR 25), at a shard and at a relay of the real runtime: how many bytes are in flight, what the
  * others are told, and that each of them has its snapshot in the end. A snapshot is in flight until its holder has called again.
  */
 const { TOKEN_REVOCATION_STORE, REVOCATION_RELAY, CONTROL_PLANE } = env as unknown as RevocationBindings & {

@@ -60,7 +60,7 @@ describe("signing and verifying", () => {
     expect((await request(verify(second.ring, signed.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("ADR 55: the first PS256 signature has its key made, one call for an isolate; isolates that held the schedule find it", async () => {
+  it("ADR 6: the first PS256 signature has its key made, one call for an isolate; isolates that held the schedule find it", async () => {
     const [signer, verifier] = [await isolate(), await isolate()];
     await request(sign(signer.ring));
     await request(sign(verifier.ring));

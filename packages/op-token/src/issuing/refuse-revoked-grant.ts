@@ -5,7 +5,7 @@ import type { GrantRequest } from "../grant.ts";
 
 /**
  * **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off. Records contain cut-offs for longer than shards
- * (ADR 26). Cost warm: 0 calls (`direct`: 1).
+ * (ADR 28). Cost warm: 0 calls (`direct`: 1).
  */
 export async function refuseRevokedGrant(
   { context, isolate, client }: GrantRequest,

@@ -49,7 +49,7 @@ export function lifetimeSeconds(
   return set.length === 0 ? context.settings.accessTokenLifetimeSeconds : Math.min(...set);
 }
 
-/** The longest lifetime of a token for any of these resources, or for none: the time for which a revocation of its grant must be kept (ADR 38). */
+/** The longest lifetime of a token for any of these resources, or for none: the time for which a revocation of its grant must be kept (ADR 16). */
 export function longestLifetimeSeconds(
   request: Pick<GrantRequest, "context" | "client">,
   resources: readonly Resource[],

@@ -6,7 +6,7 @@ import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 
 /**
- * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 68): the same header authenticates the same client
+ * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 30): the same header authenticates the same client
  * until a secret of it ends or an administrator changes anything. Rate limits count each request. Cost: 0.
  */
 export class KnownCredentials {

@@ -14,7 +14,7 @@ interface HostList {
 }
 
 /**
- * **The policies that administrators have set for hosts of metadata documents** (ADR 59); they precede those of the settings. They are one record,
+ * **The policies that administrators have set for hosts of metadata documents** (ADR 47); they precede those of the settings. They are one record,
  * read through memory (1 h), KV (1 h) and D1, kept current by the control version. Cost warm: 0.
  */
 export class DocumentHosts {

@@ -28,7 +28,7 @@ export const leaseTiming: LeaseTiming = {
 };
 
 /**
- * **For which share of a lease its renewal is held while there is no news** (ADR 61). The rest is for what delays the next grant: the
+ * **For which share of a lease its renewal is held while there is no news** (ADR 24). The rest is for what delays the next grant: the
  * round trip, the drift of two clocks (4 % of the held time), a pause of either side. Nobody waits for it; if it is not enough, requests
  * are checked exactly. It is not for a second try: requests go to the shards when a relay does not respond, and to exact checks otherwise.
  */

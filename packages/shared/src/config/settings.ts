@@ -27,7 +27,7 @@ export const workerSettings = {
   revocationMode: oneOf("REVOCATION_MODE", ["direct", "strict", "bounded"], {
     default: "strict",
     meaning:
-      "How a revocation comes into force: `strict` when the call has been answered, by leases; `direct` when the call has been answered, by one object call for each request; `bounded` at most `LEASE_MS` after it. See [choosing a mode](../operating/choosing-a-mode.md).",
+      "How a revocation comes into force: `strict` when the call has been answered, by leases; `direct` when the call has been answered, by one object call for each request; `bounded` at most `LEASE_MS` after it. See [choosing a mode](../operating/confirmed-writes.md#choose-a-mode).",
   }),
   /** 0 in `direct`. */
   leaseMs: wholeNumber("LEASE_MS", {
@@ -137,7 +137,7 @@ export const workerSettings = {
   ),
   serverTiming: flag(
     "SERVER_TIMING",
-    "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](server-timing.md).",
+    "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](endpoints.md#server-timing).",
   ),
   requestLogPercent: wholeNumber("REQUEST_LOG_PERCENT", {
     default: 10,

@@ -20,11 +20,11 @@ export interface CutOffIntent {
   readonly changedAtMs: number;
 }
 
-/** A change with a cut-off, which is in D1 with it, in the record of its user or client (ADR 26). */
+/** A change with a cut-off, which is in D1 with it, in the record of its user or client (ADR 28). */
 export interface CommittedCutOff {
   /** The number of the change, by which its cut-off is ordered. */
   readonly version: number;
-  /** False if D1 listed no session as ending after the commit (ADR 54). */
+  /** False if D1 listed no session as ending after the commit (ADR 16). */
   readonly listsSessions: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "../config/settings.ts";
 
 /**
- * **Cut-offs in the records of users and clients** (ADR 26). Shards replicate a cut-off for as long as an access token of before can live;
+ * **Cut-offs in the records of users and clients** (ADR 28). Shards replicate a cut-off for as long as an access token of before can live;
  * what lives longer (refresh tokens, sessions) is refused by the records, which contain it until nothing of before can be alive. A cut-off
  * is written in the D1 transaction of its change, so a record that is read at the version of the change contains it.
  */

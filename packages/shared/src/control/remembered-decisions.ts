@@ -5,7 +5,7 @@ import type { ControlView } from "./control-view.ts";
 import { VersionMemory } from "./version-memory.ts";
 
 /**
- * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 68): who the client
+ * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 30): who the client
  * is, what it may have, at one control version (version-memory.ts). Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
  * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
  * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.

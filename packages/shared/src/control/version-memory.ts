@@ -4,7 +4,7 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { ControlView } from "./control-view.ts";
 
 /**
- * **What decisions of one control version have found out** (ADR 68): an entry is stored only if the version has not changed since its
+ * **What decisions of one control version have found out** (ADR 30): an entry is stored only if the version has not changed since its
  * decision began, so that all of its reads belong to that version, and found only while the isolate knows that version. It ends with what
  * it is based on, and after `limits.rememberedMs` at the latest. Cost: none.
  */

@@ -20,7 +20,7 @@ export type DeviceDecision =
   | {
       readonly kind: "approve";
       readonly payload: AuthorizedGrant;
-      /** When every token of the grant has expired, and when those issued by the redemption itself have (ADR 38). */
+      /** When every token of the grant has expired, and when those issued by the redemption itself have (ADR 16). */
       readonly grantEndsAtMs: number;
       readonly tokensEndAtMs: number;
     }

@@ -11,7 +11,7 @@ interface Revoking {
 
 /**
  * **Revokes grants as a confirmed write**: resolves when every isolate decides with it. The refresh families of a shard's grants end before its rows
- * are written (ADR 38); the shards are called in parallel. Cost: 1 object call for each grant with refresh tokens, then 1 for each revocation shard;
+ * are written (ADR 16); the shards are called in parallel. Cost: 1 object call for each grant with refresh tokens, then 1 for each revocation shard;
  * depth 2.
  */
 export async function revokeGrants(

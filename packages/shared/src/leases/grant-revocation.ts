@@ -7,7 +7,7 @@ import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
  * consent was withdrawn). The object that detects it sends the revocation to the shard by alarm until the shard acknowledges; a
  * Worker that must not respond before sends it too. Both send the same operation, so there is one row and one event.
  *
- * The row lives as long as a token of the grant (ADR 38): the refresh family is ended first, so that it issues no other, and refuses its
+ * The row lives as long as a token of the grant (ADR 16): the refresh family is ended first, so that it issues no other, and refuses its
  * refresh tokens from then on.
  */
 export interface GrantRevocation {

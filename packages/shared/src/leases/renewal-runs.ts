@@ -22,7 +22,7 @@ export interface RenewalRun {
 /**
  * **Which run renews a lease, and when**. Pure: no I/O, no clock. One run renews at a time, one call after the other, while requests use
  * the lease. The run of a later request replaces it between two renewals: a second call beside one that is held would be an extra call,
- * which the server answers by the first (ADR 61).
+ * which the server answers by the first (ADR 24).
  */
 export class RenewalRuns {
   #lastUseMs = Number.NEGATIVE_INFINITY;

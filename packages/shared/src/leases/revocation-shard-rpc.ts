@@ -50,7 +50,7 @@ export interface LeaseRequest {
   readonly hold: boolean;
   /** Half of the lease by default. */
   readonly holdMs?: number;
-  /** The holder serves isolates: its snapshots come first (ADR 61). */
+  /** The holder serves isolates: its snapshots come first (ADR 25). */
   readonly isRelay?: true;
 }
 

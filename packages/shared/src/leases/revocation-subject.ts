@@ -51,7 +51,7 @@ export function isCutOff(subject: RevocationSubject, { key, version }: RecordedC
 }
 
 /**
- * The records of the user and the client of a refresh token or session contain their cut-offs for longer than the shards do (ADR 26);
+ * The records of the user and the client of a refresh token or session contain their cut-offs for longer than the shards do (ADR 28);
  * an access token lives no longer than a row of the shard.
  */
 export function isCutOffByRecords(

@@ -69,7 +69,7 @@ export const stateEvents = {
   "audit-gap": {
     level: "error",
     meaning:
-      "Audit events are missing in D1 and no longer held by their object ([ADR 14](../adr/0014-lost-audit-events-are-a-recorded-gap.md)).",
+      "Audit events are missing in D1 and no longer held by their object ([ADR 35](../adr/0035-one-audit-chain-in-a-database-of-its-own.md)).",
     fields: {
       shard: text("The name of the object."),
       fromSeq: number("The first missing event."),

@@ -50,7 +50,7 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
 /**
  * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that was known before
  * they were read; a copy that a later change names is not used. Absence is cached only in memory, and only for records whose creation is a control
- * change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability. Concurrent look-ups of one record in an isolate are shared.
+ * change (ADR 12). A KV failure is a miss; a failure of the authority is unavailability. Concurrent look-ups of one record in an isolate are shared.
  */
 export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   readonly #memory: IsolateCache<Value>;

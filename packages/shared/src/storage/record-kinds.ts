@@ -3,7 +3,7 @@
  * a row of D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard contains, with the rows in
  * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows all of them.
  *
- * A row of kind "cut-off" orders a cut-off among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
+ * A row of kind "cut-off" orders a cut-off among the changes (ADR 28); the records that contain the cut-off change with it (ADR 28).
  *
  * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records carry that `cv`. A
  * missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.

@@ -1,7 +1,7 @@
 import { isCutOffSince } from "../control/cut-offs.ts";
 
 /**
- * **Sessions that end with a change of their user** (ADR 54): a suspension, a deletion, a new password, a cut-off. They are listed in D1 in the
+ * **Sessions that end with a change of their user** (ADR 16): a suspension, a deletion, a new password, a cut-off. They are listed in D1 in the
  * transaction of the change, so that none is lost if the Worker fails after it; `ControlPlane` ends each in its object, which sends logout tokens to
  * its clients.
  *

@@ -8,7 +8,7 @@ const settings = {
   clientDocumentHosts: parseHostPolicies("CLIENT_DOCUMENT_HOSTS", "deny=evil.example deny=*.evil.example"),
 } as const;
 
-it("ADR 59: a denied host is denied in its only spelling", () => {
+it("ADR 47: a denied host is denied in its only spelling", () => {
   for (const id of ["https://evil.example/client", "https://a.evil.example/client", "https://a.b.evil.example/c?x=1"]) {
     expect([isDocumentUrl(id, settings), documentPolicy(id, settings)]).toEqual([true, "deny"]);
   }

@@ -80,7 +80,7 @@ it("what this request had confirmed before its change is to be confirmed again",
   expect(context.progress.controlConfirmed).toBe(false);
 });
 
-it("ADR 62: ControlPlane is told whether D1 lists sessions that end with the change", async () => {
+it("ADR 1: ControlPlane is told whether D1 lists sessions that end with the change", async () => {
   const told: unknown[] = [];
   const publish: ControlPlaneRpc["publish"] = async (_, cutOff) => {
     told.push(cutOff?.listsSessions);

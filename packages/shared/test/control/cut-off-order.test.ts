@@ -15,7 +15,7 @@ async function violations(mutation: Mutation): Promise<readonly string[]> {
   return found;
 }
 
-describe("ADR 26, 28: cut-offs are ordered by control versions, and in the records when the shards have forgotten them", () => {
+describe("ADR 28: cut-offs are ordered by control versions, and in the records when the shards have forgotten them", () => {
   it("every grant from before a change is revoked, none from after its acknowledgement, whatever the clocks say", async () => {
     expect(await violations({})).toEqual([]);
   });

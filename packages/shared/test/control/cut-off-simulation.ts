@@ -10,7 +10,7 @@ import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/l
  * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control
  * view, the reads of a decision, the ids of grants and the rule of cut-offs are the real ones; D1, shards and isolates are modelled.
  * A change is acknowledged when every isolate has it (the lease protocol, simulated elsewhere); before that, any of them may lack it.
- * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 26).
+ * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 28).
  */
 export interface Mutation {
   /** The session rests on the version after its credentials were read. */

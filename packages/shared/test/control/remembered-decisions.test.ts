@@ -7,7 +7,7 @@ import { ReceivedRequest } from "../../src/http/received-request.ts";
 import { type RequestContext, withMembers } from "../../src/http/request-context.ts";
 import { withinRequest } from "../fixtures/request-fixtures.ts";
 
-/** The rules of ADR 68 by which a decision is found again; what endpoints make of it: test/conformance/repeated-requests.test.ts. */
+/** The rules of ADR 30 by which a decision is found again; what endpoints make of it: test/conformance/repeated-requests.test.ts. */
 const path = "/introspect";
 const startMs = 1_800_000_000_000;
 const never = Number.POSITIVE_INFINITY;

@@ -14,7 +14,7 @@ const row = (
   mintedUntilMs: undefined,
 });
 
-it("ADR 38: every possible place of an id is among its candidates, one in each region and live generation", () => {
+it("ADR 16: every possible place of an id is among its candidates, one in each region and live generation", () => {
   const first = namedStores.map((store) => row(store, 1, { wnam }));
   const generations = [
     row("refresh", 2, { wnam, weur }),
