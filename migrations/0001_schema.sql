@@ -37,6 +37,21 @@ CREATE TABLE cut_offs (
   until_ms INTEGER NOT NULL                    -- deleted then: no grant of before can be alive
 ) WITHOUT ROWID;
 CREATE INDEX cut_offs_by_death ON cut_offs (until_ms);
+CREATE INDEX cut_offs_by_version ON cut_offs (version);
+
+-- The newest control version that ControlPlane has announced: what a shard may vouch for that ControlPlane does not answer.
+CREATE TABLE announced_version (
+  id      INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL
+);
+INSERT INTO announced_version VALUES (1, 0);
+
+-- Such shards, while they are in use. An announcement waits until the rows that it reads have ended; it deletes those that ended a minute ago.
+CREATE TABLE control_registrations (
+  shard      TEXT    PRIMARY KEY,
+  version    INTEGER NOT NULL,                 -- what the shard contained
+  ends_at_ms INTEGER NOT NULL                  -- by the clock of the shard
+) WITHOUT ROWID;
 
 -- What npm run deploy chose and must find again: environment, issuer, region, jurisdiction, the master key's fingerprint (never
 -- the key), the token with which Workers report their facts. Local runs leave it empty.

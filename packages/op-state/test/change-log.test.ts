@@ -2,7 +2,15 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
-import { commitChange, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
+import {
+  commitChange,
+  follow,
+  plane,
+  ring,
+  start,
+  told,
+  useControlPlaneFixtures,
+} from "./fixtures/control-plane-fixtures.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
@@ -100,6 +108,7 @@ it.each([
   await evictDurableObject(plane());
   const cv = await publishChange("new");
   expect(cv).toBe(6);
+  await follow("revocation:g1:wnam:0");
   expect(told("revocation:g1:wnam:0").cv).toBe(6);
   for (const known of [1, 2, 3, 4]) expect(await hasGapAfter(known)).toBe(true);
   expect(await publishChange("newer")).toBe(7);

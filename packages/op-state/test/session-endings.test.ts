@@ -5,9 +5,10 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
+import { Followers } from "../src/control/followers.ts";
 import { SessionEndings } from "../src/control/session-endings.ts";
 import { SessionStore } from "../src/index.ts";
-import { fixtures, plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
+import { plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 /** ADR 16: the sessions of a user end with the change that ends them, wherever a process fails between two steps. */
 const { DB, SESSION_STORE } = env as unknown as {
@@ -71,7 +72,6 @@ const publish = (version: number) => settled(() => plane().publish("op", { versi
 
 /** A new instance, and its alarms for two minutes. */
 async function recover(): Promise<void> {
-  fixtures.refuse = () => false;
   await evictDurableObject(plane());
   for (let seconds = 5; seconds <= 120; seconds += 5) {
     vi.setSystemTime(start + seconds * 1_000);
@@ -141,9 +141,9 @@ describe("killed between any two steps, each session ends, and each client is no
       },
     ],
     [
-      "ControlPlane between the shards",
+      "ControlPlane before it tells shards",
       async () => {
-        fixtures.refuse = (name) => name.endsWith(":5");
+        vi.spyOn(Followers.prototype, "bringIntoForce").mockRejectedValueOnce(new Error("killed"));
         await expect(publish(await commit())).rejects.toThrow();
       },
     ],

@@ -9,7 +9,7 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 import { expect, it, vi } from "vitest";
 import { clientSweep } from "../src/control/sweep-clients.ts";
-import { fixtures, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
+import { follow, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 type FixtureEnv = StorageBindings & SettingsVariables & { readonly DB: D1Database };
 const fixtureEnv = env as unknown as FixtureEnv;
@@ -99,6 +99,7 @@ it("the deletion of a used client travels with the leases: an isolate that holds
   expect(await request((context) => clients.find(context, "idle"))).toBeDefined();
   expect(await request((context) => clients.find(context, "kept"))).toBeDefined();
   await ringAfterChange();
+  await follow("revocation:g1:wnam:0");
   const { cv } = told("revocation:g1:wnam:0");
   expect(cv).toBe(await newestVersion());
   // From memory, and KV, until the change arrives.
@@ -124,15 +125,17 @@ it("a registration that was never used expires by the clock in every copy, witho
   expect(await request((context) => clients.find(context, "unused"))).toBeUndefined();
 });
 
-it("an announcement that no shard acknowledges is repeated by the alarm", async () => {
+it("an announcement that fails is repeated by the alarm", async () => {
   await store({ id: "idle", origin: "registration", createdAtMs: 0, usedAtMs: start - idleDays * day });
-  fixtures.refuse = () => true;
+  await DB.prepare("ALTER TABLE announced_version RENAME TO unreachable").run();
   await ringAfterChange();
   expect(await remaining()).toEqual([]);
-  fixtures.refuse = () => false;
-  expect(told("revocation:g1:wnam:0").cv).toBe(0);
-  await ringUntil(async () => told("revocation:g1:wnam:0").cv > 0);
-  expect(told("revocation:g1:wnam:0").cv).toBe(await newestVersion());
+  const announced = async () =>
+    (await DB.prepare("SELECT version FROM announced_version").first<{ version: number }>())!.version;
+  await DB.prepare("ALTER TABLE unreachable RENAME TO announced_version").run();
+  expect(await announced()).toBe(0);
+  await ringUntil(async () => (await announced()) > 0);
+  expect(await announced()).toBe(await newestVersion());
 });
 
 it("a backlog is deleted in bounded batches", async () => {

@@ -6,10 +6,10 @@ import { callObject } from "@edge-op/shared/storage/call-object";
 import type { ActorRequest } from "./actor.ts";
 
 /**
- * **Revokes every grant of a user or client** created up to now; resolves when that is in force on every live shard. Cost: 1 object
+ * **Revokes every grant of a user or client** created up to now; resolves when that is in force everywhere. Cost: 1 object
  * call.
  */
 export async function cutOff({ context, actor }: ActorRequest, kind: CutOffKind, id: string): Promise<void> {
   const request = { kind, id, operationId: operationId(context), actor: actor.sub };
-  await callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs(context.settings));
+  await callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs);
 }

@@ -7,7 +7,6 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "@edge-op/shared/config/limits";
-import type { Settings } from "@edge-op/shared/config/settings";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -55,9 +54,7 @@ function keyManager({ env, settings }: RequestContext<ManagementEnv>) {
 }
 
 /** The time limit of a change: KeyManager responds after every isolate was notified. */
-function changeMs(settings: Settings): number {
-  return limits.objectCallMs + limits.databaseCommitMs + controlCallMs(settings);
-}
+const changeMs = limits.objectCallMs + limits.databaseCommitMs + controlCallMs;
 
 function readSchedule(context: RequestContext<ManagementEnv>): Promise<KeySchedule> {
   return callObject<KeySchedule>("KeyManager", () => keyManager(context).schedule());
@@ -109,7 +106,7 @@ const rotate = defineRoute({
     const rotated: RotateKeyResult = await callObject<RotateKeyResult>(
       "KeyManager",
       async () => await keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
-      changeMs(settings),
+      changeMs,
     );
     if (rotated.kind === "full") {
       const from = new Date(rotated.possibleFromMs).toISOString();
@@ -148,7 +145,7 @@ const revoke = defineRoute({
   scope,
   response: { status: 204, description: "The key is revoked." },
   async handle(call) {
-    const { env, settings } = call.context;
+    const { env } = call.context;
     const kid = call.parameter("kid");
     const known = (await readSchedule(call.context)).keys.some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "key-not-found");
@@ -156,7 +153,7 @@ const revoke = defineRoute({
     await callObject<{ readonly kind: string }>(
       "KeyManager",
       () => keyManager(call.context).revokeKey(kid, operationId(call.context)),
-      changeMs(settings),
+      changeMs,
     );
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoked", target: kid } });
     return { body: undefined };

@@ -169,7 +169,7 @@ const open = defineRoute({
     const { generation }: { readonly generation: number } = await callObject(
       "control plane",
       () => controlPlane(call.context).openGeneration(opening),
-      controlCallMs(call.context.settings),
+      controlCallMs,
     );
     const opened = (await listGenerations(env.DB)).find((row) => row.store === store && row.generation === generation);
     if (opened === undefined)

@@ -1,20 +1,24 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/change-gap";
-import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { ControlLedger } from "./control-ledger.ts";
+import type { AnnouncedLog } from "./announced-log.ts";
+import type { Registration } from "./control-leases.ts";
 import { lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
 
-/** The changes that are sent with the control version: all since the last announcement, and so many before it. */
+/** The changes that are read with the control version: all since the last announcement, and so many before it. */
 const travellingChanges = 50;
 /** Shards remember as many. */
 const mostTravellingChanges = 500;
 
 export interface Announcement {
-  readonly cv: number;
-  /** The newest changes, ascending, ending with `cv`. Empty behind a gap (ADR 11). */
-  readonly changes: readonly NamedChange[];
+  readonly announced: ChangeVersion;
+  /** D1 was set back, and has lost registrations of shards too. */
+  readonly isRestored: boolean;
+  /** By key, the versions with which D1 has the cut-offs that the announcement is for. */
+  readonly found: ReadonlyMap<string, number>;
 }
 
 /** The cut-offs that an announcement is for. */
@@ -24,35 +28,36 @@ interface CommittedCutOffs {
   readonly newest: number;
 }
 
-/** By key, the versions with which D1 has the cut-offs of an announcement. */
-type FoundCutOffs = ReadonlyMap<string, number>;
-
 /** Restorations of D1 within this may follow each other: Time Travel goes back 30 days. */
 const restorableMs = 31 * 86_400_000;
 
 /**
- * **Selects the control version to announce**, stored durably before it is raised anywhere, with the changes that isolates then
- * need not read from D1. A D1 that was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost.
+ * **Selects the control version to announce**, stored durably before any shard is sent it, with the changes and cut-offs of D1 up to it.
+ * A D1 that was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost.
  * In that case the last announced change is missing or another row, or a committed one has a number that D1 has not reached, and the
  * numbers continue behind a gap, at which every isolate discards every copy (ADR 11).
  */
 export async function nextAnnouncement(
-  ledger: ControlLedger,
+  log: AnnouncedLog,
   database: D1Database,
   committed: CommittedCutOffs = { keys: [], newest: 0 },
-): Promise<{ readonly announcement: Announcement; readonly found: FoundCutOffs }> {
-  const told = ledger.lastAnnounced();
-  const rows = await newestChanges(database, told.version, committed.keys);
-  if (!agree(rows, told, ledger.lastAnnounced())) return nextAnnouncement(ledger, database, committed);
+): Promise<Announcement> {
+  const told = log.last();
+  const { rows, cutOffs } = await newestChanges(database, told.version, committed.keys);
+  if (!agree(rows, told, log.last())) return nextAnnouncement(log, database, committed);
   const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
-  const found = foundIn(rows[0]?.found);
-  if (ledger.isContinued(told, newest, committed.newest)) {
-    ledger.recordAnnounced(newest);
+  const found = new Map(Object.entries(JSON.parse(rows[0]?.found ?? "{}") as Record<string, number>));
+  if (log.isContinued(told, newest, committed.newest)) {
     const changes = rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse();
-    return { announcement: { cv: newest.version, changes }, found };
+    log.record(newest, { changes, cutOffs }, nowMs());
+    return { announced: newest, isRestored: false, found };
   }
   const used = Math.max(told.version, committed.newest);
-  return { announcement: await announceGap(ledger, database, { told, used, found: newest.version }), found };
+  return {
+    announced: await announceGap(log, database, { told, used, found: newest.version }),
+    isRestored: true,
+    found,
+  };
 }
 
 /**
@@ -65,22 +70,22 @@ function agree(rows: readonly ChangeVersion[], told: ChangeVersion, now: ChangeV
 
 /** D1 was set back: it gets the cut-offs again that it has lost, then a gap in its numbers. */
 async function announceGap(
-  ledger: ControlLedger,
+  log: AnnouncedLog,
   database: D1Database,
   { told, used, found }: { readonly told: ChangeVersion; readonly used: number; readonly found: number },
-): Promise<Announcement> {
+): Promise<ChangeVersion> {
   const atMs = nowMs();
   // Set back again to before an earlier gap, the log may contain numbers of the time between that the lost cut-offs have too.
-  const kept = Math.min(await lastKept(database, told.atMs), ledger.lowestKept(atMs));
-  const lost = ledger.cutOffs.live().filter(({ version }) => version > kept);
+  const kept = Math.min(await lastKept(database, told.atMs), log.lowestKept(atMs));
+  const lost = log.cutOffsAfter(kept);
   await restoreCutOffs(database, lost);
   const gap = await leaveGap(database, { told: used, found, unlessFound: false });
   if (gap === undefined) throw new Error("the change log returned no version");
   // Set back between the two, D1 would have the gap without the cut-offs, and nothing would show it later.
   if (await lacksCutOffs(database, lost)) throw new UnavailableError("D1", new Error("set back again"));
-  ledger.recordGap(gap.version, kept, atMs + restorableMs);
-  ledger.recordAnnounced(gap);
-  return { cv: gap.version, changes: [] };
+  log.recordGap(gap, kept, atMs + restorableMs);
+  log.record(gap, { changes: [], cutOffs: [] }, atMs);
+  return gap;
 }
 
 /**
@@ -93,13 +98,17 @@ async function lastKept(database: D1Database, announcedAtMs: number): Promise<nu
   return row?.version ?? 0;
 }
 
-function foundIn(json: string | null | undefined): FoundCutOffs {
-  return new Map(Object.entries(JSON.parse(json ?? "{}") as Record<string, number>));
+interface ChangeRow extends ChangeVersion, NamedChange {
+  readonly announcedAtMs: number | null;
+  readonly found: string;
 }
 
-/** Newest first; each with the time of the change that was announced last, `null` if that row is missing, and the cut-offs of `keys`. */
+/**
+ * In one transaction: the newest changes, newest first, each with the time of the change that was announced last, `null` if that row is
+ * missing, and the cut-offs of `keys`; and the cut-offs after that change, each of which D1 has from the transaction of its own change.
+ */
 async function newestChanges(database: D1Database, announcedVersion: number, keys: readonly string[]) {
-  const select = database
+  const changes = database
     .prepare(
       `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS announcedAtMs,
               (SELECT json_group_object(key, version) FROM cut_offs WHERE key IN (SELECT value FROM json_each(?4))) AS found
@@ -107,8 +116,36 @@ async function newestChanges(database: D1Database, announcedVersion: number, key
          ORDER BY version DESC LIMIT ?3`,
     )
     .bind(announcedVersion, travellingChanges, mostTravellingChanges, JSON.stringify(keys));
-  const { results } = await queryDatabase(() =>
-    select.all<ChangeVersion & NamedChange & { readonly announcedAtMs: number | null; readonly found: string }>(),
+  const cutOffs = database
+    .prepare("SELECT key, version, until_ms AS untilMs FROM cut_offs WHERE version > ?1 ORDER BY version")
+    .bind(announcedVersion);
+  const [rows, added] = await queryDatabase(() => database.batch<ChangeRow | CutOff>([changes, cutOffs]));
+  return { rows: rows!.results as ChangeRow[], cutOffs: added!.results as CutOff[] };
+}
+
+/**
+ * **Notes in D1 what was announced, and returns the registrations of shards**, in one transaction: a shard that registers later reads this
+ * version, so none vouches for an older one when these have ended. What D1 says was announced is stored in this object before, so
+ * a number that a restored D1 loses is not used again (ADR 11). `undefined`: D1 was set back since the change was read, and has lost
+ * registrations. Cost: 1 D1 write.
+ */
+export async function noteAnnounced(
+  database: D1Database,
+  { version, atMs }: ChangeVersion,
+): Promise<readonly Registration[] | undefined> {
+  const [noted, , registered] = await queryDatabase(() =>
+    database.batch<Registration & { readonly version: number }>([
+      database
+        .prepare(
+          `UPDATE announced_version SET version = max(version, ?1)
+             WHERE EXISTS (SELECT 1 FROM control_changes WHERE version = ?1 AND at_ms = ?2) RETURNING version`,
+        )
+        .bind(version, atMs),
+      database
+        .prepare("DELETE FROM control_registrations WHERE ends_at_ms <= ?1")
+        .bind(nowMs() - leaseTiming.clockOffsetMs),
+      database.prepare("SELECT shard, version, ends_at_ms AS endsAtMs FROM control_registrations"),
+    ]),
   );
-  return results;
+  return noted!.results.length === 0 ? undefined : registered!.results;
 }

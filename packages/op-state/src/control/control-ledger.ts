@@ -1,7 +1,7 @@
-import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import type { RegionShards } from "@edge-op/shared/storage/generation-table";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
+import type { Horizon } from "../revocation/durable-horizon.ts";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
 import { CutOffLedger, resumeMs } from "./cut-off-ledger.ts";
 
@@ -29,8 +29,7 @@ const rememberMs = 86_400_000;
 const sweepRows = 1_000;
 
 /**
- * **The ledger of `ControlPlane`**: the operations and changes that not every shard has acknowledged, in SQLite. Synchronous; the
- * object decides when to act.
+ * **The ledger of `ControlPlane`**: operations that are not finished, in SQLite. Synchronous; the object decides when to act.
  *
  *   intent(operation_id, begun_at_ms, due_ms, cut_off)   deleted when published, or settled without its Worker
  *   opening(operation_id, store, generation, …, done)    deleted a day after it is done
@@ -38,9 +37,7 @@ const sweepRows = 1_000;
  *   change_sweep(due_ms)                                 one row: when ended rows of D1 are next deleted
  *   grant_sweep(sub)                                     one row: up to whom the sweep has read user_grants
  *   cutOffs: cut-off-ledger.ts
- *   last_told(version, at_ms)                            one row: the newest change that was announced to a shard
- *   last_gap(version)                                    one row: the last gap in D1's log (ADR 11)
- *   lowest_kept(version, until_ms)                       one row: up to which change D1 lost nothing at a gap of the last month
+ *   lease_horizon(horizon_ms, lease_ms)                  at most one row: until when leases of shards may last
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
@@ -60,13 +57,8 @@ export class ControlLedger {
       INSERT OR IGNORE INTO change_sweep VALUES (1, 0);
       CREATE TABLE IF NOT EXISTS grant_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), sub TEXT NOT NULL);
       INSERT OR IGNORE INTO grant_sweep VALUES (1, '');
-      CREATE TABLE IF NOT EXISTS last_told (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, at_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);
-      CREATE TABLE IF NOT EXISTS last_gap (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
-      INSERT OR IGNORE INTO last_gap VALUES (1, 0);
-      CREATE TABLE IF NOT EXISTS lowest_kept (
-        id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, until_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO lowest_kept VALUES (1, 0, 0);`);
+      CREATE TABLE IF NOT EXISTS lease_horizon (
+        id INTEGER PRIMARY KEY CHECK (id = 1), horizon_ms INTEGER NOT NULL, lease_ms INTEGER NOT NULL);`);
     this.cutOffs = new CutOffLedger(sql);
   }
 
@@ -108,7 +100,7 @@ export class ControlLedger {
     return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
   }
 
-  /** After every shard has acknowledged a publication that started at `startedAtMs`. Intents are deleted by `passedMs`. */
+  /** After a publication that started at `startedAtMs`. Intents are deleted by `passedMs`. */
   settleIntents(startedAtMs: number, passedMs: number): void {
     this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", passedMs - intentSettledMs);
     this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
@@ -174,8 +166,7 @@ export class ControlLedger {
   nextOperationMs(): number | undefined {
     return this.#earliest(
       `SELECT min(at) AS at FROM (SELECT min(due_ms) AS at FROM cut_off_operation
-         UNION ALL SELECT min(due_ms) FROM opening UNION ALL SELECT min(due_ms) FROM retirement
-         UNION ALL SELECT min(until_ms) FROM cut_off)`,
+         UNION ALL SELECT min(due_ms) FROM opening UNION ALL SELECT min(due_ms) FROM retirement)`,
     );
   }
 
@@ -196,39 +187,18 @@ export class ControlLedger {
     this.#sql.exec("UPDATE grant_sweep SET sub = ?", sub);
   }
 
-  lastAnnounced(): ChangeVersion {
-    return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
+  leaseHorizon(): Horizon | undefined {
+    return this.#sql
+      .exec<{ horizonMs: number; leaseMs: number }>(
+        "SELECT horizon_ms AS horizonMs, lease_ms AS leaseMs FROM lease_horizon",
+      )
+      .toArray()[0];
   }
 
-  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 11). */
-  isContinued(
-    told: ChangeVersion,
-    found: { readonly version: number; readonly announcedAtMs: number | null },
-    committed: number,
-  ): boolean {
-    return (told.version === 0 || found.announcedAtMs === told.atMs) && found.version >= committed;
-  }
-
-  lastGap(): number {
-    return this.#sql.exec<{ version: number }>("SELECT version FROM last_gap").one().version;
-  }
-
-  /** `kept`: what a D1 that was set back had surely kept. The lowest one counts until `untilMs`, because D1 may be set back to before this gap. */
-  recordGap(version: number, kept: number, untilMs: number): void {
-    this.#sql.exec("UPDATE last_gap SET version = max(version, ?)", version);
-    this.#sql.exec("UPDATE lowest_kept SET version = ?, until_ms = ?", kept, untilMs);
-  }
-
-  lowestKept(nowMs: number): number {
-    const [row] = this.#sql
-      .exec<{ version: number }>("SELECT version FROM lowest_kept WHERE until_ms > ?", nowMs)
-      .toArray();
-    return row?.version ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** An older one has no effect, because publications may complete out of order. */
-  recordAnnounced({ version, atMs }: ChangeVersion): void {
-    this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
+  /** `undefined`: no lease of a shard is left. */
+  writeLeaseHorizon(horizon: Horizon | undefined): void {
+    if (horizon === undefined) this.#sql.exec("DELETE FROM lease_horizon");
+    else this.#sql.exec("INSERT OR REPLACE INTO lease_horizon VALUES (1, ?, ?)", horizon.horizonMs, horizon.leaseMs);
   }
 
   sweep(nowMs: number): void {

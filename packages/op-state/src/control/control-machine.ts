@@ -1,22 +1,12 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { grantLifeMs } from "@edge-op/shared/control/cut-offs";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
-import type { ShardAddress, ShardedStore } from "@edge-op/shared/storage/shard-address";
-import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
+import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 
 /** **The durations and sets of `ControlPlane`.** Pure. */
 
 /** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
 const settlingMs = 15 * 60_000;
-
-/**
- * Until when a shard replicates a cut-off that it is sent at `nowMs`, if the records contain it: the longest token that was issued before the
- * cut-off was in force there has expired. Counted from each sending, because a shard that could not be reached may have let tokens be
- * issued until then (ADR 28).
- */
-export function replicatedUntilMs(nowMs: number): number {
-  return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
-}
 
 /** The longest lifetime of an id of a store; a grant stays on its revocation shard for as long as its family. */
 const idLifeMs: Readonly<Record<ShardedStore, number>> = {
@@ -50,19 +40,7 @@ export const intentAgainMs = 20_000;
  */
 export const intentSettledMs = 120_000;
 
-/** A shard to raise and the row with its location hint. */
-export interface Target {
-  readonly address: ShardAddress;
-  readonly region: RegionShards;
-}
-
-export function shardsOf(generation: number, regions: Readonly<Record<string, RegionShards>>): Target[] {
-  return Object.entries(regions).flatMap(([name, region]) =>
-    Array.from({ length: region.shards }, (_, shard) => ({ address: { generation, region: name, shard }, region })),
-  );
-}
-
-/** Every control change calls every shard of every live generation; more than this in one region is a mistake. */
+/** The generation table names each shard, and relays lease from all of them; more than this in one region is a mistake. */
 const shardsInRegion = 1_000;
 
 /** Whether ids can name these regions; an invalid opening must not reach the ledger. Relays may have none: they are closed. */
@@ -75,24 +53,6 @@ export function areValidRegions(store: ShardedStore, regions: Readonly<Record<st
         /^[a-z]{2,8}$/.test(name) && Number.isInteger(shards) && shards >= 1 && shards <= shardsInRegion,
     )
   );
-}
-
-/**
- * Generations whose shards isolates may use although D1 does not list them as live: those being opened, those that D1 has lost (ADR
- * 11), and those being retired.
- */
-export interface Unlisted {
-  readonly opened: readonly OpenedGeneration[];
-  readonly retiring: readonly number[];
-}
-
-/** Every revocation shard that an isolate may use: the live ones of the table, and the unlisted ones. */
-export function raiseTargets(table: readonly Generation[], { opened, retiring }: Unlisted): Target[] {
-  const listed = table.filter((row) => !row.retired || retiring.includes(row.generation));
-  const unlisted = lostGenerations(opened, table).filter((row) => !row.retired);
-  return [...listed, ...unlisted]
-    .filter(({ store }) => store === "revocation")
-    .flatMap((row) => shardsOf(row.generation, row.regions));
 }
 
 export function newestGeneration(

@@ -1,36 +1,34 @@
 import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import {
-  type CommittedCutOff,
-  type ControlPlaneRpc,
-  type CutOffIntent,
-  raiseTimeoutMs,
+import type {
+  CommittedCutOff,
+  ControlLease,
+  ControlPlaneRpc,
+  CutOffIntent,
 } from "@edge-op/shared/control/control-plane-rpc";
 import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
-import type { CutOff, RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";
-import { type Announcement, nextAnnouncement } from "./change-log.ts";
+import { AnnouncedLog } from "./announced-log.ts";
+import { nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
-import { areValidRegions, raiseTargets, type Target } from "./control-machine.ts";
+import { areValidRegions } from "./control-machine.ts";
 import { type CutOffOperation, isOrdered, type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
-import { appendCutOff, recordCutOffs } from "./cut-off-records.ts";
+import { appendCutOff } from "./cut-off-records.ts";
 import { findCommitted } from "./find-committed.ts";
+import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
-import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
+import { OpenedGenerations } from "./opened-generations.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
-type ControlPlaneEnv = SettingsVariables &
-  AuditKeeperEnv &
-  SessionEndingBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+type ControlPlaneEnv = SettingsVariables & AuditKeeperEnv & SessionEndingBindings & FollowerBindings;
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
@@ -38,16 +36,13 @@ interface CutOffRequest {
   readonly actor: string;
 }
 
-/** Overdue work, because a shard did not acknowledge, is retried after this. */
+/** Overdue work is retried after this. */
 const againMs = 5_000;
+const sweepRows = 1_000;
 
 /**
- * **Sends a change to every live shard, and retries** until all have acknowledged. The ledger is written first, and every raise is
- * idempotent (cut-offs and versions combine by max), so resuming means repeating.
- *
- * Shards that are raised: the live ones of D1's table, those of an opening or retirement in progress, and those that D1 has lost
- * (ADR 11). The ledger is read before D1: a change raised by a table without a new generation was in the ledger or in D1 before
- * that generation's shards were seeded from both (G4).
+ * **Announces administrative changes, and grants shards leases on them**, so that a change waits only for shards that may vouch for an older
+ * version ({@link Followers}). What is not finished is in the ledger, and repeated by alarm until it is: every step is idempotent.
  */
 export class ControlPlane
   extends FactsObject<ControlPlaneEnv>
@@ -57,7 +52,8 @@ export class ControlPlane
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #fence: Fence;
-  readonly #opened: OpenedGenerations;
+  readonly #log: AnnouncedLog;
+  readonly #followers: Followers;
   readonly #generations: GenerationWork;
   readonly #keeper: AuditKeeper;
   readonly #endings: SessionEndings;
@@ -70,16 +66,16 @@ export class ControlPlane
     this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox);
     this.#fence = new Fence(ctx.storage.sql);
     this.#endings = new SessionEndings(ctx.storage.sql, env);
-    this.#opened = new OpenedGenerations(ctx.storage.sql);
+    this.#log = new AnnouncedLog(ctx.storage.sql);
+    this.#followers = new Followers(ctx, env, this.#log, this.#ledger);
     this.#generations = new GenerationWork({
       storage: ctx.storage,
       database: env.DB,
       ledger: this.#ledger,
-      opened: this.#opened,
+      opened: new OpenedGenerations(ctx.storage.sql),
       outbox: this.#outbox,
       wakeForOpening: () => this.#alarms.wakeBy(nowMs() + resumeMs),
-      raise: (targets, change) => this.#raise(targets, change),
-      publishNewest: () => this.#raiseEverywhere([]),
+      publishNewest: () => this.#announce([]),
     });
   }
 
@@ -87,11 +83,15 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
+  async follow(shard: string, since: number): Promise<ControlLease> {
+    return this.#followers.grant(shard, since);
+  }
+
   async publish(operationId: string, committed?: CommittedCutOff): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
     const operations =
       intended === undefined ? [] : [await this.#order(this.#startCutOff(operationId, intended), committed)];
-    const cv = await this.#raiseEverywhere(operations);
+    const cv = await this.#announce(operations);
     this.#ledger.clearIntent(operationId);
     for (const operation of operations) this.#ledger.cutOffs.finish(operation.operationId, nowMs());
     return { cv };
@@ -101,7 +101,7 @@ export class ControlPlane
     const { operationId } = request;
     const operation = await this.#order(this.#startCutOff(operationId, request));
     if (operation.done) return;
-    await this.#raiseEverywhere([operation]);
+    await this.#announce([operation]);
     this.#ledger.cutOffs.finish(operationId, nowMs());
   }
 
@@ -114,9 +114,7 @@ export class ControlPlane
     if (listsSessions) this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
       if (listsSessions) this.#endings.mark(atMs);
-      const ordered = this.#ledger.cutOffs.order(operation.operationId, version);
-      this.#ledger.cutOffs.markRecorded(ordered);
-      return ordered;
+      return this.#ledger.cutOffs.order(operation.operationId, version);
     });
   }
 
@@ -163,14 +161,16 @@ export class ControlPlane
         (_, passedMs) => this.#generations.retireDue(passedMs),
         (atMs, passedMs) => {
           this.#ledger.sweep(passedMs);
-          const next = this.#ledger.nextOperationMs();
+          this.#log.sweep(passedMs, sweepRows);
+          const next = earliest(this.#ledger.nextOperationMs(), this.#log.nextSweepMs());
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => {
           const sweepOthers = () => this.#sweepClients(passedMs);
           // A Worker that listed an ending session may have died before it ended it.
           const whenDone = () => this.#endings.mark(passedMs);
-          return sweepDatabase(this.#ledger, this.env.DB, { sweepOthers, whenDone }, passedMs);
+          const lastAnnounced = this.#log.last().version;
+          return sweepDatabase(this.#ledger, this.env.DB, { lastAnnounced, sweepOthers, whenDone }, passedMs);
         },
         (atMs) => this.#endings.resume(atMs),
         ...this.#keeper.tasks,
@@ -185,7 +185,7 @@ export class ControlPlane
     const operationId = crypto.randomUUID();
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, nowMs()));
     const { isDone, needsAnnouncement } = await sweepClients(this.env.DB, readSettings(this.env), passedMs);
-    if (needsAnnouncement) await this.#raiseEverywhere([]);
+    if (needsAnnouncement) await this.#announce([]);
     this.#ledger.clearIntent(operationId);
     return isDone;
   }
@@ -195,10 +195,10 @@ export class ControlPlane
    * of an administrator would make each of them discard everything.
    */
   async #announceFirst(atMs: number): Promise<undefined> {
-    if (this.#ledger.lastAnnounced().version > 0) return;
+    if (this.#log.last().version > 0) return;
     const operationId = crypto.randomUUID();
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, atMs));
-    await this.#raiseEverywhere([]);
+    await this.#announce([]);
     this.#ledger.clearIntent(operationId);
   }
 
@@ -210,7 +210,7 @@ export class ControlPlane
         if (version === undefined) continue;
         operations.push(await this.#order(this.#startCutOff(operationId, cutOff), { version, listsSessions: true }));
       }
-      await this.#raiseEverywhere(operations);
+      await this.#announce(operations);
       for (const { operationId } of operations) this.#ledger.cutOffs.finish(operationId, nowMs());
       this.#ledger.settleIntents(atMs, passedMs);
     }
@@ -221,65 +221,46 @@ export class ControlPlane
     const due: OrderedCutOff[] = [];
     for (const operation of this.#ledger.cutOffs.due(atMs)) due.push(await this.#order(operation));
     if (due.length === 0) return;
-    await this.#raiseEverywhere(due);
+    await this.#announce(due);
     for (const { operationId } of due) this.#ledger.cutOffs.finish(operationId, nowMs());
   }
 
   /**
-   * Raises cut-offs and D1's newest control version on all shards; resolves when all have acknowledged. The ledger and the opened
-   * generations are read before D1 (G4). The alarm lists generations again that D1 has lost.
+   * Announces D1's newest control version with its changes and cut-offs; resolves when no shard vouches for an older one. A cut-off that a
+   * restored D1 has lost, or whose number grants of the lost time have too, is committed again first. The alarm lists generations
+   * again that D1 has lost.
    */
-  async #raiseEverywhere(operations: readonly OrderedCutOff[]): Promise<number> {
+  async #announce(operations: readonly OrderedCutOff[]): Promise<number> {
     this.#fence.pass();
-    const retiring = this.#ledger
-      .dueRetirements(nowMs())
-      .filter(({ store }) => store === "revocation")
-      .map(({ generation }) => generation);
     const committed = {
       keys: operations.map(({ key }) => key),
       newest: Math.max(0, ...operations.map(({ version }) => version)),
     };
-    const [{ announcement, found }, table] = await Promise.all([
-      nextAnnouncement(this.#ledger, this.env.DB, committed),
-      this.#generations.readTable(),
-    ]);
-    const { cv } = announcement;
-    // In one turn: a generation that is opened later is seeded with the versions of this turn.
-    const opened = this.#opened.all();
-    const gap = this.#ledger.lastGap();
-    const ordered = operations.map(({ operationId }) => this.#ledger.cutOffs.orderBehindGap(operationId, gap));
-    const missing = ordered.filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff, found));
-    if (missing.length > 0) {
-      await this.#record(missing);
-      return this.#raiseEverywhere(operations);
+    const { announced, isRestored, found } = await nextAnnouncement(this.#log, this.env.DB, committed);
+    if (isRestored) {
+      this.#followers.restored();
+      this.#alarms.wakeBy(nowMs());
     }
-    const told = ordered.map((cutOff) => this.#ledger.cutOffs.replicated(cutOff, nowMs()));
-    const change = told.length === 0 ? announcement : { cutOffs: told, ...announcement };
-    await this.#raise(raiseTargets(table, { opened, retiring }), change);
-    if (lostGenerations(opened, table).length > 0) this.#alarms.wakeBy(nowMs());
-    return cv;
+    const gap = this.#log.lastGap().version;
+    const isLost = (operation: OrderedCutOff) => this.#ledger.cutOffs.isLost(operation, gap, found);
+    if (operations.some(isLost)) return this.#announce(await this.#commitAgain(operations, isLost));
+    const isInForce = await this.#followers.bringIntoForce(announced);
+    return isInForce ? announced.version : this.#announce(operations);
   }
 
-  /** In the records before in the shards. The change that D1 may get by it is announced with the next raise. */
-  async #record(cutOffs: readonly CutOff[]): Promise<void> {
-    await recordCutOffs(this.env.DB, cutOffs, nowMs());
-    for (const cutOff of cutOffs) this.#ledger.cutOffs.markRecorded(cutOff);
+  async #commitAgain(
+    operations: readonly OrderedCutOff[],
+    isLost: (operation: OrderedCutOff) => boolean,
+  ): Promise<OrderedCutOff[]> {
+    const again: OrderedCutOff[] = [];
+    for (const operation of operations) {
+      const version = isLost(operation) ? await appendCutOff(this.env.DB, operation, nowMs()) : operation.version;
+      again.push(this.#ledger.cutOffs.order(operation.operationId, version));
+    }
+    return again;
   }
+}
 
-  /** Calls every shard, also when one fails. */
-  async #raise(
-    targets: readonly Target[],
-    change: Announcement & { readonly cutOffs?: readonly CutOff[] },
-  ): Promise<void> {
-    const settings = readSettings(this.env);
-    const results = await Promise.allSettled(
-      targets.map(({ address, region }) => {
-        const stub = shardStub(settings, this.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
-        const call = () => stub.raise(change, settings.revocationMode !== "bounded");
-        return callObject("revocation shard", call, raiseTimeoutMs(settings));
-      }),
-    );
-    const failed = results.find((result) => result.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
-  }
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

@@ -10,7 +10,10 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
  */
 const userPrefix = cutOffKey("sub", "");
 
-/** A cut-off without a change of a record becomes a change itself, which ends the sessions of its user. Returns its number. Cost: 1 D1 write. */
+/**
+ * A cut-off without a change of a record, or whose change a restored D1 has lost, becomes a change itself, which ends the sessions of its
+ * user. Returns its number. Cost: 1 D1 write.
+ */
 export async function appendCutOff(
   database: D1Database,
   cutOff: Omit<CutOff, "version">,
@@ -26,21 +29,6 @@ export async function appendCutOff(
   const version = appended?.results[0]?.version;
   if (version === undefined) throw new Error("the change log returned no version");
   return version;
-}
-
-/**
- * Those that moved behind a gap: with a change by which isolates discard the records, unless D1 has them. Cost: 1 D1 write for each 1,000.
- */
-export async function recordCutOffs(database: D1Database, cutOffs: readonly CutOff[], atMs: number): Promise<void> {
-  await writeAll(database, cutOffs, (some) => [
-    database
-      .prepare(
-        `INSERT INTO control_changes (kind, id, at_ms) SELECT 'cut-off', value ->> 'key', ?2 FROM json_each(?1)
-           WHERE NOT EXISTS (SELECT 1 FROM cut_offs WHERE key = value ->> 'key' AND version >= value ->> 'version')`,
-      )
-      .bind(JSON.stringify(some), atMs),
-    recordAll(database, some),
-  ]);
 }
 
 /** What a restored D1 has lost, before the gap at which isolates discard every record (ADR 11): no number is used for it. */

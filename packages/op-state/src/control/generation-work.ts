@@ -1,5 +1,4 @@
 import { limits } from "@edge-op/shared/config/limits";
-import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";
@@ -7,13 +6,9 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";
-import { newestGeneration, retirementDueMs, shardsOf, type Target } from "./control-machine.ts";
+import { newestGeneration, retirementDueMs } from "./control-machine.ts";
 import { lostGenerations, type OpenedGeneration, type OpenedGenerations } from "./opened-generations.ts";
-
-/** Cut-offs per call that seeds a new shard. */
-const seedRows = 2_000;
 
 export interface OpeningRequest {
   readonly store: ShardedStore;
@@ -30,13 +25,12 @@ export interface GenerationTools {
   readonly outbox: AuditOutbox;
   /** After an opening is stored: the alarm completes it if this instance does not. */
   wakeForOpening(): void;
-  raise(targets: readonly Target[], change: Announcement & { readonly cutOffs: readonly CutOff[] }): Promise<void>;
   publishNewest(): Promise<unknown>;
 }
 
 /**
  * **Opens and retires generations of shards, and lists generations again that D1 has lost** (ADR 11), one at a time. Each step is
- * stored in the ledger and idempotent, so resuming means repeating. Cost: D1 and every live shard; only the admin API waits for it.
+ * stored in the ledger and idempotent, so resuming means repeating. Cost: D1 and an announcement; only the admin API waits for it.
  */
 export class GenerationWork {
   readonly #tools: GenerationTools;
@@ -127,10 +121,9 @@ export class GenerationWork {
     });
   }
 
-  /** Seed, then list, then publish: a shard contains everything that the others know before an id can name it (G4). */
+  /** List, then publish: a shard reads the control log before it answers for the first time (G4). */
   async #list({ store, generation, regions, retired }: OpenedGeneration): Promise<void> {
     const { database, publishNewest } = this.#tools;
-    if (store === "revocation" && !retired) await this.#seed(shardsOf(generation, regions));
     const atMs = nowMs();
     const isNew = "NOT EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4)";
     const statements = [
@@ -152,21 +145,11 @@ export class GenerationWork {
     await publishNewest();
   }
 
-  async #seed(targets: readonly Target[]): Promise<void> {
-    const { database, ledger, raise } = this.#tools;
-    const cutOffs = ledger.cutOffs.seeds(nowMs());
-    const { announcement } = await nextAnnouncement(ledger, database);
-    for (let from = 0; from === 0 || from < cutOffs.length; from += seedRows) {
-      await raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), ...announcement });
-    }
-  }
-
   /**
-   * Raises the shards of the retired generation too, because isolates that use them must learn of the change of the table. A
-   * generation that is the newest again in a restored D1 (ADR 11) is not retired; its next end schedules that.
+   * Isolates learn of it like of any change, also from the shards of the retired generation. A generation that is the newest again in a restored D1 (ADR 11) is not retired; its next end schedules that.
    */
   async #retire(retirement: Retirement): Promise<void> {
-    const { database, ledger, outbox, publishNewest, storage } = this.#tools;
+    const { database, ledger, opened, outbox, publishNewest, storage } = this.#tools;
     const { store, generation } = retirement;
     const isEnded = "minted_until_ms IS NOT NULL";
     const isLive = `EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0 AND ${isEnded})`;
@@ -183,6 +166,7 @@ export class GenerationWork {
     await publishNewest();
     storage.transactionSync(() => {
       ledger.finishRetirement(retirement);
+      opened.markRetired(store, generation);
       outbox.append({ type: "generation-retired", payload: { store, generation } }, nowMs());
     });
   }

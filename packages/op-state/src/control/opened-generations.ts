@@ -11,8 +11,7 @@ export interface OpenedGeneration {
 
 /**
  * **Every generation of shards that was opened**, stored outside D1, which can be restored to a moment before an opening (ADR 11).
- * Isolates may still use such a generation, and ids that name it were issued: its shards are raised like the others, it is listed
- * again, and its number is not reused.
+ * Isolates may still use such a generation, and ids that name it were issued: it is listed again, and its number is not reused.
  *
  *   opened_generation(store, generation, regions, retired)   never deleted: one row per opening by an administrator
  */
@@ -51,6 +50,10 @@ export class OpenedGenerations {
       JSON.stringify(regions),
       retired ? 1 : 0,
     );
+  }
+
+  markRetired(store: ShardedStore, generation: number): void {
+    this.#sql.exec("UPDATE opened_generation SET retired = 1 WHERE store = ? AND generation = ?", store, generation);
   }
 
   /** D1 is the authority for the generations that it lists. Writes only changes. */

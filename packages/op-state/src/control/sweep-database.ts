@@ -34,7 +34,11 @@ const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
 export async function sweepDatabase(
   ledger: ControlLedger,
   database: D1Database,
-  { sweepOthers, whenDone }: { readonly sweepOthers: () => Promise<boolean>; readonly whenDone: () => void },
+  {
+    lastAnnounced,
+    sweepOthers,
+    whenDone,
+  }: { readonly lastAnnounced: number; readonly sweepOthers: () => Promise<boolean>; readonly whenDone: () => void },
   atMs: number,
 ): Promise<number> {
   const dueMs = ledger.nextDatabaseSweepMs();
@@ -42,7 +46,7 @@ export async function sweepDatabase(
   const { rows, readRows } = databaseSweep;
   const after = ledger.sweptGrantsUntil();
   const batch = [
-    database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, ledger.lastAnnounced().version),
+    database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, lastAnnounced),
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),

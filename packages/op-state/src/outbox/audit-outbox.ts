@@ -58,6 +58,11 @@ export class AuditOutbox {
     this.#name = this.#sql.exec<{ name: string }>("SELECT name FROM audit_name").toArray()[0]?.name;
   }
 
+  /** Of the object, also in an instance that an alarm has started. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
   /** Adds an event to the chain. Synchronous: call it in the transaction that makes the change. */
   append(event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> }, atMs: number): void {
     if (this.#name === undefined) throw new Error("an event cannot be chained before the object knows its name");

@@ -172,10 +172,13 @@ export class RevocationMachine {
     return this.#holders.release(holder);
   }
 
-  /** `heldMs`: how long the request was held before this response. */
-  lease(request: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
+  /**
+   * `heldMs`: how long the request was held before this response. `coveredMs`: for how long the shard may vouch for the control version, which
+   * a lease does too.
+   */
+  lease(request: LeaseRequest, heldMs: number, nowMs: number, coveredMs = Number.POSITIVE_INFINITY): LeaseResponse {
     const { holder, sinceCv, leaseMs } = request;
-    const granted = this.#granted(leaseMs);
+    const granted = Math.floor(Math.min(this.#granted(leaseMs), coveredMs));
     this.#horizon.assertCovers(granted, nowMs);
     const changes = changesAfter(sinceCv, this.#changes, this.#cv);
     const contents = this.#contentsFor(request, nowMs);

@@ -16,6 +16,7 @@ const entryColumns = "key, until_ms, seq, version";
 interface StateRow extends Record<string, SqlStorageValue> {
   readonly seq: number;
   readonly cv: number;
+  readonly cv_at_ms: number | null;
   readonly horizon_ms: number | null;
   readonly lease_ms: number;
 }
@@ -25,7 +26,7 @@ interface StateRow extends Record<string, SqlStorageValue> {
  *
  *   revoked(key, until_ms, seq, version)                version NULL: a row; deleted at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
- *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
+ *   shard_state(seq, cv, cv_at_ms, horizon_ms, lease_ms)   one row; cv_at_ms: of the change `cv`
  *   recent_change(version, kind, id)                    the newest 500 administrative changes
  */
 export class RevocationRows {
@@ -42,20 +43,32 @@ export class RevocationRows {
         operation_id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS operations_by_death ON operations (until_ms);
       CREATE TABLE IF NOT EXISTS shard_state (
-        id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL,
+        id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL, cv_at_ms INTEGER,
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);
+      INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, NULL, 0);
       CREATE TABLE IF NOT EXISTS recent_change (version INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL);`);
   }
 
   load(maxEntries: number): DurableState {
-    const { seq, cv, horizon_ms, lease_ms } = this.#sql
-      .exec<StateRow>("SELECT seq, cv, horizon_ms, lease_ms FROM shard_state")
-      .one();
+    const { seq, cv, horizon_ms, lease_ms } = this.#state();
     const horizon = horizon_ms === null ? undefined : { horizonMs: horizon_ms, leaseMs: lease_ms };
     const entries = this.entries(maxEntries);
     const cutOffs = entries === undefined ? this.#cutOffs(maxEntries) : undefined;
     return { entries, cutOffs, seq, cv, changes: this.#changes(), horizon };
+  }
+
+  #state(): StateRow {
+    return this.#sql.exec<StateRow>("SELECT seq, cv, cv_at_ms, horizon_ms, lease_ms FROM shard_state").one();
+  }
+
+  /** The time of the change that the control version counts last, if it is known. */
+  cvAtMs(): number | undefined {
+    return this.#state().cv_at_ms ?? undefined;
+  }
+
+  /** With the version that it belongs to, in one transaction. */
+  writeCvAtMs(cvAtMs: number | undefined): void {
+    this.#sql.exec("UPDATE shard_state SET cv_at_ms = ?1 WHERE cv_at_ms IS NOT ?1", cvAtMs ?? null);
   }
 
   #changes(): readonly NamedChange[] {

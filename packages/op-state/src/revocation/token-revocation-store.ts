@@ -1,14 +1,15 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
 import type {
   CheckResponse,
-  CutOff,
+  ControlNews,
   LeaseRequest,
   LeaseResponse,
-  NamedChange,
   RevocationShard,
   RevocationStatistics,
   RevokeRequest,
+  RevokeResponse,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
@@ -17,7 +18,9 @@ import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { ConfirmationWaits } from "./confirmation-waits.ts";
 import { buildFilter } from "./filter-build.ts";
+import { type FollowedBindings, FollowedControl } from "./followed-control.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";
+import { HorizonKeeper } from "./horizon-keeper.ts";
 import { LeaseStatistics } from "./lease-statistics.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
@@ -28,15 +31,18 @@ const sweepEveryMs = 60_000;
 /** An operation may be repeated for at least this long, also if its token has expired. */
 const repeatableMs = 600_000;
 
+type ShardEnv = AuditBindings & FollowedBindings;
+
 /**
  * **A shard of revocations.** `RevocationMachine` decides; its memory is a copy of {@link RevocationRows}. A change takes effect
  * after its write, in the same turn, and the platform holds every response until the write is durable (I5).
  *
  * A revocation is acknowledged when no lease without it is left, here or with a superseded instance of this object. Cost: a durable
- * write per revocation, and at most one in 2 s for any number of leases and checks.
+ * write per revocation, and at most one in 2 s for any number of leases and checks, which also vouch for the control version
+ * ({@link FollowedControl}).
  */
 export class TokenRevocationStore
-  extends FactsObject<AuditBindings>
+  extends FactsObject<ShardEnv>
   implements Omit<RevocationShard, keyof Rpc.DurableObjectBranded>
 {
   readonly #rows: RevocationRows;
@@ -47,16 +53,21 @@ export class TokenRevocationStore
   );
   readonly #waits = new ConfirmationWaits();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
+  readonly #control: FollowedControl;
   #machine!: RevocationMachine;
+  #horizon!: HorizonKeeper;
   #buildsFilter = false;
-  /** Whether a timer runs that withdraws the horizon. */
-  #closing = false;
 
-  constructor(ctx: DurableObjectState, env: AuditBindings) {
+  constructor(ctx: DurableObjectState, env: ConstructorParameters<typeof FactsObject<ShardEnv>>[1]) {
     super(ctx, env);
     this.#rows = new RevocationRows(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
+    this.#control = new FollowedControl(env, {
+      name: this.#outbox.name ?? "",
+      contained: () => ({ cv: this.#machine.cv, cvAtMs: this.#rows.cvAtMs() }),
+      install: (news) => this.#install(news),
+    });
     void ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock is frozen between I/O: after a timer it is later than the read, and the fence counts from there.
@@ -65,12 +76,15 @@ export class TokenRevocationStore
         exactRows: limits.leaseSnapshotRows,
         snapshots: limits.leaseSnapshots,
       });
-      this.#closeLater();
+      this.#horizon = new HorizonKeeper(this.#machine, (horizon) => this.#rows.writeHorizon(horizon));
+      this.#horizon.closeLater();
     });
   }
 
   async lease(request: LeaseRequest): Promise<LeaseResponse> {
     this.#waits.settle(this.#machine.confirm(request));
+    // Of less than half of the lease, holders would have to renew at once.
+    if (!this.#control.use(nowMs(), Math.max(1, request.leaseMs / 2))) await this.#control.follow();
     const atMs = nowMs();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
     if (untilMs > atMs) {
@@ -89,20 +103,18 @@ export class TokenRevocationStore
     this.#held.resolveHeld(holder);
     this.#waits.settle(this.#machine.release(holder));
     this.#statistics.count("releases");
-    this.#close();
+    this.#horizon.close();
   }
 
   async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse> {
+    if (!this.#control.use(nowMs(), 1)) await this.#control.follow();
     const atMs = nowMs();
-    this.#reach(0, atMs);
+    this.#vouch(atMs);
+    this.#horizon.reach(0, atMs);
     return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, this.#find);
   }
 
-  async revoke(
-    requests: readonly RevokeRequest[],
-    wait: boolean,
-    sinceCv?: number,
-  ): Promise<{ readonly cv: number; readonly changes?: readonly NamedChange[] | undefined }> {
+  async revoke(requests: readonly RevokeRequest[], wait: boolean, sinceCv?: number): Promise<RevokeResponse> {
     const atMs = nowMs();
     const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 }, this.#find);
     this.#commit(plan, () => {
@@ -111,18 +123,19 @@ export class TokenRevocationStore
         if (first) this.#outbox.append(event, atMs);
       }
     });
-    const acknowledged = await this.#acknowledge(wait);
-    if (sinceCv === undefined) return acknowledged;
+    await this.#acknowledge(wait);
+    if (sinceCv === undefined || this.#control.leftMs(nowMs()) === 0) return {};
     return { cv: this.#machine.cv, changes: this.#machine.changesSince(sinceCv) };
   }
 
   async raise(
-    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
+    change: Partial<ControlNews> & { readonly after?: number },
     wait: boolean,
   ): Promise<{ readonly cv: number }> {
-    const { cutOffs = [], cv = 0, changes = [] } = change;
-    this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }, this.#find));
-    return this.#acknowledge(wait);
+    if ((change.after ?? 0) > this.#machine.cv) await this.#control.follow();
+    else this.#install({ cv: 0, cvAtMs: undefined, changes: [], cutOffs: [], ...change });
+    await this.#acknowledge(wait);
+    return { cv: this.#machine.cv };
   }
 
   async statistics(): Promise<RevocationStatistics> {
@@ -134,9 +147,24 @@ export class TokenRevocationStore
     await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
   }
 
+  /** What it lacks of the control log, with the time of the newest change. */
+  #install({ cv, cvAtMs, changes, cutOffs }: ControlNews): void {
+    const isNewer = cv > this.#machine.cv;
+    this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }, this.#find), () => {
+      if (isNewer) this.#rows.writeCvAtMs(cvAtMs);
+    });
+  }
+
+  #vouch(atMs: number): number {
+    const leftMs = this.#control.leftMs(atMs);
+    if (leftMs < 1) throw new UnavailableError("control plane", new Error("the control version is not known"));
+    return leftMs;
+  }
+
   #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
-    this.#reach(request.leaseMs, atMs);
-    const response = this.#machine.lease(request, heldMs, atMs);
+    const coveredMs = this.#vouch(atMs);
+    this.#horizon.reach(request.leaseMs, atMs);
+    const response = this.#machine.lease(request, heldMs, atMs, coveredMs);
     if (response.kind === "lease") this.#statistics.count("leasesGranted");
     this.#buildFilterIfDue();
     return response;
@@ -162,36 +190,6 @@ export class TokenRevocationStore
     }
   }
 
-  #reach(leaseMs: number, atMs: number): void {
-    const horizon = this.#machine.horizonDue(leaseMs, atMs);
-    if (horizon === undefined) return;
-    this.#rows.writeHorizon(horizon);
-    this.#machine.extend(horizon, atMs);
-    this.#closeLater();
-  }
-
-  /** No lease is left: after a sleep the next revocation need not wait for leases that cannot exist. */
-  #close(): void {
-    if (!this.#machine.mayClose(nowMs())) return;
-    this.#rows.writeHorizon(undefined);
-    this.#machine.close();
-  }
-
-  /** Withdraws the horizon when the last lease has ended, also if its holder never releases it. */
-  #closeLater(): void {
-    const closesAtMs = this.#machine.closesAtMs;
-    if (closesAtMs === undefined || this.#closing) return;
-    this.#closing = true;
-    setTimeout(
-      () => {
-        this.#closing = false;
-        this.#close();
-        this.#closeLater();
-      },
-      Math.max(1, Math.ceil(closesAtMs - nowMs())),
-    );
-  }
-
   #commit(plan: Plan, alongside: () => void = () => {}): void {
     this.ctx.storage.transactionSync(() => {
       this.#rows.write(plan);
@@ -209,12 +207,12 @@ export class TokenRevocationStore
    * Waits until every holder that may lack the change has confirmed it or its lease has ended. The waits are durations on timers:
    * this instance's clock is not read again.
    */
-  async #acknowledge(wait: boolean): Promise<{ readonly cv: number }> {
-    if (!wait) return { cv: this.#machine.cv };
+  async #acknowledge(wait: boolean): Promise<void> {
+    if (!wait) return;
     const startedAtMs = nowMs();
     const due = this.#machine.startWait(startedAtMs);
     const { pending, leasesMs, fenceMs } = due;
-    if (leasesMs === 0 && fenceMs === 0) return { cv: this.#machine.cv };
+    if (leasesMs === 0 && fenceMs === 0) return;
     this.#statistics.start();
     await Promise.all([
       fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
@@ -223,7 +221,6 @@ export class TokenRevocationStore
     this.#machine.endWait(due);
     const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs, lacking: pending.ended }, nowMs());
     if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
-    return { cv: this.#machine.cv };
   }
 
   #sweep(atMs: number): number | undefined {

@@ -28,6 +28,12 @@ export const leaseTiming: LeaseTiming = {
 };
 
 /**
+ * D: the length of the lease under which a shard vouches for the control version. A change waits so long at most for a shard that does not
+ * respond. Renewed after a quarter of it, so that a silent control plane leaves three quarters for a registration in D1.
+ */
+export const controlLeaseMs = 10_000;
+
+/**
  * **For which share of a lease its renewal is held while there is no news** (ADR 24). The rest is for what delays the next grant: the
  * round trip, the drift of two clocks (4 % of the held time), a pause of either side. Nobody waits for it; if it is not enough, requests
  * are checked exactly. It is not for a second try: requests go to the shards when a relay does not respond, and to exact checks otherwise.
@@ -59,6 +65,14 @@ export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
   const longestMs = leaseMs > 0 ? timing.maxLeaseMs : 0;
   return Math.ceil(outlast(timing, timing.horizonStepMs + longestMs) + timing.marginMs);
 }
+
+/** By then a lease of {@link controlLeaseMs} has ended on any clock. */
+export const controlLeaseLifeMs = outlast(leaseTiming, controlLeaseMs) + leaseTiming.marginMs;
+
+/** The longest wait of a change: for a shard that does not respond, or after a start of the control plane for the leases of its predecessor. */
+export const longestControlWaitMs = Math.ceil(
+  outlast(leaseTiming, leaseTiming.horizonStepMs + controlLeaseMs) + leaseTiming.marginMs,
+);
 
 /**
  * The earliest moment, on the caller's clock, at which a lease that was granted after `heldMs` can have been granted. `heldMs`

@@ -52,6 +52,8 @@ export const limits = {
   probeMs: 1_500,
   /** An acknowledgement that waited longer for lease holders is logged; without faults it takes a few network legs. */
   slowAcknowledgementMs: 500,
+  /** A shard waits this long for the control plane, then registers in D1 too. */
+  controlPlaneMs: 1_000,
   /** A request that needs a lease waits this long for the isolate's relay, then calls the shard. */
   relayCallMs: 300,
   /** The renewal of a relay's lease on a shard, beside the length of the lease; the relay tries again after that. */

@@ -30,8 +30,8 @@ export interface CommittedChange {
 }
 
 /**
- * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then the
- * new control version on every live shard. `statements` come after the rows of the change, whose number they may store. 503 after the commit means that `ControlPlane` completes the change without another
+ * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then an
+ * announcement that ends when no shard vouches for an older control version. `statements` come after the rows of the change, whose number they may store. 503 after the commit means that `ControlPlane` completes the change without another
  * request. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
  */
 export async function commitControlChange(
@@ -67,7 +67,7 @@ export async function commitControlChange(
   const version = lastVersion(results.slice(0, announcements.length));
   const committed = cutOff && { version, listsSessions: results.at(-1)!.results.length > 0 };
   const publish = async () => stub.publish(operationId, committed);
-  const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
+  const { cv } = await callObject("control plane", publish, controlCallMs);
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
   const from = announcements.length;

@@ -1,8 +1,8 @@
 import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
-import { leaseTiming, longestWaitMs } from "../config/lease-timing.ts";
+import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
-import type { Settings } from "../config/settings.ts";
+import type { ControlNews } from "../leases/revocation-shard-rpc.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";
 import type { CutOffKind } from "./cut-offs.ts";
@@ -28,22 +28,28 @@ export interface CommittedCutOff {
   readonly listsSessions: boolean;
 }
 
+/** What a shard lacks of the control log, and for how long it may vouch for it from before its call on. */
+export interface ControlLease extends ControlNews {
+  /** 0: there is more to read before a lease is granted. */
+  readonly leaseMs: number;
+}
+
 /**
- * **The RPC interface of `ControlPlane`**, the one object that brings a change to every live shard. It stores the changes that
- * shards have not acknowledged and sends them again by alarm, so a crash between a commit and the last acknowledgement is completed
- * without another request. Only the admin API calls it.
+ * **The RPC interface of `ControlPlane`**, the one object that announces changes, and grants shards the leases under which they vouch for the
+ * control version. A crash between a commit and its announcement is completed by alarm. The admin API calls it, and revocation shards that are
+ * in use, in the background.
  */
 export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   /** Stores a durable intent BEFORE the admin API commits to D1. */
   begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
+  /** A shard requests or renews its lease. `since`: the control version that it contains. */
+  follow(shard: string, since: number): Promise<ControlLease>;
   /**
-   * After the commit: applies the cut-off of the intent, raises D1's newest control version on every live shard, waits for their
-   * leases, and deletes the intent.
+   * After the commit: announces D1's newest control version, waits until no shard vouches for an older one, and deletes the intent.
    */
   publish(operationId: string, cutOff?: CommittedCutOff): Promise<{ readonly cv: number }>;
   /**
-   * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Resolves when that is in force
-   * everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.
+   * Revokes every grant of a subject, client or tenant created up to now. Resolves when that is in force everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.
    */
   cutOff(request: {
     readonly kind: CutOffKind;
@@ -51,7 +57,7 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
     readonly operationId: string;
     readonly actor: string;
   }): Promise<void>;
-  /** Opens a generation: seeds it with live cut-offs and the control version, then adds the D1 row, then publishes (G4). */
+  /** Opens a generation: adds the D1 row, then publishes. */
   openGeneration(request: {
     readonly store: ShardedStore;
     readonly regions: Readonly<Record<string, RegionShards>>;
@@ -59,15 +65,7 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   }): Promise<{ readonly generation: number }>;
 }
 
-/** One call of a shard that waits for its leases, or for those of its predecessor. */
-export function raiseTimeoutMs(settings: Settings): number {
-  return limits.objectCallMs + longestWaitMs(leaseTiming, settings.leaseMs);
-}
-
 /**
- * The duration of one call of the control plane: it reads D1, calls every shard concurrently, and may have to finish the work of an
- * earlier call.
+ * The duration of one call of the control plane: it reads D1, waits for shards, and may have to finish the work of an earlier call.
  */
-export function controlCallMs(settings: Settings): number {
-  return 2 * (raiseTimeoutMs(settings) + limits.objectCallMs);
-}
+export const controlCallMs = 2 * (longestControlWaitMs + limits.objectCallMs);

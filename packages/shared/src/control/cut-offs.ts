@@ -22,6 +22,14 @@ export function cutOffUntilMs(nowMs: number): number {
   return nowMs + grantLifeMs;
 }
 
+/**
+ * Until when a shard replicates a cut-off that it is sent at `nowMs`: the longest token that was issued before the cut-off was in force has
+ * expired. The records contain it for longer (ADR 26).
+ */
+export function replicatedUntilMs(nowMs: number): number {
+  return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
+}
+
 /** Selects the cut-offs of the record `?1`, and of the deployment, as JSON. */
 export function selectCutOffs(kind: "sub" | "client"): string {
   return `(SELECT json_group_array(json_object('key', key, 'version', version)) FROM cut_offs WHERE key IN ('nb:${kind}:' || ?1, 'nb:tenant:default')) AS cut_offs`;

@@ -3,7 +3,7 @@ import type { Settings } from "../config/settings.ts";
 import { callWaitingObject } from "../storage/call-waiting-object.ts";
 import type { RevocationShard, RevokeRequest } from "./revocation-shard-rpc.ts";
 
-type Shard = Pick<RevocationShard, "revoke" | "check">;
+type Shard = Pick<RevocationShard, "revoke" | "statistics">;
 
 /**
  * **Revokes at a shard, and waits until that is in force** (I1): every holder of a lease has confirmed it, or has no lease any more. In the mode
@@ -18,7 +18,7 @@ export function confirmRevocation(
   const wait = revocationMode !== "bounded";
   return callWaitingObject("revocation", {
     call: async () => await shard().revoke(requests, wait, sinceCv),
-    probe: async () => await shard().check([], [], -1),
+    probe: async () => await shard().statistics(),
     waitMs: wait ? longestWaitMs(leaseTiming, leaseMs) : 0,
   });
 }

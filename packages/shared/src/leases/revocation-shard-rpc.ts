@@ -104,6 +104,17 @@ export type LeaseResponse =
       readonly againMs: number;
     };
 
+/** The control log after a version: what a shard installs before it vouches for `cv`. */
+export interface ControlNews {
+  readonly cv: number;
+  /** Of the change `cv`, by which D1's log shows that it was not set back to before it; `undefined` if that is not known. */
+  readonly cvAtMs: number | undefined;
+  /** The newest changes, ending with `cv`; empty if they are not known. */
+  readonly changes: readonly NamedChange[];
+  /** All after that version by which an access token can be alive. */
+  readonly cutOffs: readonly CutOff[];
+}
+
 export interface CheckResponse {
   /** The requested row keys that are revoked. */
   readonly revoked: readonly string[];
@@ -122,6 +133,12 @@ export interface RevokeRequest {
   /** The same operation may be sent again after a lost response: one row, one event. */
   readonly operationId: string;
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
+}
+
+export interface RevokeResponse {
+  /** `undefined`: the shard does not vouch for a control version at present. */
+  readonly cv?: number | undefined;
+  readonly changes?: readonly NamedChange[] | undefined;
 }
 
 /** What a shard has done with leases since its present instance started. For operators alone: nothing is decided by it. */
@@ -155,18 +172,14 @@ export interface RevocationShard extends FactsRpc {
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /**
    * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
-   * `sinceCv` as in a check; without it, no changes are named.
+   * With `sinceCv`, as in a check, it returns the control version if the shard vouches for it.
    */
-  revoke(
-    requests: readonly RevokeRequest[],
-    wait: boolean,
-    sinceCv?: number,
-  ): Promise<{ readonly cv: number; readonly changes?: readonly NamedChange[] | undefined }>;
-  /** Raises cut-offs (by max) and the control version (by max); resolves like `revoke`. Idempotent. */
-  raise(
-    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
-    wait: boolean,
-  ): Promise<{ readonly cv: number }>;
+  revoke(requests: readonly RevokeRequest[], wait: boolean, sinceCv?: number): Promise<RevokeResponse>;
+  /**
+   * Tells the shard what it lacks of the control log after the version `after`; a shard that does not contain that one reads the log
+   * itself. Resolves like `revoke`: no holder decides by an older control version. Idempotent.
+   */
+  raise(change: Partial<ControlNews> & { readonly after?: number }, wait: boolean): Promise<{ readonly cv: number }>;
   statistics(): Promise<RevocationStatistics>;
 }
 

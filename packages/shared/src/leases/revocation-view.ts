@@ -83,6 +83,7 @@ export class RevocationView {
       requests,
       sinceCv,
     );
+    if (cv === undefined) return;
     await this.#control.observe(context, cv, changes);
     context.progress.controlConfirmed = true;
   }
@@ -98,7 +99,7 @@ export class RevocationView {
   }
 
   /**
-   * Confirms the control version. Every live shard knows it, so if one fails or is slow the next is called: at most `controlShards`
+   * Confirms the control version. Every shard that responds vouches for it, so if one fails or is slow the next is called: at most `controlShards`
    * shards, `objectCallMs` in total. Cost: 0 or 1 object call while the isolate's shard responds.
    */
   async confirmControl(context: Context): Promise<void> {

@@ -61,6 +61,24 @@ export const stateEvents = {
     meaning: "A revocation shard did not accept the revocations of grants. They are sent again until it does.",
     fields: { shard: text("The name of the object."), grants: number("How many."), cause },
   },
+  "shard-not-told": {
+    level: "warn",
+    meaning:
+      "A revocation shard did not acknowledge an administrative change. It is told again; the change is in force at the latest when the shard's lease has ended, ten seconds later.",
+    fields: { shard: text("The name of the object."), cause },
+  },
+  "control-registered": {
+    level: "warn",
+    meaning:
+      "The control plane did not answer a revocation shard within a second: the shard has registered in D1 for ten seconds.",
+    fields: { shard: text("The name of the object.") },
+  },
+  "control-not-followed": {
+    level: "error",
+    meaning:
+      "Neither the control plane nor D1 answered a revocation shard. If that lasts for seven seconds, the shard answers nothing: 503.",
+    fields: { shard: text("The name of the object."), cause },
+  },
   "alarm-task-failed": {
     level: "error",
     meaning: "A task of an object's alarm failed. It runs again after five seconds.",

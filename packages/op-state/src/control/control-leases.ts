@@ -1,0 +1,144 @@
+import { controlLeaseLifeMs, controlLeaseMs, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
+import { DurableHorizon, type Horizon } from "../revocation/durable-horizon.ts";
+import type { HorizonMachine } from "../revocation/horizon-keeper.ts";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "../revocation/lease-holders.ts";
+
+/** A row of D1: the control plane did not answer this shard, which vouches for what D1 says was announced. */
+export interface Registration {
+  readonly shard: string;
+  /** What it contained when it registered. */
+  readonly version: number;
+  /** By the shard's clock. */
+  readonly endsAtMs: number;
+}
+
+/** What an instance finds in its storage. */
+interface DurableLeases {
+  readonly horizon: Horizon | undefined;
+  /** When D1 was last found to be set back, by the clock of that instance. */
+  readonly restoredAtMs: number | undefined;
+}
+
+/** The wait of a change: until no shard vouches for an older control version. */
+export interface ControlWait {
+  readonly pending: PendingChange;
+  /** By the clock of this object. */
+  readonly startedAtMs: number;
+  /** Durations: until the leases of all those shards have ended, and those of a predecessor or of a D1 that is lost. */
+  readonly leasesMs: number;
+  readonly fenceMs: number;
+}
+
+/**
+ * **The leases of shards on the control log** (docs/reference/protocols.md §2): a shard vouches for the control version only while it has
+ * one, so a change waits for a shard that does not respond until its lease has ended. No I/O and no clock.
+ *
+ * A lease is counted from its grant here, and from before the call at the shard (I2). What a predecessor granted is not known: a new
+ * instance waits for its {@link DurableHorizon} once (I3, I4). A registration is waited for from when it is read, because its clock is another one,
+ * and not at all when it has ended by any clock. A D1 that was set back has lost registrations, so the longest of them is waited for.
+ */
+export class ControlLeases implements HorizonMachine {
+  readonly #timing: LeaseTiming;
+  readonly #holders = new LeaseHolders();
+  readonly #horizon: DurableHorizon;
+  /** By shard, the version that it was sent last. */
+  readonly #sent = new Map<string, number>();
+  #restoredFenceMs = Number.NEGATIVE_INFINITY;
+
+  /** `bootAtMs` is read after storage. */
+  constructor(timing: LeaseTiming, { horizon, restoredAtMs }: DurableLeases, bootAtMs: number) {
+    this.#timing = timing;
+    this.#horizon = new DurableHorizon(timing, horizon, bootAtMs);
+    if (restoredAtMs !== undefined) this.#restoredFenceMs = this.#endOf(restoredAtMs + controlLeaseLifeMs, bootAtMs);
+  }
+
+  /** As of a shard of revocations. */
+  horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
+    return this.#horizon.due(leaseMs, this.releaseAtMs, nowMs);
+  }
+
+  /** After the horizon is written. */
+  extend(horizon: Horizon, nowMs: number): void {
+    this.#horizon.extend(horizon, nowMs);
+  }
+
+  /** A lease for a shard that is sent everything up to `cv`. Returns its length. */
+  grant(shard: string, cv: number, nowMs: number): number {
+    this.#horizon.assertCovers(controlLeaseMs, nowMs);
+    this.#holders.prune(nowMs);
+    this.#holders.grant(shard, cv, nowMs + controlLeaseLifeMs);
+    this.#sent.set(shard, cv);
+    return controlLeaseMs;
+  }
+
+  /** After `cv` was stored as announced: later grants contain it. */
+  startWait(cv: number, nowMs: number): ControlWait {
+    return this.#waitFor(this.#holders.await(cv, nowMs), nowMs);
+  }
+
+  /** For the registrations that D1 had when it got `cv`: later ones contain it. */
+  startRegisteredWait(cv: number, registered: readonly Registration[], nowMs: number): ControlWait {
+    const lacking = new Map<string, number>();
+    for (const { shard, version, endsAtMs } of registered) {
+      const endMs = this.#endOf(endsAtMs, nowMs);
+      if (endMs <= nowMs) continue;
+      lacking.set(shard, endMs);
+      if (!this.#sent.has(shard)) this.#sent.set(shard, version);
+    }
+    return this.#waitFor({ seq: cv, lacking, ended: new Set() }, nowMs);
+  }
+
+  /** The version up to which a shard is believed to contain the log. */
+  sentTo(shard: string): number {
+    return this.#sent.get(shard) ?? 0;
+  }
+
+  /** No holder of the shard decides by an older version than `cv`. Returns the waits that have ended. */
+  confirm({ pending }: ControlWait, shard: string, cv: number): readonly PendingChange[] {
+    this.#sent.set(shard, cv);
+    const settled = this.#holders.confirm(shard, cv);
+    return pending.lacking.delete(shard) && pending.lacking.size === 0 ? [...settled, pending] : settled;
+  }
+
+  endWait({ pending }: ControlWait): void {
+    this.#holders.abandon(pending);
+  }
+
+  /** D1 was set back: registrations that it has lost may last as long as one that was made now. */
+  restored(nowMs: number): void {
+    this.#restoredFenceMs = nowMs + controlLeaseLifeMs;
+  }
+
+  /** When the last lease granted here or by a predecessor has ended. */
+  get releaseAtMs(): number {
+    return Math.max(this.#holders.lastEndMs, this.#horizon.bootFenceMs);
+  }
+
+  /** As of a shard of revocations. */
+  mayClose(nowMs: number): boolean {
+    return this.#horizon.isOpen && nowMs > this.releaseAtMs;
+  }
+
+  get closesAtMs(): number | undefined {
+    return this.#horizon.coversLeases ? Math.floor(this.releaseAtMs) + 1 : undefined;
+  }
+
+  close(): void {
+    this.#horizon.close();
+  }
+
+  #waitFor(pending: PendingChange, nowMs: number): ControlWait {
+    const fenceMs = Math.max(this.#horizon.bootFenceMs, this.#restoredFenceMs) - nowMs;
+    return {
+      pending,
+      startedAtMs: nowMs,
+      leasesMs: Math.max(0, Math.ceil(lackingUntilMs(pending) - nowMs)),
+      fenceMs: Math.max(0, Math.ceil(fenceMs)),
+    };
+  }
+
+  /** When something that ends at `endsAtMs` by another clock has ended by this one. */
+  #endOf(endsAtMs: number, nowMs: number): number {
+    return Math.min(nowMs + controlLeaseLifeMs, endsAtMs + this.#timing.clockOffsetMs);
+  }
+}

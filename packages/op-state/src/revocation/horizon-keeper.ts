@@ -1,0 +1,56 @@
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { Horizon } from "./durable-horizon.ts";
+
+/** A machine that grants leases under a `DurableHorizon`. */
+export interface HorizonMachine {
+  horizonDue(leaseMs: number, nowMs: number): Horizon | undefined;
+  extend(horizon: Horizon, nowMs: number): void;
+  readonly closesAtMs: number | undefined;
+  mayClose(nowMs: number): boolean;
+  close(): void;
+}
+
+/**
+ * **Writes the horizon of a machine before it grants, and withdraws it when the last lease has ended**, also if its holder never releases it:
+ * after a sleep the next acknowledgement need not wait for leases that cannot exist.
+ */
+export class HorizonKeeper {
+  readonly #machine: HorizonMachine;
+  readonly #write: (horizon: Horizon | undefined) => void;
+  /** Whether a timer runs that withdraws it. */
+  #closing = false;
+
+  constructor(machine: HorizonMachine, write: (horizon: Horizon | undefined) => void) {
+    this.#machine = machine;
+    this.#write = write;
+  }
+
+  /** Before a lease of `leaseMs` is granted; 0: a check. */
+  reach(leaseMs: number, atMs: number): void {
+    const horizon = this.#machine.horizonDue(leaseMs, atMs);
+    if (horizon === undefined) return;
+    this.#write(horizon);
+    this.#machine.extend(horizon, atMs);
+    this.closeLater();
+  }
+
+  close(): void {
+    if (!this.#machine.mayClose(nowMs())) return;
+    this.#write(undefined);
+    this.#machine.close();
+  }
+
+  closeLater(): void {
+    const { closesAtMs } = this.#machine;
+    if (closesAtMs === undefined || this.#closing) return;
+    this.#closing = true;
+    setTimeout(
+      () => {
+        this.#closing = false;
+        this.close();
+        this.closeLater();
+      },
+      Math.max(1, Math.ceil(closesAtMs - nowMs())),
+    );
+  }
+}
