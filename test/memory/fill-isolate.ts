@@ -144,18 +144,18 @@ function rememberedDecisions(): Fillable {
   return {
     bound: isolateMemory.decisions,
     heldBytes: () => decisions.heldBytes,
-    add: (index, size) => {
+    add: async (index, size) => {
       const headers = { authorization: text(index, 80) };
       const body = text(index, between(size, 600, limits.rememberedCharacters));
       const request = new ReceivedRequest(new Request(platform.ISSUER, { method: "POST", headers }), body);
       const decision = {
         token: accessToken(index, between(size, 0, 100)),
         text: text(index, between(size, 500, 4_000)),
+        repeatableUntilMs: never,
       };
+      const doing = { read: () => ({}), decide: async () => decision, again: () => undefined };
       const context = deciding(control);
-      for (let time = 0; time < 2; time += 1) {
-        decisions.add(context, "/introspect", request, { decision, endsAtMs: never });
-      }
+      for (let time = 0; time < 2; time += 1) await decisions.around(context, "/introspect", request, doing)();
     },
   };
 }

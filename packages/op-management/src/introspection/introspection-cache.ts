@@ -6,7 +6,7 @@ import type { IntrospectionResponse } from "./introspection-response.ts";
 
 /**
  * **The optional response cache** (`INTROSPECTION_CACHE=true`): active responses for 60 s in KV, keyed by the hash of caller and
- * token. Read only after the token is verified and not revoked, so a hit is never outdated about those. Cost: 1 KV read, and 1
+ * token. A token that is revoked meanwhile is inactive all the same. Cost: 1 KV read, and 1
  * write after a miss.
  */
 const lifetimeSeconds = 60;

@@ -7,7 +7,7 @@ import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
 import { acceptToken, readForeignMayAct } from "../external/accept-token.ts";
-import type { GrantRequest } from "../grant.ts";
+import type { GrantRequest } from "../grant-module.ts";
 import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
 import { unacceptableToken } from "./unacceptable-token.ts";
 

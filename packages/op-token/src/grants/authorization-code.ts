@@ -2,7 +2,7 @@ import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
@@ -20,23 +20,26 @@ type CodeRequest = GrantRequest<(typeof parameters)[number]>;
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest
  */
-export const authorizationCode = defineGrant({ type: "authorization_code", parameters, issue });
+export const authorizationCode = defineGrantModule({ type: "authorization_code", parameters, decide, issue });
 
-async function issue(request: CodeRequest): Promise<TokenResponse> {
-  const code = request.form.require("code");
-  await prepareRedemption(request);
-  const redeemed = await redeem(request, code);
-  return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
+async function decide(request: CodeRequest) {
+  const { context, client, form } = request;
+  return {
+    code: form.require("code"),
+    redirectUri: form.get("redirect_uri"),
+    codeVerifier: readVerifier(request),
+    resources: requestedResources(form),
+    details: requestedDetails(context.settings, client, form.get("authorization_details")),
+  };
 }
 
-async function redeem(request: CodeRequest, code: string) {
-  const { context, isolate, client, form } = request;
-  const codeVerifier = readVerifier(request);
-  const resources = requestedResources(form);
-  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
+async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate, client } = request;
+  const { code, redirectUri, codeVerifier, resources, details } = due;
+  await prepareRedemption(request);
   const presented = {
     clientId: client.clientId,
-    redirectUri: form.get("redirect_uri"),
+    redirectUri,
     codeVerifier,
     cnf: request.proof?.cnf,
     resources,
@@ -45,7 +48,8 @@ async function redeem(request: CodeRequest, code: string) {
   const result = await spendChecked(request, resources, ({ targets }) =>
     isolate.codes.redeem(context, code, { ...presented, targets }),
   );
-  return requireRedeemed(request, result, { resources, details }, "code-replayed");
+  const redeemed = await requireRedeemed(request, result, { resources, details }, "code-replayed");
+  return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */

@@ -2,7 +2,7 @@ import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { checkResources, resourceCaller, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
-import type { GrantRequest } from "../grant.ts";
+import type { ClientRequest } from "../grant-module.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
 
@@ -25,7 +25,7 @@ type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: rea
 const calls = 3;
 
 export async function spendChecked<Result extends { readonly kind: string }>(
-  request: GrantRequest,
+  request: ClientRequest,
   named: readonly string[] | undefined,
   spend: (use: CheckedUse) => Promise<Result | Unchecked>,
 ): Promise<Exclude<Result, Unchecked>> {
@@ -44,7 +44,7 @@ export async function spendChecked<Result extends { readonly kind: string }>(
 }
 
 /** Resources that need a proof which the request lacks are left out: if one was granted, the object names it. */
-async function checkedUse(request: GrantRequest, known: readonly string[]): Promise<CheckedUse> {
+async function checkedUse(request: ClientRequest, known: readonly string[]): Promise<CheckedUse> {
   const { client, context, proof } = request;
   const { issuer } = context.settings;
   const [found, byDefault] = await Promise.all([

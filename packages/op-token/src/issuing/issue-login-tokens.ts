@@ -10,7 +10,7 @@ import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rp
 import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { RbacClaims } from "@edge-op/shared/users/user";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 import { fromFamilyAccessToken, issueAccessToken, withLifetime } from "./issue-access-token.ts";
@@ -41,7 +41,7 @@ export interface LoginTokens {
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
  */
-export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
+export async function issueLoginTokens(request: ClientRequest, tokens: LoginTokens): Promise<TokenResponse> {
   const { context, client } = request;
   const { login, user, refreshToken } = tokens;
   const { issuer } = context.settings;
@@ -80,16 +80,17 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
 }
 
 async function signLoginIdToken(
-  { context, isolate, client }: GrantRequest,
+  request: ClientRequest,
   { grant, login, user, nonce, code, notAfterSeconds }: LoginTokens,
   accessToken: string,
   registered: readonly string[],
 ): Promise<string> {
+  const { context, isolate, client } = request;
   const sub = login.pairwiseSub ?? login.sub;
   const { sid } = login;
   const [sectorSid, userClaims] = await Promise.all([
     sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
-    requestedClaims({ context, isolate }, login, user.rbac, registered),
+    requestedClaims(request, login, user.rbac, registered),
   ]);
   const text = await signIdToken(context, isolate, {
     ...authenticationEvent(login),
@@ -108,7 +109,7 @@ async function signLoginIdToken(
 
 /** The claims that were requested individually for the ID token (OIDC Core §5.5) and that the client's registered scope covers. */
 async function requestedClaims(
-  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { context, isolate }: ClientRequest,
   { sub, claims }: LoginContext,
   { roles, groups }: RbacClaims,
   registered: readonly string[],

@@ -5,7 +5,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import type { ClientRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
 import { findActiveUser } from "./find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";
 import { issueLoginTokens, type LoginTokens } from "./issue-login-tokens.ts";
@@ -35,14 +35,14 @@ interface Requested {
  * that a request that is sent again as it is does not count as a second use of the code. Cost: 1 object call without a lease. In `direct`,
  * where no isolate has one, the check of the redeemed grant alone brings the version.
  */
-export async function prepareRedemption({ context, proof, confirm }: GrantRequest): Promise<void> {
+export async function prepareRedemption({ context, proof, confirm }: IssueRequest): Promise<void> {
   if (context.settings.revocationMode === "direct") await proof?.spend();
   else await confirm();
 }
 
 /** The grant of a redeemed code. One of the two users of a replayed code stole it: every token issued for it is revoked (RFC 6749 §4.1.2). */
 export async function requireRedeemed<Payload extends AuthorizedGrant>(
-  { context, isolate }: GrantRequest,
+  { context, isolate }: ClientRequest,
   result: Redemption<Payload>,
   { resources, details }: Requested,
   replayed: RefusalReason,
@@ -58,7 +58,7 @@ export async function requireRedeemed<Payload extends AuthorizedGrant>(
 
 /** Only the code names the user and the grant, so both are checked after it is spent. */
 export async function issueForRedeemed(
-  request: GrantRequest,
+  request: IssueRequest,
   { payload, ...requested }: RedeemedGrant<AuthorizedGrant>,
   bound: Pick<LoginTokens, "nonce" | "code"> = {},
 ): Promise<TokenResponse> {

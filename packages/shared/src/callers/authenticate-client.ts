@@ -35,8 +35,7 @@ export async function authenticateClient(
     known ?? (await authenticateAnew(context, isolate, request, readPresentedCredentials(header, form), endpoint));
   countRequestOf(context, isolate, client, endpoint);
   if (header !== null && known === undefined) {
-    const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
-    if (untilMs !== undefined) isolate.knownCredentials.add(context, header, client, untilMs);
+    isolate.knownCredentials.add(context, header, client, authenticatedUntilMs(client, context.arrivedAtMs));
   }
   return client;
 }
@@ -68,12 +67,12 @@ export function countRequestOf(
 }
 
 /**
- * Until when an equal request authenticates the client as well, without a change of its record; `undefined` where each request is
+ * Until when an equal request authenticates the client as well, without a change of its record; 0 where each request is
  * authenticated by something of its own, or by the connection.
  */
-export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number | undefined {
+export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number {
   const { token_endpoint_auth_method: method } = metadata;
-  if (method !== "client_secret_basic" && method !== "client_secret_post") return undefined;
+  if (method !== "client_secret_basic" && method !== "client_secret_post") return 0;
   const ends = secrets.map(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs);
   return Math.min(...ends.filter((endsAtMs) => endsAtMs > atMs));
 }

@@ -34,6 +34,6 @@ export class KnownCredentials {
   }
 
   add(context: RequestContext<unknown>, header: string, client: Client, endsAtMs: number): void {
-    this.#clients.set(context, header, client, endsAtMs);
+    if (endsAtMs > context.arrivedAtMs) this.#clients.set(context, header, client, endsAtMs);
   }
 }

@@ -4,10 +4,25 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { ControlView } from "./control-view.ts";
 import { VersionMemory } from "./version-memory.ts";
 
+/** A decision by records and the text of its request: what else differs between two requests is left to whoever carries it out. */
+export interface Repeatable {
+  /** When something that was presented ends: a token, a secret. Absent: each request is decided anew. */
+  readonly repeatableUntilMs?: number;
+}
+
+/** How an endpoint decides. */
+export interface Deciding<Input extends object, Decision> {
+  /** Parses the request. */
+  read(): Input;
+  decide(input: Input): Promise<Decision>;
+  /** What is done for each request nevertheless; throws a refusal. */
+  again(known: Decision): void | Promise<void>;
+}
+
 /**
- * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 68): who the client
- * is, what it may have, at one control version (version-memory.ts). Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
- * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
+ * **The decisions of an isolate's endpoints, for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 68): who the client
+ * is, what it may have, at one control version (version-memory.ts). Revocation, rate limits, the clock and random values are no part of a
+ * decision. Plain data, because its size is estimated, and
  * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
@@ -22,13 +37,36 @@ export class RememberedDecisions {
     return this.#entries.heldBytes;
   }
 
-  /** `Decision` is what the endpoint at `path` adds. */
-  find<Decision extends object>(
+  /**
+   * The decision on a request at `path`: that on an equal one, or a new one. To be called in each attempt of a settled decision; a request that cannot be
+   * read is refused here already.
+   */
+  around<Input extends object, Decision extends Repeatable>(
+    context: RequestContext<unknown>,
+    path: string,
+    request: ReceivedRequest,
+    { read, decide, again }: Deciding<Input, Decision>,
+  ): () => Promise<Decision> {
+    let input = this.#find(context, path, request) === undefined ? read() : undefined;
+    return async () => {
+      const known = input === undefined ? this.#find<Decision>(context, path, request) : undefined;
+      if (known !== undefined) {
+        await again(known);
+        return known;
+      }
+      input ??= read();
+      const decision = await decide(input);
+      this.#add(context, path, request, decision);
+      return decision;
+    };
+  }
+
+  #find<Decision extends Repeatable>(
     context: RequestContext<unknown>,
     path: string,
     request: ReceivedRequest,
   ): Decision | undefined {
-    const { text } = request;
+    const text = textOf(request);
     if (text === undefined) return undefined;
     const entry = this.#entries.get(context, keyOf(path, request, text));
     if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
@@ -38,22 +76,18 @@ export class RememberedDecisions {
   }
 
   /**
-   * For a request without a proof, within its decision. `endsAtMs`: when a credential or a token that it is based on ends. Does nothing for
-   * the first of equal requests, because most have no second, and while another client's request with the same body is remembered.
+   * Does nothing for the first of equal requests, because most have no second, and while another client's request with the same body is
+   * remembered.
    */
-  add(
-    context: RequestContext<unknown>,
-    path: string,
-    request: ReceivedRequest,
-    { decision, endsAtMs }: { readonly decision: object; readonly endsAtMs: number },
-  ): void {
-    const { text } = request;
-    if (text === undefined) return;
+  #add(context: RequestContext<unknown>, path: string, request: ReceivedRequest, decision: Repeatable): void {
+    const text = textOf(request);
+    const { repeatableUntilMs = 0 } = decision;
+    if (text === undefined || repeatableUntilMs <= context.arrivedAtMs) return;
     const key = keyOf(path, request, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
     if (this.#entries.get(context, key) !== undefined) return;
     const entry: Entry = { path, shortBody: shortBodyOf(text), authorization: authorizationOf(request), decision };
-    this.#entries.set(context, key, entry, endsAtMs);
+    this.#entries.set(context, key, entry, repeatableUntilMs);
   }
 
   /** Whether a request with this key came lately; exact until others take the place of its mark. */
@@ -71,7 +105,12 @@ interface Entry {
   /** A long one is the key. */
   readonly shortBody: string | undefined;
   readonly authorization: string | null;
-  readonly decision: object;
+  readonly decision: Repeatable;
+}
+
+/** A query is no part of the key. */
+function textOf({ url, text }: ReceivedRequest): string | undefined {
+  return url.includes("?") ? undefined : text;
 }
 
 /** An empty header is malformed client authentication, and none is none. */
