@@ -11,7 +11,7 @@ import { mostDocumentHosts } from "../../packages/shared/src/clients/document-ho
 import { createClientDocuments } from "../../packages/shared/src/clients/metadata-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";
-import { DecisionReads } from "../../packages/shared/src/control/decision-reads.ts";
+import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
 import { RememberedDecisions } from "../../packages/shared/src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../packages/shared/src/http/received-request.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
@@ -123,7 +123,7 @@ function confirmedControl(): ControlView {
 /** A context within a decision at a control version. */
 function deciding(control: ControlView): RequestContext<unknown> {
   const context = requestContext();
-  context.progress.reads = new DecisionReads(control);
+  context.progress.reads = new ReadSet(control);
   return context;
 }
 

@@ -5,6 +5,7 @@ import type { PresentationType, TokenType } from "@edge-op/protocol/oauth/token-
 import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
+import type { OpenDecision } from "@edge-op/shared/control/settle";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { TokenEnv } from "@edge-op/workers/env";
@@ -30,9 +31,11 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 }
 
 /** A token request after its decision. */
-export interface IssueRequest extends ClientRequest {
-  /** To be called before anything is spent or signed (R6). */
-  confirm(): Promise<void>;
+export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate" | "commit"> {
+  /** Before a code is spent, which names the user and the grant: {@link OpenDecision.validate}. Spends the proof. */
+  validate(): Promise<void>;
+  /** Before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}. Spends the proof. */
+  commit(): Promise<void>;
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */

@@ -6,7 +6,7 @@ import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-
 import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
-import { settle } from "@edge-op/shared/control/settle";
+import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -57,9 +57,9 @@ export async function tokenEndpoint(
     decide: (form) => decideRequest(context, isolate, request, form),
     again: ({ client }) => countRequestOf(context, isolate, client, path),
   });
-  const { type, client, issued } = await settle(context, isolate, async (confirm) => {
+  const { type, client, issued } = await settle(context, isolate, async (open) => {
     const decision = await decide();
-    return { ...decision, issued: await issueTokens(context, isolate, decision, confirm) };
+    return { ...decision, issued: await issueTokens(context, isolate, decision, open) };
   });
   reportIssued(context, isolate, type, client, issued);
   isolate.clients.noteUse(context, client);
@@ -122,11 +122,15 @@ function issueTokens(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
   { type, client, proof, due }: Decision,
-  confirm: () => Promise<void>,
+  open: OpenDecision,
 ): Promise<TokenResponse> {
-  const confirmAndSpend = async () => {
-    await confirm();
+  const validate = async () => {
+    await open.validate();
     await proof?.spend();
   };
-  return grantsByType.get(type)!.issue({ context, isolate, client, proof, confirm: confirmAndSpend }, due);
+  const commit = async () => {
+    await open.commit();
+    await proof?.spend();
+  };
+  return grantsByType.get(type)!.issue({ context, isolate, client, proof, validate, commit }, due);
 }

@@ -27,15 +27,15 @@ export async function advance(
   cookies: readonly (string | undefined)[] = [],
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect(purpose.path, cookies);
-  const response = await settle(context, isolate, async (confirm) => {
+  const response = await settle(context, isolate, async (decision) => {
     const client = await requireClient(context, isolate, purpose.request);
     try {
       const { request: target, pushedId } = purpose;
-      const attempt = { client, request: target, pushedId, sessionId, steps, confirm };
+      const attempt = { client, request: target, pushedId, sessionId, steps, decision };
       return await continueAuthorization(context, isolate, request, attempt);
     } catch (error) {
       if (!(error instanceof OAuthError) || error instanceof ExpiredInteractionError) throw error;
-      await confirm();
+      await decision.commit();
       return refuse(context, isolate, request, client, purpose, error);
     }
   });

@@ -50,18 +50,18 @@ export async function authorizeEndpoint(
     isWhole && !isForeignPost
       ? await receiveParameters(context, isolate, given)
       : { parameters: given, pushedBy: undefined, pushedId: undefined };
-  return settle(context, isolate, async (confirm) => {
+  return settle(context, isolate, async (decision) => {
     const client = await findClient(context, isolate, received.parameters);
     try {
-      if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, confirm });
+      if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, decision });
       const resolved = await resolve(context, isolate, client, received);
       requireNothingElse(context, client, given, resolved);
       const { parameters, target } = resolved;
       const { pushedId } = received;
-      return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
+      return await decide(context, isolate, request, { client, parameters, target, pushedId, decision });
     } catch (error) {
       if (!(error instanceof RedirectedRefusal)) throw error;
-      await confirm();
+      await decision.commit();
       await spendPushedRequest(context, isolate, received.pushedId);
       const { code, description } = reportFailure(error.refusal, context.requestId, context.progress);
       const response = { error: code, error_description: description };
@@ -98,7 +98,7 @@ async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: ()
 async function continueAsGet(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  { client, given, confirm }: Pick<Attempt, "client" | "confirm"> & { readonly given: Form },
+  { client, given, decision }: Pick<Attempt, "client" | "decision"> & { readonly given: Form },
 ): Promise<Response> {
   const goOn = (requestUri: string) =>
     redirect(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: requestUri })}`);
@@ -107,7 +107,7 @@ async function continueAsGet(
   const stored = { parameters: given, pushedBy: undefined };
   const { parameters, target } = await resolve(context, isolate, client, stored);
   await sendingRefusalsTo(target, () => checkRequest({ context, isolate, client, parameters }, target));
-  await confirm();
+  await decision.commit();
   const id = await storeParameters(context, isolate, "authorization-request", authorizationParameters, stored, {
     openMs: postedLifetimeMs,
   });
@@ -217,9 +217,9 @@ function decide(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-  resolved: Resolved & Pick<Attempt, "client" | "pushedId" | "confirm">,
+  resolved: Resolved & Pick<Attempt, "client" | "pushedId" | "decision">,
 ): Promise<Response> {
-  const { client, parameters, target, pushedId, confirm } = resolved;
+  const { client, parameters, target, pushedId, decision } = resolved;
   return sendingRefusalsTo(target, async () => {
     const authorization = await checkRequest({ context, isolate, client, parameters }, target);
     const sessionId = readCookie(context, request, "op-session");
@@ -229,7 +229,7 @@ function decide(
       pushedId,
       sessionId,
       steps: {},
-      confirm,
+      decision,
     });
   });
 }

@@ -27,7 +27,7 @@ export async function approveDevice(
   const authorization = JSON.parse(device.request) as DeviceAuthorization;
   const { scope, resources, claims, dpopThumbprint } = authorization;
   const { clientId } = device;
-  return settle(context, isolate, async (confirm) => {
+  return settle(context, isolate, async (decision) => {
     const client = await isolate.clients.find(context, clientId);
     if (client?.status !== "active") return false;
     const described = await isolate.resources.findAll(context, resources);
@@ -42,7 +42,7 @@ export async function approveDevice(
       ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
       familyAddress: family.address,
     };
-    await confirm();
+    await decision.commit();
     const { grantId, address } = grant;
     const { tokensEndAtMs } = family;
     const grantEndsAtMs = grantEndsAt(context.settings, grant.grantCreatedAtMs);

@@ -43,7 +43,7 @@ async function decide(request: RefreshRequest) {
 async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
   const { context, isolate, client } = request;
   const { token, scope, resources, details, user } = due;
-  await request.confirm();
+  await request.commit();
   const use = {
     clientId: client.clientId,
     cnf: request.proof?.cnf,

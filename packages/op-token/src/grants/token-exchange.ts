@@ -10,6 +10,7 @@ import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import type { FormReader } from "@edge-op/shared/http/read-form";
+import type { TokenId } from "@edge-op/shared/storage/shard-address";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { nextActor, requireActor, requireMayAct } from "../exchange/actors.ts";
 import { type DueIdJag, decideIdJag, issueIdJag } from "../exchange/exchange-id-jag.ts";
@@ -102,10 +103,14 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
     described,
     lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },
     grant: subject.id,
-    presented: parties.flatMap(revocationSubjects),
+    presented: parties.filter(isOwn).flatMap(revocationSubjects),
     issuedTokenType,
     repeatableUntilMs: Math.min(...parties.map(repeatableUntilMs)),
   };
+}
+
+function isOwn(party: ExchangeParty): party is ExchangeParty & { readonly id: TokenId } {
+  return party.id !== undefined;
 }
 
 /** A trusted issuer has keys of its own, which may change at any time. */
@@ -159,7 +164,7 @@ function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: To
 
 /** The ids this token descends by, so that revoking any of them ends it. */
 function nextLineage(subject: ExchangeParty): readonly string[] {
-  if (subject.external !== undefined) return [];
+  if (subject.id === undefined) return [];
   const lineage = [...subject.lineage, subject.id.random];
   if (lineage.length > limits.actorDepth)
     throw unacceptableToken("actors-too-many", `${lineage.length} exchanges in a row`);

@@ -22,7 +22,7 @@ export interface DueToken extends Repeatable {
   readonly described: readonly Resource[];
   readonly lifetime: PlannedLifetime;
   /** The grant that it belongs to; absent: a new one. */
-  readonly grant?: Pick<GrantIdentity, "grantId" | "address">;
+  readonly grant?: Pick<GrantIdentity, "grantId" | "address"> | undefined;
   /** The tokens that were presented for it, none of which may be revoked. */
   readonly presented?: readonly RevocationSubject[];
   /** The assertion that was presented for it, which may be used once, and whose `jti` it is. */
@@ -35,8 +35,9 @@ export async function issueDueToken(request: IssueRequest, due: DueToken): Promi
   const { context, isolate } = request;
   const { presented = [], assertion } = due;
   if (await isolate.revocation.isRevoked(context, presented)) throw unacceptableToken("subject-token-revoked");
-  const grant = due.grant ?? (await newGrant(context, isolate));
-  await request.confirm();
+  const { grantClientId: clientId = request.client.clientId, sub } = due.content;
+  const grant = due.grant ?? (await newGrant(context, isolate, { clientId, sub }));
+  await request.commit();
   if (assertion !== undefined && !(await spendAssertion(context, isolate, assertion, assertion.claims))) {
     throw new OAuthError("invalid_grant", "assertion-replayed");
   }

@@ -35,9 +35,9 @@ interface Requested {
  * that a request that is sent again as it is does not count as a second use of the code. Cost: 1 object call without a lease. In `direct`,
  * where no isolate has one, the check of the redeemed grant alone brings the version.
  */
-export async function prepareRedemption({ context, proof, confirm }: IssueRequest): Promise<void> {
+export async function prepareRedemption({ context, proof, validate }: IssueRequest): Promise<void> {
   if (context.settings.revocationMode === "direct") await proof?.spend();
-  else await confirm();
+  else await validate();
 }
 
 /** The grant of a redeemed code. One of the two users of a replayed code stole it: every token issued for it is revoked (RFC 6749 §4.1.2). */
@@ -64,8 +64,8 @@ export async function issueForRedeemed(
 ): Promise<TokenResponse> {
   const { grant, sub, scope } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
-  // Again: the check of the grant may have brought a newer control version. It costs no call.
-  await request.confirm();
+  // The check of the grant may have brought a newer control version.
+  await request.commit();
   const login = loginContext(payload);
   const notAfterSeconds = tokensEndBySeconds(request, payload);
   const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));

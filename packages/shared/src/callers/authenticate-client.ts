@@ -158,7 +158,7 @@ async function authenticateBySecret(
   // Before D1 is read: guessing must not become load on it.
   failing();
   // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
-  const current = await isolate.clients.confirm(context, presented.clientId);
+  const current = await isolate.clients.recheck(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
   throw invalidClient(current === undefined ? "client-unknown" : "client-secret-wrong", usedHeader);

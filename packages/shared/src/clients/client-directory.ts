@@ -74,11 +74,11 @@ export class ClientDirectory {
   }
 
   /** A directory that discovers: for endpoints at which an unknown client may begin. */
-  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "confirm"> {
+  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "recheck"> {
     return {
       find: (context, clientId) => this.discover(context, clientId),
       isHeld: (context, clientId) => this.isHeld(context, clientId),
-      confirm: (context, clientId) => this.confirm(context, clientId),
+      recheck: (context, clientId) => this.recheck(context, clientId),
     };
   }
 
@@ -89,8 +89,8 @@ export class ClientDirectory {
   }
 
   /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
-  confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    return this.#clients.confirm(context, clientId);
+  recheck(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.recheck(context, clientId);
   }
 
   /** Notes, at most once a day and in the background, that a client is in use: others are deleted (CLIENT_IDLE_LIFETIME). */

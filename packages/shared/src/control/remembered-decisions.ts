@@ -1,8 +1,9 @@
 import { isolateMemory, limits } from "../config/limits.ts";
 import type { ReceivedRequest } from "../http/received-request.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import type { RecordName, RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import type { ControlKind } from "../storage/record-kinds.ts";
 import type { ControlView } from "./control-view.ts";
-import { VersionMemory } from "./version-memory.ts";
 
 /** A decision by records and the text of its request: what else differs between two requests is left to whoever carries it out. */
 export interface Repeatable {
@@ -21,20 +22,21 @@ export interface Deciding<Input extends object, Decision> {
 
 /**
  * **The decisions of an isolate's endpoints, for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 68): who the client
- * is, what it may have, at one control version (version-memory.ts). Revocation, rate limits, the clock and random values are no part of a
- * decision. Plain data, because its size is estimated, and
+ * is, what it may have. One is used while all records that it has read are current, and for `limits.rememberedMs` at most. Revocation, rate limits,
+ * the clock and random values are no part of a decision. Plain data, because its size is estimated, and
  * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
-  readonly #entries: VersionMemory<Entry>;
+  readonly #control: ControlView;
+  readonly #entries = new IsolateCache<Entry>({ maxBytes: isolateMemory.decisions });
   readonly #marks = new Uint32Array(markedRequests);
 
   constructor(control: ControlView) {
-    this.#entries = new VersionMemory(control, isolateMemory.decisions);
+    this.#control = control;
   }
 
   get heldBytes(): number {
-    return this.#entries.heldBytes;
+    return this.#entries.bytes;
   }
 
   /**
@@ -47,10 +49,12 @@ export class RememberedDecisions {
     request: ReceivedRequest,
     { read, decide, again }: Deciding<Input, Decision>,
   ): () => Promise<Decision> {
-    let input = this.#find(context, path, request) === undefined ? read() : undefined;
+    const entry = this.#find(context, path, request);
+    let input = entry === undefined ? read() : undefined;
     return async () => {
-      const known = input === undefined ? this.#find<Decision>(context, path, request) : undefined;
-      if (known !== undefined) {
+      if (entry !== undefined && this.#isCurrent(entry)) {
+        for (const { kind, id } of entry.reads) context.progress.reads?.note(kind, id);
+        const known = entry.decision as Decision;
         await again(known);
         return known;
       }
@@ -61,18 +65,22 @@ export class RememberedDecisions {
     };
   }
 
-  #find<Decision extends Repeatable>(
-    context: RequestContext<unknown>,
-    path: string,
-    request: ReceivedRequest,
-  ): Decision | undefined {
+  #find(context: RequestContext<unknown>, path: string, request: ReceivedRequest): Entry | undefined {
     const text = textOf(request);
     if (text === undefined) return undefined;
-    const entry = this.#entries.get(context, keyOf(path, request, text));
+    const entry = this.#entries.get(keyOf(path, request, text), context.arrivedAtMs);
     if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
-    if (entry.authorization !== authorizationOf(request)) return undefined;
+    if (entry.authorization !== authorizationOf(request) || !this.#isCurrent(entry)) return undefined;
     // What is issued to the holder of a key is bound to it.
-    return request.headers.has("dpop") ? undefined : (entry.decision as Decision);
+    return request.headers.has("dpop") ? undefined : entry;
+  }
+
+  #isCurrent(entry: Entry): boolean {
+    const { version } = this.#control;
+    if (entry.stamp === version) return true;
+    if (!entry.reads.every(({ kind, id }) => this.#control.isCurrent(kind, id, entry.stamp))) return false;
+    entry.stamp = version!;
+    return true;
   }
 
   /**
@@ -81,13 +89,22 @@ export class RememberedDecisions {
    */
   #add(context: RequestContext<unknown>, path: string, request: ReceivedRequest, decision: Repeatable): void {
     const text = textOf(request);
+    const { arrivedAtMs, progress } = context;
     const { repeatableUntilMs = 0 } = decision;
-    if (text === undefined || repeatableUntilMs <= context.arrivedAtMs) return;
+    if (text === undefined || repeatableUntilMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
     const key = keyOf(path, request, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
-    if (this.#entries.get(context, key) !== undefined) return;
-    const entry: Entry = { path, shortBody: shortBodyOf(text), authorization: authorizationOf(request), decision };
-    this.#entries.set(context, key, entry, repeatableUntilMs);
+    const earlier = this.#entries.get(key, arrivedAtMs);
+    if (earlier !== undefined && this.#isCurrent(earlier)) return;
+    const entry: Entry = {
+      path,
+      shortBody: shortBodyOf(text),
+      authorization: authorizationOf(request),
+      decision,
+      reads: progress.reads.reads.map(({ kind, id }) => ({ kind: kind as ControlKind, id })),
+      stamp: this.#control.version!,
+    };
+    this.#entries.set(key, entry, Math.min(repeatableUntilMs, arrivedAtMs + limits.rememberedMs));
   }
 
   /** Whether a request with this key came lately; exact until others take the place of its mark. */
@@ -106,6 +123,9 @@ interface Entry {
   readonly shortBody: string | undefined;
   readonly authorization: string | null;
   readonly decision: Repeatable;
+  readonly reads: readonly RecordName<ControlKind>[];
+  /** A control version at which all of them were current. */
+  stamp: number;
 }
 
 /** A query is no part of the key. */

@@ -47,11 +47,18 @@ export interface RequestContext<Env> {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** Notes the records that a decision reads, before they are read. */
+export interface RecordName<Kind extends string> {
+  readonly kind: Kind;
+  readonly id: string;
+}
+
+/** The records that a decision reads (control/read-set.ts). */
 export interface ReadLog<Kind extends string> {
-  /** The control version that the isolate knew when the decision began. */
-  readonly beganAt: number | undefined;
+  readonly reads: readonly RecordName<Kind>[];
+  /** To be called before the record is read. */
   note(kind: Kind, id: string): void;
+  /** Whether no change that the isolate knows names a record that was read before it. */
+  areCurrent(): boolean;
 }
 
 /** The platform's objects that `createRequestContext` needs. */

@@ -122,7 +122,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
    * id costs one KV and one D1 read, whether or not the record exists. Further attempts are free until the record changes or
    * `absentSeconds` have passed.
    */
-  async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+  async recheck(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
     const presence = this.#presence.get(id, context.arrivedAtMs);

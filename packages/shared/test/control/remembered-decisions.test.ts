@@ -2,7 +2,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isolateMemory, limits } from "../../src/config/limits.ts";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
-import { DecisionReads } from "../../src/control/decision-reads.ts";
+import { ReadSet } from "../../src/control/read-set.ts";
 import { RememberedDecisions, type Repeatable } from "../../src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../src/http/received-request.ts";
 import { type RequestContext, withMembers } from "../../src/http/request-context.ts";
@@ -52,12 +52,15 @@ function find(received: ReceivedRequest, atMs = startMs, from = path) {
   return around(at(atMs), received, {}, from);
 }
 
-/** As within a decision that begins at the present control version. */
+/** Within a decision that has read these clients at the present control version. */
+function deciding(clients: readonly string[] = ["app"]): RequestContext<unknown> {
+  const reads = new ReadSet(control);
+  for (const id of clients) reads.note("client", id);
+  return withMembers(at(startMs), { progress: { controlConfirmed: true, reads } });
+}
+
 async function add(received: ReceivedRequest, decision: Repeatable): Promise<void> {
-  const deciding = withMembers(at(startMs), {
-    progress: { controlConfirmed: true, reads: new DecisionReads(control) },
-  });
-  await around(deciding, received, decision);
+  await around(deciding(), received, decision);
 }
 
 async function addTwice(received: ReceivedRequest, decision: Repeatable): Promise<void> {
@@ -106,22 +109,42 @@ describe.each([
     expect(decisions.heldBytes).toBe(0);
   });
 
-  it("ends with any administrative change", async () => {
+  it("ends with a change of a record that it has read, with a gap, and with no other change", async () => {
     await addTwice(request(body), decision);
-    await announce(2, [{ version: 2, kind: "user", id: "someone" }]);
+    await announce(2, [{ version: 2, kind: "user", id: "app" }]);
+    expect(await find(request(body))).toBe(decision);
+    await announce(3, [{ version: 3, kind: "client", id: "app" }]);
     expect(await find(request(body))).toBeUndefined();
     await addTwice(request(body), decision);
     expect(await find(request(body))).toBe(decision);
+    await announce(4, [{ version: 4, kind: "client", id: "*" }]);
+    expect(await find(request(body))).toBeUndefined();
   });
 
-  it("is not remembered when a change came while it was decided, or outside of a decision", async () => {
+  it("is not remembered when a record that it has read changed meanwhile, or outside of a decision", async () => {
     await add(request(body), decision);
-    const reads = new DecisionReads(control);
-    await announce(2, [{ version: 2, kind: "client", id: "someone" }]);
-    const late = withMembers(at(startMs), { progress: { controlConfirmed: true, reads } });
+    const late = deciding();
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
     await around(late, request(body), decision);
     await around(at(startMs), request(body), decision);
     expect(decisions.heldBytes).toBe(0);
+  });
+
+  it("is remembered when another record changed meanwhile", async () => {
+    await add(request(body), decision);
+    const late = deciding();
+    await announce(2, [{ version: 2, kind: "client", id: "other" }]);
+    await around(late, request(body), decision);
+    expect(await find(request(body))).toBe(decision);
+  });
+
+  it("counts as a read of all that it has read: a change of one ends the decision that uses it", async () => {
+    await addTwice(request(body), decision);
+    const using = deciding([]);
+    expect(await around(using, request(body), {})).toBe(decision);
+    expect(using.progress.reads?.areCurrent()).toBe(true);
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
+    expect(using.progress.reads?.areCurrent()).toBe(false);
   });
 
   it("is made anew if it has ended between two attempts; the request is read once", async () => {
@@ -137,7 +160,7 @@ describe.each([
     });
     expect(await decide()).toBe(decision);
     expect(reads).toEqual([]);
-    await announce(2, [{ version: 2, kind: "client", id: "someone" }]);
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
     for (let attempt = 0; attempt < 2; attempt += 1) expect(await decide()).toEqual({});
     expect(reads).toEqual(["read"]);
   });
