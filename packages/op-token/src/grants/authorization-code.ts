@@ -45,10 +45,10 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     resources,
     authorizationDetails: formatDetails(details),
   };
-  const result = await spendChecked(request, resources, ({ targets }) =>
+  const spent = await spendChecked(request, resources, ({ targets }) =>
     isolate.codes.redeem(context, code, { ...presented, targets }),
   );
-  const redeemed = await requireRedeemed(request, result, { resources, details }, "code-replayed");
+  const redeemed = await requireRedeemed(request, spent, { resources, details }, "code-replayed");
   return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
 }
 

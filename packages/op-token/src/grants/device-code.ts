@@ -45,9 +45,9 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     resources,
     authorizationDetails: formatDetails(details),
   };
-  const result = await spendChecked(request, resources, ({ targets }) =>
+  const spent = await spendChecked(request, resources, ({ targets }) =>
     isolate.deviceCodes.redeem(context, code, { ...presented, targets }),
   );
-  const redeemed = await requireRedeemed(request, result, { resources, details }, "device-code-replayed");
+  const redeemed = await requireRedeemed(request, spent, { resources, details }, "device-code-replayed");
   return issueForRedeemed(request, redeemed);
 }

@@ -4,7 +4,7 @@ import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
-import type { Rotation } from "@edge-op/shared/grants/refresh-families";
+import type { RotationRefusal } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
@@ -55,23 +55,24 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
     bindsToken: isPublicClient(client),
   };
-  const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
-    const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
-    const accessToken = toFamilyAccessToken(planned);
-    const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
-    return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
-  });
+  const { result: rotation, checked } = await spendChecked(
+    request,
+    resources,
+    ({ targets, allowedScope, longestLifetimeSeconds }) => {
+      const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
+      const accessToken = toFamilyAccessToken(planned);
+      const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+      return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
+    },
+  );
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
-  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken };
+  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken, checked };
   return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }
 
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */
-async function refuse(
-  { context, isolate }: IssueRequest,
-  refusal: Exclude<Extract<Rotation, { reason: string }>, { kind: "unchecked_resources" }>,
-): Promise<never> {
+async function refuse({ context, isolate }: IssueRequest, refusal: RotationRefusal): Promise<never> {
   if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
     const { theft } = refusal;
     await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);

@@ -6,16 +6,16 @@ import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import type { ClientRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
+import type { Spent } from "./checked-targets.ts";
 import { findActiveUser } from "./find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";
 import { issueLoginTokens, type LoginTokens } from "./issue-login-tokens.ts";
 import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";
-import { findResources, longestLifetimeSeconds } from "./resource-rules.ts";
 import { startFamily, tokensEndBySeconds } from "./start-family.ts";
 
 /** **An authorization code or a device code after its redemption.** */
 export interface RedeemedGrant<Payload extends AuthorizedGrant>
-  extends Pick<LoginTokens, "resources" | "requestedDetails"> {
+  extends Pick<LoginTokens, "resources" | "requestedDetails" | "checked"> {
   readonly payload: Payload;
 }
 
@@ -43,13 +43,13 @@ export async function prepareRedemption({ context, proof, validate }: IssueReque
 /** The grant of a redeemed code. One of the two users of a replayed code stole it: every token issued for it is revoked (RFC 6749 §4.1.2). */
 export async function requireRedeemed<Payload extends AuthorizedGrant>(
   { context, isolate }: ClientRequest,
-  result: Redemption<Payload>,
+  { result, checked }: Spent<Redemption<Payload>>,
   { resources, details }: Requested,
   replayed: RefusalReason,
 ): Promise<RedeemedGrant<Payload>> {
   if (result.kind === "redeemed") {
     const { payload } = result;
-    return { payload, resources: resources ?? payload.resources, requestedDetails: details };
+    return { payload, resources: resources ?? payload.resources, requestedDetails: details, checked };
   }
   if (result.kind !== "replayed") throw refusalOfObject(result);
   await revokeGrants(context, isolate, [result.revocation]);
@@ -68,8 +68,8 @@ export async function issueForRedeemed(
   await request.commit();
   const login = loginContext(payload);
   const notAfterSeconds = tokensEndBySeconds(request, payload);
-  const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
-  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
+  const lifetime = { lifetimeSeconds: requested.checked.longestLifetimeSeconds, notAfterSeconds };
+  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, lifetime));
   const refreshToken = await startFamily(request, payload, accessToken);
   const tokens = { grant, login, user, accessToken, scope, refreshToken, notAfterSeconds };
   return issueLoginTokens(request, { ...tokens, ...requested, ...bound });
