@@ -202,7 +202,10 @@ export function loginOf(
   return {
     sub,
     pairwiseSub: subject === sub ? undefined : subject,
-    ...{ sid, acr, amr, claims },
+    sid,
+    acr,
+    amr,
+    claims,
     authorizationDetails: formatDetails(authorizationDetails),
     authTimeSeconds: toSeconds(signedInAtMs),
     cnf: undefined,

@@ -39,7 +39,12 @@ export async function approveDevice(
       // The device is in no session of a browser.
       sid: undefined,
       cnf: dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: dpopThumbprint },
-      ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
+      clientId,
+      grant,
+      scope,
+      resources,
+      refreshable,
+      tokenLifetimeSeconds,
       familyAddress: family.address,
     };
     await decision.commit();

@@ -4,8 +4,8 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 import type { ClientRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 /**
  * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.

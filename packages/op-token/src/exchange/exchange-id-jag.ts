@@ -10,8 +10,8 @@ import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { GrantRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
 import { requireActive } from "../issuing/find-active-user.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import { type IdJagContent, signIdJag } from "./id-jag.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 type IdJagRequest = GrantRequest<
   "subject_token" | "subject_token_type" | "actor_token" | "scope" | "audience" | "resource"

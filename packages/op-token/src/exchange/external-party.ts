@@ -7,8 +7,8 @@ import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
 import { acceptToken, readForeignMayAct } from "../external/accept-token.ts";
 import type { GrantRequest } from "../grant-module.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 /** Whether a token names another issuer than this provider. What names none is read as a token of this provider. */
 export function isExternal({ token, type }: PresentedToken, ownIssuer: string): boolean {

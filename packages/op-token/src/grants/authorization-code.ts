@@ -1,10 +1,8 @@
-import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { redeemGrant } from "../issuing/redeem-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
@@ -33,23 +31,14 @@ async function decide(request: CodeRequest) {
   };
 }
 
-async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
-  const { context, isolate, client } = request;
-  const { code, redirectUri, codeVerifier, resources, details } = due;
-  await prepareRedemption(request);
-  const presented = {
-    clientId: client.clientId,
-    redirectUri,
-    codeVerifier,
-    cnf: request.proof?.cnf,
-    resources,
-    authorizationDetails: formatDetails(details),
-  };
-  const spent = await spendChecked(request, resources, ({ targets }) =>
-    isolate.codes.redeem(context, code, { ...presented, targets }),
-  );
-  const redeemed = await requireRedeemed(request, spent, { resources, details }, "code-replayed");
-  return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
+function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  const { code, redirectUri, codeVerifier } = due;
+  return redeemGrant(request, due, {
+    redeem: (presented) => isolate.codes.redeem(context, code, { ...presented, redirectUri, codeVerifier }),
+    replayed: "code-replayed",
+    bound: ({ nonce }) => ({ nonce, code }),
+  });
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */

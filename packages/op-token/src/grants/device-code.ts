@@ -1,9 +1,7 @@
-import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { redeemGrant } from "../issuing/redeem-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["device_code", "resource", "authorization_details"] as const;
@@ -35,19 +33,10 @@ async function decide({ context, isolate, client, form }: DeviceRequest) {
   return { code, resources, details };
 }
 
-async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
-  const { context, isolate, client } = request;
-  const { code, resources, details } = due;
-  await prepareRedemption(request);
-  const presented = {
-    clientId: client.clientId,
-    cnf: request.proof?.cnf,
-    resources,
-    authorizationDetails: formatDetails(details),
-  };
-  const spent = await spendChecked(request, resources, ({ targets }) =>
-    isolate.deviceCodes.redeem(context, code, { ...presented, targets }),
-  );
-  const redeemed = await requireRedeemed(request, spent, { resources, details }, "device-code-replayed");
-  return issueForRedeemed(request, redeemed);
+function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  return redeemGrant(request, due, {
+    redeem: (presented) => isolate.deviceCodes.redeem(context, due.code, presented),
+    replayed: "device-code-replayed",
+  });
 }

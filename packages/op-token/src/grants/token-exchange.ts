@@ -17,12 +17,12 @@ import { type DueIdJag, decideIdJag, issueIdJag } from "../exchange/exchange-id-
 import type { ExchangeParty } from "../exchange/exchange-party.ts";
 import { exchangeTarget } from "../exchange/exchange-target.ts";
 import { readExchangeParty } from "../exchange/read-exchange-party.ts";
-import { unacceptableToken } from "../exchange/unacceptable-token.ts";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
 import { isBindingProven } from "../issuing/require-proof.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 
 const parameters = [
   "subject_token",

@@ -17,12 +17,8 @@ export interface CheckedTargets {
   readonly longestLifetimeSeconds: number;
 }
 
-type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
-
-export interface Spent<Result> {
-  readonly result: Result;
-  readonly checked: CheckedTargets;
-}
+/** The object has changed nothing. */
+export type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
 
 /** The second call names everything that was granted. */
 const calls = 3;
@@ -36,7 +32,7 @@ export async function spendChecked<Result extends { readonly kind: string }>(
   request: ClientRequest,
   named: readonly string[] | undefined,
   spend: (checked: CheckedTargets) => Promise<Result | Unchecked>,
-): Promise<Spent<Exclude<Result, Unchecked>>> {
+): Promise<{ readonly result: Exclude<Result, Unchecked>; readonly checked: CheckedTargets }> {
   const { isolate, client, context } = request;
   const known = new Set(named ?? isolate.clientResources.get(client.clientId, context.arrivedAtMs));
   let checked = await checkTargets(request, [...known]);

@@ -7,7 +7,6 @@ import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
-import { unacceptableToken } from "../exchange/unacceptable-token.ts";
 import type { IssueRequest, TokenResponse } from "../grant-module.ts";
 import {
   issueAccessToken,
@@ -15,6 +14,7 @@ import {
   type PlannedLifetime,
   planAccessToken,
 } from "./issue-access-token.ts";
+import { unacceptableToken } from "./unacceptable-token.ts";
 
 /** An access token that is due by itself, without a login: all of it but what differs each time. */
 export interface DueToken extends Repeatable {
