@@ -11,7 +11,7 @@ import { mostDocumentHosts } from "../../packages/shared/src/clients/document-ho
 import { createClientDocuments } from "../../packages/shared/src/clients/metadata-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";
-import { DecisionReads } from "../../packages/shared/src/control/decision-reads.ts";
+import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
 import { RememberedDecisions } from "../../packages/shared/src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../packages/shared/src/http/received-request.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
@@ -123,7 +123,7 @@ function confirmedControl(): ControlView {
 /** A context within a decision at a control version. */
 function deciding(control: ControlView): RequestContext<unknown> {
   const context = requestContext();
-  context.progress.reads = new DecisionReads(control);
+  context.progress.reads = new ReadSet(control);
   return context;
 }
 
@@ -144,18 +144,18 @@ function rememberedDecisions(): Fillable {
   return {
     bound: isolateMemory.decisions,
     heldBytes: () => decisions.heldBytes,
-    add: (index, size) => {
+    add: async (index, size) => {
       const headers = { authorization: text(index, 80) };
       const body = text(index, between(size, 600, limits.rememberedCharacters));
       const request = new ReceivedRequest(new Request(platform.ISSUER, { method: "POST", headers }), body);
       const decision = {
         token: accessToken(index, between(size, 0, 100)),
         text: text(index, between(size, 500, 4_000)),
+        repeatableUntilMs: never,
       };
+      const doing = { read: () => ({}), decide: async () => decision, again: () => undefined };
       const context = deciding(control);
-      for (let time = 0; time < 2; time += 1) {
-        decisions.add(context, "/introspect", request, { decision, endsAtMs: never });
-      }
+      for (let time = 0; time < 2; time += 1) await decisions.around(context, "/introspect", request, doing)();
     },
   };
 }

@@ -10,6 +10,7 @@ import {
 import type { Client } from "@edge-op/shared/clients/client";
 import { encryptForClient, encryptsFor } from "@edge-op/shared/clients/encrypt-for-client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
+import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { settle } from "@edge-op/shared/control/settle";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
@@ -34,32 +35,22 @@ export async function userinfoEndpoint(
   isolate: UserinfoIsolate,
   request: ReceivedRequest,
 ): Promise<EndpointResponse> {
-  const { decisions } = isolate;
-  // A token in the URL is refused.
-  const isKnown = !request.url.includes("?") && decisions.find(context, path, request) !== undefined;
-  const presented = isKnown ? undefined : findPresented(request);
-  const described = await settle(context, isolate, async () => {
-    const known = presented === undefined ? decisions.find<DescribedUser>(context, path, request) : undefined;
-    if (known !== undefined) return describeAgain(context, isolate, known);
-    return describe(context, isolate, request, presented ?? findPresented(request));
+  const decide = isolate.decisions.around(context, path, request, {
+    read: () => findPresented(request),
+    decide: (presented) => describe(context, isolate, request, presented),
+    again: async ({ accessToken }) => {
+      context.progress.clientId = accessToken.clientId;
+      await requireUnrevoked(context, isolate, accessToken, "Bearer");
+    },
   });
-  return described instanceof JsonResponse ? described : respondJwt(context, isolate, described);
+  const { response } = await settle(context, isolate, decide);
+  return response instanceof JsonResponse ? response : respondJwt(context, isolate, response);
 }
 
 /** The remembered claims for a token that may read them as plain JSON, until its user or client changes or it is revoked. */
-interface DescribedUser {
+interface DescribedUser extends Repeatable {
   readonly accessToken: AccessToken;
-  readonly response: JsonResponse;
-}
-
-async function describeAgain(
-  context: RequestContext<UserinfoEnv>,
-  isolate: UserinfoIsolate,
-  { accessToken, response }: DescribedUser,
-): Promise<JsonResponse> {
-  context.progress.clientId = accessToken.clientId;
-  await requireUnrevoked(context, isolate, accessToken, "Bearer");
-  return response;
+  readonly response: JsonResponse | JwtContent;
 }
 
 async function describe(
@@ -67,7 +58,7 @@ async function describe(
   isolate: UserinfoIsolate,
   request: ReceivedRequest,
   presented: PresentedToken,
-): Promise<JsonResponse | JwtContent> {
+): Promise<DescribedUser> {
   const { scheme } = presented;
   const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, path);
   // RFC 6750 §3.1: an expired or revoked token is invalid, whatever its scope.
@@ -85,14 +76,11 @@ async function describe(
   await proof?.spend();
   const claims = { sub: accessToken.pairwiseSub ?? user.sub, ...selectClaims(user, rbac, visible) };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
-  if (!isPlain) return { client, claims };
+  if (!isPlain) return { accessToken, response: { client, claims } };
   const response = new JsonResponse(claims, { text: JSON.stringify(claims) });
   // A token that is bound to a key or certificate requires proof for each request.
-  if (accessToken.cnf === undefined) {
-    const decision: DescribedUser = { accessToken, response };
-    isolate.decisions.add(context, path, request, { decision, endsAtMs: accessToken.expiresAtSeconds * 1000 });
-  }
-  return response;
+  const isBearer = accessToken.cnf === undefined;
+  return { accessToken, response, ...(isBearer && { repeatableUntilMs: accessToken.expiresAtSeconds * 1000 }) };
 }
 
 function findPresented(request: ReceivedRequest): PresentedToken {

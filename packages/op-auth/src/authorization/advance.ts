@@ -2,7 +2,6 @@ import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { settle } from "@edge-op/shared/control/settle";
-import { reportFailure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
@@ -10,9 +9,8 @@ import type { AuthIsolate } from "../isolate.ts";
 import type { CodeRequest } from "./checks/authorization-request.ts";
 import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
-import { ExpiredInteractionError, type Interaction, type InteractionPurpose } from "./interaction.ts";
-import { spendPushedRequest } from "./pushed-request.ts";
-import { respondToClient } from "./respond-to-client.tsx";
+import type { Interaction } from "./interaction.ts";
+import { refuseToClient, sendRefusal } from "./refuse-to-client.ts";
 
 /**
  * **Continues an authorization request after an interaction** with the next interaction or the response to the client. The client is read
@@ -27,16 +25,14 @@ export async function advance(
   cookies: readonly (string | undefined)[] = [],
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect(purpose.path, cookies);
-  const response = await settle(context, isolate, async (confirm) => {
-    const client = await requireClient(context, isolate, purpose.request);
+  const { request: target, pushedId } = purpose;
+  const response = await settle(context, isolate, async (decision) => {
+    const client = await requireClient(context, isolate, target);
     try {
-      const { request: target, pushedId } = purpose;
-      const attempt = { client, request: target, pushedId, sessionId, steps, confirm };
+      const attempt = { client, request: target, pushedId, sessionId, steps, decision };
       return await continueAuthorization(context, isolate, request, attempt);
     } catch (error) {
-      if (!(error instanceof OAuthError) || error instanceof ExpiredInteractionError) throw error;
-      await confirm();
-      return refuse(context, isolate, request, client, purpose, error);
+      return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
     }
   });
   return withCookies(response, cookies);
@@ -50,23 +46,10 @@ export async function deny(
   { purpose }: Interaction,
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
-  const client = await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
+  const { request: target, pushedId } = purpose;
+  const client = await settle(context, isolate, () => requireClient(context, isolate, target));
   const refusal = new OAuthError("access_denied", "person-denied");
-  return refuse(context, isolate, request, client, purpose, refusal);
-}
-
-async function refuse(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  request: ReceivedRequest,
-  client: Client,
-  { request: target, pushedId }: Extract<InteractionPurpose, { readonly kind: "authorize" }>,
-  refusal: OAuthError,
-): Promise<Response> {
-  await spendPushedRequest(context, isolate, pushedId);
-  const { code, description } = reportFailure(refusal, context.requestId, { claimedClientId: client.clientId });
-  const response = { error: code, error_description: description };
-  return respondToClient(context, isolate, request, client, target, response);
+  return sendRefusal(context, isolate, request, { client, target, pushedId }, refusal);
 }
 
 export async function requireClient(

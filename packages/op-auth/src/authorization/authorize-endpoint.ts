@@ -3,7 +3,6 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import { settle } from "@edge-op/shared/control/settle";
-import { reportFailure } from "@edge-op/shared/http/failure";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -14,14 +13,12 @@ import type { AuthIsolate } from "../isolate.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { findClient } from "./checks/find-client.ts";
+import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
-import type { Attempt } from "./decide-authorization.ts";
-import { ExpiredInteractionError } from "./interaction.ts";
-import { spendPushedRequest } from "./pushed-request.ts";
+import { refuseToClient } from "./refuse-to-client.ts";
 import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
-import { respondToClient } from "./respond-to-client.tsx";
 
 /** Long enough for a browser to follow a redirect. */
 const postedLifetimeMs = 60_000;
@@ -43,96 +40,34 @@ export async function authorizeEndpoint(
       ? readForm(request, collectParameters)
       : collectParameters(new URL(request.url).searchParams);
   context.progress.claimedClientId = given.get("client_id");
-  // A request with a repeated parameter is refused; nothing is stored or fetched for it.
-  const isWhole = given.repeated.size === 0;
+  // A form posted by another site is sent without Lax cookies; a GET that follows is sent with them.
   const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
-  const received: ReceivedParameters =
-    isWhole && !isForeignPost
-      ? await receiveParameters(context, isolate, given)
-      : { parameters: given, pushedBy: undefined, pushedId: undefined };
-  return settle(context, isolate, async (confirm) => {
+  const received = await receiveParameters(context, isolate, given, isForeignPost);
+  const { pushedId } = received;
+  return settle(context, isolate, async (decision) => {
     const client = await findClient(context, isolate, received.parameters);
+    const reference = isForeignPost ? ownReference(given) : undefined;
+    if (reference !== undefined) return continueAsGet(client, reference);
+    // Where a refusal is sent: a page until this is known.
+    let target = outerTarget(context, client, received);
     try {
-      if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, confirm });
-      const resolved = await resolve(context, isolate, client, received);
-      requireNothingElse(context, client, given, resolved);
-      const { parameters, target } = resolved;
-      const { pushedId } = received;
-      return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
+      const parameters = await readParameters(context, isolate, client, received);
+      // Those of a request object decide, and not those beside it.
+      target = undefined;
+      target = checkResponseTarget(context.settings, client, parameters);
+      requirePushed(context, client, given, received);
+      const checked = await checkRequest({ context, isolate, client, parameters }, target);
+      if (!isForeignPost) {
+        const sessionId = readCookie(context, request, "op-session");
+        const attempt = { client, request: checked, pushedId, sessionId, steps: {}, decision };
+        return await continueAuthorization(context, isolate, request, attempt);
+      }
     } catch (error) {
-      if (!(error instanceof RedirectedRefusal)) throw error;
-      await confirm();
-      await spendPushedRequest(context, isolate, received.pushedId);
-      const { code, description } = reportFailure(error.refusal, context.requestId, context.progress);
-      const response = { error: code, error_description: description };
-      return respondToClient(context, isolate, request, client, error.target, response);
+      return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
     }
+    await decision.commit();
+    return continueAsGet(client, await storePosted(context, isolate, given));
   });
-}
-
-/** A refusal that is sent to the client. */
-class RedirectedRefusal extends Error {
-  readonly target: ResponseTarget;
-  readonly refusal: OAuthError;
-
-  constructor(target: ResponseTarget, refusal: OAuthError) {
-    super(refusal.message);
-    this.target = target;
-    this.refusal = refusal;
-  }
-}
-
-async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const isForClient = error instanceof OAuthError && !(error instanceof ExpiredInteractionError);
-    throw isForClient && target !== undefined ? new RedirectedRefusal(target, error) : error;
-  }
-}
-
-/**
- * A form posted by another site is sent without Lax cookies; a GET that follows is sent with them. Nothing is stored for a request that would be
- * refused, or for a pushed one, which `request_uri` alone identifies (RFC 9126 §4).
- */
-async function continueAsGet(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  { client, given, confirm }: Pick<Attempt, "client" | "confirm"> & { readonly given: Form },
-): Promise<Response> {
-  const goOn = (requestUri: string) =>
-    redirect(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: requestUri })}`);
-  const reference = given.get("request_uri");
-  if (reference !== undefined && parseRequestUri(reference) !== undefined) return goOn(reference);
-  const stored = { parameters: given, pushedBy: undefined };
-  const { parameters, target } = await resolve(context, isolate, client, stored);
-  await sendingRefusalsTo(target, () => checkRequest({ context, isolate, client, parameters }, target));
-  await confirm();
-  const id = await storeParameters(context, isolate, "authorization-request", authorizationParameters, stored, {
-    openMs: postedLifetimeMs,
-  });
-  return goOn(formatRequestUri(id));
-}
-
-/**
- * FAPI 2.0 §5.3.3.2: all parameters are pushed, and no other is used. One beside the reference that differs from the pushed one comes from
- * somebody between the client and this provider, or from a client that relies on it. Equal ones are what OIDC Core §6.2 asks for.
- */
-function requireNothingElse(
-  { settings }: RequestContext<AuthEnv>,
-  client: Client,
-  given: Form,
-  { parameters, target }: Resolved,
-): void {
-  if (!isFapi(settings, client)) return;
-  const isPushed = (name: string) => JSON.stringify(given.all(name)) === JSON.stringify(parameters.all(name));
-  const other = given.names.find((name) => name !== "request_uri" && !isPushed(name));
-  if (other === undefined) return;
-  const description = "FAPI 2.0 allows the parameters client_id and request_uri alone.";
-  throw new RedirectedRefusal(
-    target,
-    new OAuthError("invalid_request", "fapi-parameter-differs", { detail: `${other} differs`, description }),
-  );
 }
 
 interface ReceivedParameters extends StoredParameters {
@@ -140,14 +75,19 @@ interface ReceivedParameters extends StoredParameters {
   readonly pushedId: string | undefined;
 }
 
-/** Follows the `request_uri` references that this provider issued; a posted request may contain a pushed one. {@link resolve} refuses others. */
+/**
+ * Follows the `request_uri` references that this provider issued; a posted request may contain a pushed one. {@link readParameters} refuses others. Nothing is
+ * fetched for a request with a repeated parameter, which is refused.
+ */
 async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   given: Form,
+  isForeignPost: boolean,
 ): Promise<ReceivedParameters> {
   let received: ReceivedParameters = { parameters: given, pushedBy: undefined, pushedId: undefined };
-  for (let step = 0; step < 2 && received.pushedBy === undefined; step += 1) {
+  const steps = isForeignPost || given.repeated.size > 0 ? 0 : 2;
+  for (let step = 0; step < steps && received.pushedBy === undefined; step += 1) {
     const id = parseRequestUri(received.parameters.get("request_uri"));
     if (id === undefined) break;
     const stored = await openReferenced(context, isolate, id, given.require("client_id"));
@@ -170,66 +110,71 @@ async function openReferenced(
   return stored;
 }
 
-interface Resolved {
-  readonly parameters: Form;
-  readonly target: ResponseTarget;
+/** A pushed request, which its `request_uri` alone identifies (RFC 9126 §4): it is not stored again. */
+function ownReference(given: Form): string | undefined {
+  const reference = given.get("request_uri");
+  return given.repeated.size === 0 && parseRequestUri(reference) !== undefined ? reference : undefined;
 }
 
-async function resolve(
+function continueAsGet({ clientId }: Client, requestUri: string): Response {
+  return redirect(`/authorize?${new URLSearchParams({ client_id: clientId, request_uri: requestUri })}`);
+}
+
+/** The target for the refusal of an invalid request object, if the parameters outside it contain a valid one. */
+function outerTarget(
+  { settings }: RequestContext<AuthEnv>,
+  client: Client,
+  { parameters, pushedBy }: StoredParameters,
+): ResponseTarget | undefined {
+  const redirectUri = parameters.get("redirect_uri");
+  if (pushedBy !== undefined || redirectUri === undefined) return undefined;
+  if (!isRegisteredRedirectUri(client.metadata, redirectUri)) return undefined;
+  return checkResponseTarget(settings, client, parameters);
+}
+
+async function readParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   client: Client,
   { parameters: received, pushedBy }: StoredParameters,
-): Promise<Resolved> {
-  if (pushedBy !== undefined)
-    return { parameters: received, target: checkResponseTarget(context.settings, client, received) };
-  const outerTarget = outerResponseTarget(context, client, received);
-  const parameters = await sendingRefusalsTo(outerTarget, async () => {
-    // RFC 6749 §3.1: checked before any parameter is used.
-    refuseRepeats(received);
-    // A request object is never fetched by URL.
-    if (received.get("request_uri") !== undefined)
-      throw new OAuthError("request_uri_not_supported", "request-uri-foreign");
-    return readRequestObject(context, isolate, client, received);
-  });
-  const target = checkResponseTarget(context.settings, client, parameters);
-  if (client.metadata.require_pushed_authorization_requests || isFapi(context.settings, client)) {
-    throw new RedirectedRefusal(target, new OAuthError("invalid_request", "request-not-pushed"));
-  }
-  return { parameters, target };
+): Promise<Form> {
+  if (pushedBy !== undefined) return received;
+  // RFC 6749 §3.1: checked before any parameter is used.
+  refuseRepeats(received);
+  // A request object is never fetched by URL.
+  if (received.get("request_uri") !== undefined)
+    throw new OAuthError("request_uri_not_supported", "request-uri-foreign");
+  return readRequestObject(context, isolate, client, received);
 }
 
-/** The target for the refusal of an invalid request object, if the parameters outside it contain a valid one. */
-function outerResponseTarget(
+/**
+ * FAPI 2.0 §5.3.3.2: all parameters are pushed, and no other is used. One beside the reference that differs from the pushed one comes from
+ * somebody between the client and this provider, or from a client that relies on it. Equal ones are what OIDC Core §6.2 asks for.
+ */
+function requirePushed(
   { settings }: RequestContext<AuthEnv>,
   client: Client,
-  outer: Form,
-): ResponseTarget | undefined {
-  try {
-    return checkResponseTarget(settings, client, outer);
-  } catch (error) {
-    if (error instanceof OAuthError) return undefined;
-    throw error;
-  }
+  given: Form,
+  { parameters, pushedBy }: StoredParameters,
+): void {
+  const hasProfile = isFapi(settings, client);
+  if (!hasProfile && !client.metadata.require_pushed_authorization_requests) return;
+  if (pushedBy === undefined) throw new OAuthError("invalid_request", "request-not-pushed");
+  const isPushed = (name: string) => JSON.stringify(given.all(name)) === JSON.stringify(parameters.all(name));
+  const other = given.names.find((name) => name !== "request_uri" && !isPushed(name));
+  if (!hasProfile || other === undefined) return;
+  throw new OAuthError("invalid_request", "fapi-parameter-differs", {
+    detail: `${other} differs`,
+    description: "FAPI 2.0 allows the parameters client_id and request_uri alone.",
+  });
 }
 
-function decide(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  request: ReceivedRequest,
-  resolved: Resolved & Pick<Attempt, "client" | "pushedId" | "confirm">,
-): Promise<Response> {
-  const { client, parameters, target, pushedId, confirm } = resolved;
-  return sendingRefusalsTo(target, async () => {
-    const authorization = await checkRequest({ context, isolate, client, parameters }, target);
-    const sessionId = readCookie(context, request, "op-session");
-    return continueAuthorization(context, isolate, request, {
-      client,
-      request: authorization,
-      pushedId,
-      sessionId,
-      steps: {},
-      confirm,
-    });
+/** Stores a posted request for the GET that follows, and returns its `request_uri`. */
+async function storePosted(context: RequestContext<AuthEnv>, isolate: AuthIsolate, parameters: Form): Promise<string> {
+  const stored = { parameters, pushedBy: undefined };
+  const kind = "authorization-request";
+  const id = await storeParameters(context, isolate, kind, authorizationParameters, stored, {
+    openMs: postedLifetimeMs,
   });
+  return formatRequestUri(id);
 }

@@ -25,7 +25,7 @@ export async function continueAuthorization(
     browserId: browser.id,
     steps: attempt.steps,
   } as const;
-  await attempt.confirm();
+  await attempt.decision.commit();
   const location = await beginInteraction(context, isolate, interaction, decision.interaction);
   return redirect(location, [browser.setCookie]);
 }

@@ -4,6 +4,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import type { OpenDecision } from "@edge-op/shared/control/settle";
 import { codeTokensEndAtMs } from "@edge-op/shared/grants/authorization-code-rpc";
 import { grantEndsAtMs, newGrant } from "@edge-op/shared/grants/new-grant";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -34,8 +35,7 @@ export interface Attempt {
   readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
   readonly steps: CompletedSteps;
-  /** Called directly before anything is spent (control/settle.ts). */
-  confirm(): Promise<void>;
+  readonly decision: OpenDecision;
 }
 
 export type Decision =
@@ -52,9 +52,9 @@ export async function decideAuthorization(
   isolate: AuthIsolate,
   attempt: Attempt,
 ): Promise<Decision> {
-  const { client, request, sessionId, steps } = attempt;
+  const { client, request, steps } = attempt;
   const resources = await isolate.resources.findAll(context, request.resources);
-  const grant = await planGrant(context, isolate, { client, sessionId }, resources);
+  const grant = await planGrant(context, isolate, attempt, resources);
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
   const { redirectUri } = request;
   for (const check of interactionChecks) {
@@ -64,7 +64,7 @@ export async function decideAuthorization(
     return { kind: "interact", interaction: need.kind };
   }
   if (signedIn === undefined) throw new OAuthError("login_required", "nobody-signed-in");
-  await attempt.confirm();
+  await attempt.decision.commit();
   const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request);
   await recordGrant(context, isolate, attempt, signedIn, grant, consented);
   await spendPushedRequest(context, isolate, attempt.pushedId);
@@ -104,13 +104,13 @@ export interface PlannedGrant extends GrantIdentity {
 export async function planGrant(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  { client: { metadata }, sessionId }: Pick<Attempt, "client" | "sessionId">,
+  { client: { clientId, metadata }, sessionId }: Pick<Attempt, "client" | "sessionId">,
   resources: readonly Resource[],
   redeemableUntilMs?: number,
 ): Promise<PlannedGrant> {
   // The grant is based on the sign-in of the session, even if it is given much later.
-  const authentication = sessionId === undefined ? undefined : { version: sessionVersion(sessionId) };
-  const grant = await newGrant(context, isolate, authentication);
+  const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
+  const grant = await newGrant(context, isolate, { clientId, signInVersion });
   const { accessTokenLifetimeSeconds, idTokenLifetimeSeconds } = context.settings;
   const accessTokenSeconds = metadata.access_token_lifetime ?? accessTokenLifetimeSeconds;
   const ofResources = resources.map(({ metadata: rule }) => rule.access_token_lifetime ?? 0);
@@ -202,7 +202,10 @@ export function loginOf(
   return {
     sub,
     pairwiseSub: subject === sub ? undefined : subject,
-    ...{ sid, acr, amr, claims },
+    sid,
+    acr,
+    amr,
+    claims,
     authorizationDetails: formatDetails(authorizationDetails),
     authTimeSeconds: toSeconds(signedInAtMs),
     cnf: undefined,

@@ -31,7 +31,7 @@ export async function parEndpoint(
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
   const form = readForm(request);
-  const requestUri = await settle(context, isolate, async (confirm) => {
+  const requestUri = await settle(context, isolate, async (decision) => {
     const discovering = { ...isolate, clients: isolate.clients.discovering };
     const client = await authenticateClient(context, discovering, request, form, "/par");
     // Each request stores a row.
@@ -47,7 +47,7 @@ export async function parEndpoint(
     const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
-    await confirm();
+    await decision.commit();
     await proof?.spend();
     const stored = { parameters, pushedBy: client.clientId };
     const lifetime = { openMs: pushedRequestSeconds * 1000, keptMs: completionMs };

@@ -27,7 +27,7 @@ export async function approveDevice(
   const authorization = JSON.parse(device.request) as DeviceAuthorization;
   const { scope, resources, claims, dpopThumbprint } = authorization;
   const { clientId } = device;
-  return settle(context, isolate, async (confirm) => {
+  return settle(context, isolate, async (decision) => {
     const client = await isolate.clients.find(context, clientId);
     if (client?.status !== "active") return false;
     const described = await isolate.resources.findAll(context, resources);
@@ -39,10 +39,15 @@ export async function approveDevice(
       // The device belongs to no browser session.
       sid: undefined,
       cnf: dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: dpopThumbprint },
-      ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
+      clientId,
+      grant,
+      scope,
+      resources,
+      refreshable,
+      tokenLifetimeSeconds,
       familyAddress: family.address,
     };
-    await confirm();
+    await decision.commit();
     const { grantId, address } = grant;
     const { tokensEndAtMs } = family;
     const grantEndsAtMs = grantEndsAt(context.settings, grant.grantCreatedAtMs);

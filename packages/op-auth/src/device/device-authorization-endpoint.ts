@@ -67,7 +67,7 @@ export async function deviceAuthorizationEndpoint(
 ): Promise<JsonResponse> {
   const { issuer, deviceCodeLifetimeSeconds, devicePollSeconds } = context.settings;
   const form = readForm(request);
-  const { deviceCode, userCode } = await settle(context, isolate, async (confirm) => {
+  const { deviceCode, userCode } = await settle(context, isolate, async (decision) => {
     const client = await authenticateClient(context, isolate, request, form, "/device_authorization");
     // Each request stores a row.
     if (canBeAnyone(client)) isolate.rateShield.countAddress(context, request);
@@ -91,7 +91,7 @@ export async function deviceAuthorizationEndpoint(
       requestedAtMs: context.arrivedAtMs,
       place: placeOf(context),
     };
-    await confirm();
+    await decision.commit();
     await proof?.spend();
     return isolate.deviceCodes.open(context, {
       clientId: client.clientId,

@@ -3,9 +3,10 @@ import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-
 import { invalidClient } from "@edge-op/shared/callers/presented-credentials";
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
+import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { settle } from "@edge-op/shared/control/settle";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
-import { readForm } from "@edge-op/shared/http/read-form";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
@@ -32,69 +33,57 @@ export async function introspectionEndpoint(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
 ): Promise<EndpointResponse> {
-  const { decisions } = isolate;
-  const signs = acceptsSignedResponse(request);
-  const form = signs || decisions.find(context, path, request) === undefined ? readForm(request) : undefined;
-  const { caller, response } = await settle(context, isolate, async () => {
-    const known = form === undefined ? decisions.find<ActiveToken>(context, path, request) : undefined;
-    if (known !== undefined) return introspectAgain(context, isolate, known);
-    const parameters = form ?? readForm(request);
-    const client = await authenticateClient(context, isolate, request, parameters, path);
-    if (isPublicClient(client)) throw invalidClient("introspection-by-public-client", false);
-    const token = parameters.require("token");
-    return { caller: client, response: await introspect(context, isolate, request, client, token) };
+  const decide = isolate.decisions.around(context, path, request, {
+    read: () => readForm(request),
+    decide: (form) => decideRequest(context, isolate, request, form),
+    again: ({ caller }) => countRequestOf(context, isolate, caller, path),
   });
-  return signs ? respondSigned(context, isolate, caller, response.body) : response;
+  const { caller, response } = await settle(context, isolate, async () => {
+    const decision = await decide();
+    const isRevoked = await isolate.revocation.isRevoked(context, decision.subjects);
+    return isRevoked ? { ...decision, response: inactiveResponse } : decision;
+  });
+  return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, response.body) : response;
 }
 
 /** The remembered content of an active token, which cannot change except by revocation. */
-interface ActiveToken {
+interface Decision extends Repeatable {
   readonly caller: Client;
-  readonly subjects: readonly RevocationSubject[];
   readonly response: JsonResponse;
-}
-
-async function introspectAgain(
-  context: RequestContext<ManagementEnv>,
-  isolate: ManagementIsolate,
-  { caller, subjects, response }: ActiveToken,
-): Promise<Pick<ActiveToken, "caller" | "response">> {
-  countRequestOf(context, isolate, caller, path);
-  const isRevoked = await isolate.revocation.isRevoked(context, subjects);
-  return { caller, response: isRevoked ? inactiveResponse : response };
+  readonly subjects: readonly RevocationSubject[];
 }
 
 const inactiveResponse = new JsonResponse(inactive);
 
-async function introspect(
+async function decideRequest(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
-  caller: Client,
-  token: string,
-): Promise<JsonResponse> {
-  if (token.startsWith("rt.")) return new JsonResponse(await introspectRefreshToken(context, isolate, caller, token));
+  form: Form,
+): Promise<Decision> {
+  const caller = await authenticateClient(context, isolate, request, form, path);
+  if (isPublicClient(caller)) throw invalidClient("introspection-by-public-client", false);
+  const token = form.require("token");
+  if (token.startsWith("rt.")) {
+    const body = await introspectRefreshToken(context, isolate, caller, token);
+    return { caller, response: new JsonResponse(body), subjects: [] };
+  }
   const accessToken = await readAccessToken(context, isolate, token);
-  if (accessToken === undefined) return inactiveResponse;
+  if (accessToken === undefined) return { caller, response: inactiveResponse, subjects: [] };
   if (!maySee(caller, accessToken)) {
     noteInvisible(context, caller, accessToken);
-    return inactiveResponse;
+    return { caller, response: inactiveResponse, subjects: [] };
   }
-  const subjects = revocationSubjects(accessToken);
-  if (await isolate.revocation.isRevoked(context, subjects)) return inactiveResponse;
-  const describe = () => describeAccessToken(context.settings.issuer, accessToken);
-  if (context.settings.introspectionCache) {
-    return new JsonResponse(await cachedResponse(context, caller, token, describe));
-  }
-  const body = describe();
-  const response = new JsonResponse(body, { text: JSON.stringify(body) });
-  const untilMs = authenticatedUntilMs(caller, context.arrivedAtMs);
-  if (untilMs !== undefined) {
-    const decision: ActiveToken = { caller, subjects, response };
-    const endsAtMs = Math.min(untilMs, accessToken.expiresAtSeconds * 1000);
-    isolate.decisions.add(context, path, request, { decision, endsAtMs });
-  }
-  return response;
+  const { introspectionCache, issuer } = context.settings;
+  const describe = () => describeAccessToken(issuer, accessToken);
+  const body = introspectionCache ? await cachedResponse(context, caller, token, describe) : describe();
+  const untilMs = Math.min(authenticatedUntilMs(caller, context.arrivedAtMs), accessToken.expiresAtSeconds * 1000);
+  return {
+    caller,
+    response: new JsonResponse(body, { text: JSON.stringify(body) }),
+    subjects: revocationSubjects(accessToken),
+    ...(!introspectionCache && { repeatableUntilMs: untilMs }),
+  };
 }
 
 const signedType = "token-introspection+jwt";

@@ -1,6 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
 import type { Client } from "@edge-op/shared/clients/client";
-import { settle } from "@edge-op/shared/control/settle";
+import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -26,11 +26,11 @@ export async function revocationEndpoint(
   request: ReceivedRequest,
 ): Promise<Response> {
   const form = readForm(request);
-  await settle(context, isolate, async (confirm) => {
+  await settle(context, isolate, async (decision) => {
     const client = await authenticateClient(context, isolate, request, form, "/revoke");
     const token = form.require("token");
-    if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, confirm);
-    else await revokeAccessToken(context, isolate, client, token, confirm);
+    if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, decision);
+    else await revokeAccessToken(context, isolate, client, token, decision);
   });
   return new Response(null, { headers: noStore });
 }
@@ -43,12 +43,12 @@ async function revokeAccessToken(
   isolate: ManagementIsolate,
   client: Client,
   token: string,
-  confirm: () => Promise<void>,
+  decision: OpenDecision,
 ): Promise<void> {
   const accessToken = await readAccessToken(context, isolate, token);
   if (accessToken === undefined) return;
   if (accessToken.clientId !== client.clientId) throw foreignToken();
-  await confirm();
+  await decision.commit();
   const jti = formatTokenId(accessToken.id);
   await isolate.revocation.revoke(context, accessToken.id.address, [
     {

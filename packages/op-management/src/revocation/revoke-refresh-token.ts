@@ -1,5 +1,6 @@
 import type { Client } from "@edge-op/shared/clients/client";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import type { OpenDecision } from "@edge-op/shared/control/settle";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
@@ -16,7 +17,7 @@ export async function revokeRefreshToken(
   isolate: ManagementIsolate,
   client: Client,
   token: string,
-  confirm: () => Promise<void>,
+  decision: OpenDecision,
 ): Promise<void> {
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken === undefined) return;
@@ -24,8 +25,8 @@ export async function revokeRefreshToken(
   if (state === undefined) return;
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
-  await confirm();
-  // The family ends first: it issues no token after that, so the row only needs to outlive the tokens that it has issued (ADR 16).
+  await decision.commit();
+  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
   const untilMs = await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
   const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [

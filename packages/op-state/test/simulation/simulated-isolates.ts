@@ -248,11 +248,9 @@ export class SimulatedIsolates {
     const context = { progress, arrivedAtMs } as RequestContext<RevocationBindings>;
     const isCovered = () => this.#coveredAt(isolate, arrivedAtMs).length > 0;
     const revocation = {
-      isControlConfirmed: () => {
-        progress.controlConfirmed ||= isCovered();
-        return progress.controlConfirmed;
-      },
       confirmControl: async () => {
+        progress.controlConfirmed ||= isCovered();
+        if (progress.controlConfirmed) return;
         await this.#confirmControl(arrival);
         progress.controlConfirmed = true;
       },

@@ -5,12 +5,13 @@ import { formatScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { type IdJagTarget, isPublicClient, listAllows } from "@edge-op/shared/clients/client";
 import { limits } from "@edge-op/shared/config/limits";
+import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
-import { signIdJag } from "./id-jag.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
+import type { GrantRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
+import { requireActive } from "../issuing/find-active-user.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
+import { type IdJagContent, signIdJag } from "./id-jag.ts";
 
 type IdJagRequest = GrantRequest<
   "subject_token" | "subject_token_type" | "actor_token" | "scope" | "audience" | "resource"
@@ -23,7 +24,7 @@ type IdJagRequest = GrantRequest<
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04
  */
-export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> {
+export async function decideIdJag(request: IdJagRequest): Promise<DueIdJag> {
   const { context, isolate, client, form } = request;
   if (client.metadata.id_jag_targets === undefined || isPublicClient(client)) {
     throw new OAuthError("unauthorized_client", "id-jag-targets-missing");
@@ -39,31 +40,38 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
   const [user, isRevoked] = await Promise.all([
     isolate.users.find(context, subject.sub),
     isolate.revocation.isRevoked(context, revocationSubjects(subject)),
-    findActiveUser(request, subject.sub, "invalid_request"),
   ]);
+  const { claims } = requireActive(user, "invalid_request");
   if (isRevoked) throw unacceptableToken("subject-token-revoked");
-  await request.confirm();
-  const issuedAtSeconds = toSeconds(context.arrivedAtMs);
-  const idJag = await signIdJag(context, isolate, client, {
-    sub: subject.sub,
-    audience: target.audience,
-    clientId: target.client_id,
-    resources,
-    scope,
-    userClaims: Object.fromEntries(
-      Object.entries(user?.claims ?? {}).filter(([name]) => target.claims?.some((each) => each === name)),
-    ),
-    authentication: subject,
-    issuedAtSeconds,
-    expiresAtSeconds: issuedAtSeconds + limits.idJagSeconds,
-  });
   return {
-    access_token: idJag,
-    // RFC 8693 §2.2.1: an ID-JAG is not an access token.
+    idJag: {
+      sub: subject.sub,
+      audience: target.audience,
+      clientId: target.client_id,
+      resources,
+      scope,
+      userClaims: Object.fromEntries(Object.entries(claims).filter(([name]) => target.claims?.includes(name))),
+      authentication: subject,
+    },
+  };
+}
+
+export interface DueIdJag extends Repeatable {
+  readonly idJag: Omit<IdJagContent, "issuedAtSeconds" | "expiresAtSeconds">;
+}
+
+export async function issueIdJag(request: IssueRequest, { idJag }: DueIdJag): Promise<TokenResponse> {
+  const { context, isolate, client } = request;
+  await request.commit();
+  const issuedAtSeconds = toSeconds(context.arrivedAtMs);
+  const expiresAtSeconds = issuedAtSeconds + limits.idJagSeconds;
+  return {
+    access_token: await signIdJag(context, isolate, client, { ...idJag, issuedAtSeconds, expiresAtSeconds }),
+    // RFC 8693 §2.2.1: it is no access token.
     token_type: "N_A",
     expires_in: limits.idJagSeconds,
     issued_token_type: tokenTypes.idJag,
-    ...(scope.length === 0 ? {} : { scope: formatScope(scope) }),
+    ...(idJag.scope.length === 0 ? {} : { scope: formatScope(idJag.scope) }),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { AuthenticationEvent } from "@edge-op/protocol/oauth/login-context";
+import type { TokenId } from "@edge-op/shared/storage/shard-address";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { AcceptedToken } from "../external/accept-token.ts";
 
 /** **A verified subject or actor token of an exchange**: the members that the exchange uses, for any issuer. */
 export type ExchangeParty = Pick<
   AccessToken,
-  | "id"
   | "sub"
   | "clientId"
   | "grantClientId"
@@ -22,6 +22,8 @@ export type ExchangeParty = Pick<
   | keyof AuthenticationEvent
 > & {
   /** Present for a token of a trusted issuer: the rule that accepts it also limits the issued token. */
+  readonly id?: TokenId | undefined;
+  /** The token is of a trusted issuer: the rule that accepts it also limits what is issued. */
   readonly external?: AcceptedToken;
 };
 

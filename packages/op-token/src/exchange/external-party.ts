@@ -4,12 +4,11 @@ import { readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context"
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
-import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
 import { acceptToken, readForeignMayAct } from "../external/accept-token.ts";
-import type { GrantRequest } from "../grant.ts";
+import type { GrantRequest } from "../grant-module.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 /** Whether a token names another issuer than this provider. A token that names none is read as one of this provider. */
 export function isExternal({ token, type }: PresentedToken, ownIssuer: string): boolean {
@@ -45,11 +44,11 @@ export async function readExternalParty(
     unacceptableToken,
   );
   const { rule, claims, parties, sub, forUser, cnf } = accepted;
-  const { address, grantId } = await newGrant(context, isolate);
   const lifetimeSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;
   return {
-    id: { address, grantId, random: "external" },
-    ...{ sub, forUser, cnf },
+    sub,
+    forUser,
+    cnf,
     clientId: parties[0],
     grantClientId: parties[0],
     viaClientIds: [parties[1]],

@@ -2,10 +2,10 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
-import type { GrantRequest } from "../grant.ts";
+import type { GrantRequest } from "../grant-module.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
 import { isExternal, readExternalParty } from "./external-party.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 /** The scope that an ID token proves: it does not contain the claims that the user agreed to share. */
 const identityScope = ["openid"];

@@ -63,7 +63,12 @@ export async function acceptToken(
   const cnf = claims["cnf"];
   if (cnf !== undefined && !isJsonObject(cnf)) throw refuse("issued-token-cnf");
   return {
-    ...{ issuer, rule, use, claims, sub: subject.sub, forUser: subject.forUser },
+    issuer,
+    rule,
+    use,
+    claims,
+    sub: subject.sub,
+    forUser: subject.forUser,
     cnf: cnf && readConfirmation(cnf),
     parties: [issuerParty(issuer), ruleParty(issuer, rule)],
   };

@@ -1,10 +1,8 @@
-import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
+import { redeemGrant } from "../issuing/redeem-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
@@ -20,32 +18,27 @@ type CodeRequest = GrantRequest<(typeof parameters)[number]>;
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest
  */
-export const authorizationCode = defineGrant({ type: "authorization_code", parameters, issue });
+export const authorizationCode = defineGrantModule({ type: "authorization_code", parameters, decide, issue });
 
-async function issue(request: CodeRequest): Promise<TokenResponse> {
-  const code = request.form.require("code");
-  await prepareRedemption(request);
-  const redeemed = await redeem(request, code);
-  return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
+async function decide(request: CodeRequest) {
+  const { context, client, form } = request;
+  return {
+    code: form.require("code"),
+    redirectUri: form.get("redirect_uri"),
+    codeVerifier: readVerifier(request),
+    resources: requestedResources(form),
+    details: requestedDetails(context.settings, client, form.get("authorization_details")),
+  };
 }
 
-async function redeem(request: CodeRequest, code: string) {
-  const { context, isolate, client, form } = request;
-  const codeVerifier = readVerifier(request);
-  const resources = requestedResources(form);
-  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
-  const presented = {
-    clientId: client.clientId,
-    redirectUri: form.get("redirect_uri"),
-    codeVerifier,
-    cnf: request.proof?.cnf,
-    resources,
-    authorizationDetails: formatDetails(details),
-  };
-  const result = await spendChecked(request, resources, ({ targets }) =>
-    isolate.codes.redeem(context, code, { ...presented, targets }),
-  );
-  return requireRedeemed(request, result, { resources, details }, "code-replayed");
+function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  const { code, redirectUri, codeVerifier } = due;
+  return redeemGrant(request, due, {
+    redeem: (presented) => isolate.codes.redeem(context, code, { ...presented, redirectUri, codeVerifier }),
+    replayed: "code-replayed",
+    bound: ({ nonce }) => ({ nonce, code }),
+  });
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */

@@ -2,10 +2,9 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { resourceCaller } from "@edge-op/shared/clients/token-targets";
-import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/resources/resource";
-import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest } from "../grant.ts";
-import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
+import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
+import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
 import { requestedScope } from "../issuing/requested-scope.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
@@ -20,20 +19,14 @@ type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4
  */
-export const clientCredentials = defineGrant({
+export const clientCredentials = defineGrantModule({
   type: "client_credentials",
   parameters,
-  async issue(request: ClientCredentialsRequest, remember: Remember<Plan>) {
-    const plan = await decide(request);
-    remember(plan, Number.POSITIVE_INFINITY);
-    return carryOut(request, plan);
-  },
-  issueAgain: carryOut,
+  decide,
+  issue: issueDueToken,
 });
 
-type Plan = Awaited<ReturnType<typeof decide>>;
-
-async function decide(request: ClientCredentialsRequest) {
+async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
   const { context, client, form } = request;
   if (isPublicClient(client)) {
     throw new OAuthError("unauthorized_client", "client-credentials-of-public-client");
@@ -47,13 +40,10 @@ async function decide(request: ClientCredentialsRequest) {
     (value) => value !== "openid" && value !== "offline_access",
   );
   const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
-  const content = { ...target, sub: client.clientId, scope, authorizationDetails, forUser: false };
-  return { content, described, lifetimeSeconds: lifetimeSeconds(request, described) };
-}
-
-async function carryOut(request: RepeatedRequest, { content, described, lifetimeSeconds }: Plan) {
-  const grant = await newGrant(request.context, request.isolate);
-  await request.confirm();
-  const planned = planAccessToken(request, grant, { lifetimeSeconds });
-  return issueAccessToken(request, { ...planned, ...content }, described);
+  return {
+    content: { ...target, sub: client.clientId, scope, authorizationDetails, forUser: false },
+    described,
+    lifetime: { lifetimeSeconds: lifetimeSeconds(request, described) },
+    repeatableUntilMs: Number.POSITIVE_INFINITY,
+  };
 }

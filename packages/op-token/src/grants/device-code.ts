@@ -1,10 +1,7 @@
-import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, prepareRedemption, type RedeemedGrant, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
+import { redeemGrant } from "../issuing/redeem-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["device_code", "resource", "authorization_details"] as const;
@@ -18,30 +15,28 @@ type DeviceRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */
-export const deviceCode = defineGrant({
+export const deviceCode = defineGrantModule({
   type: "urn:ietf:params:oauth:grant-type:device_code",
   parameters,
+  decide,
   issue,
 });
 
-async function issue(request: DeviceRequest): Promise<TokenResponse> {
-  return issueForRedeemed(request, await redeem(request));
-}
-
-async function redeem(request: DeviceRequest): Promise<RedeemedGrant<AuthorizedGrant>> {
-  const { context, isolate, client, form } = request;
+async function decide({ context, isolate, client, form }: DeviceRequest) {
   const { deviceCodes } = isolate;
-  const { clientId } = client;
   const code = await deviceCodes.read(context, form.require("device_code"));
   if (code === undefined) throw new OAuthError("invalid_grant", "device-code-invalid");
   const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
-  const polled = await deviceCodes.poll(context, code, clientId);
+  const polled = await deviceCodes.poll(context, code, client.clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);
-  await prepareRedemption(request);
-  const presented = { clientId, cnf: request.proof?.cnf, resources, authorizationDetails: formatDetails(details) };
-  const result = await spendChecked(request, resources, ({ targets }) =>
-    deviceCodes.redeem(context, code, { ...presented, targets }),
-  );
-  return requireRedeemed(request, result, { resources, details }, "device-code-replayed");
+  return { code, resources, details };
+}
+
+function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  return redeemGrant(request, due, {
+    redeem: (presented) => isolate.deviceCodes.redeem(context, due.code, presented),
+    replayed: "device-code-replayed",
+  });
 }

@@ -1,7 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
-import { spendAssertion } from "@edge-op/shared/callers/client-assertion";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import {
@@ -13,16 +12,15 @@ import {
   tokenTargets,
 } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { Form, type FormReader } from "@edge-op/shared/http/read-form";
 import { admitsClient, namesClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import { readForeignMayAct } from "../external/accept-token.ts";
 import { type AcceptedAssertion, acceptAssertion } from "../external/external-assertion.ts";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import type { GrantRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
-import { isBindingProven } from "../issuing/prove-binding.ts";
+import type { DueToken } from "../issuing/issue-due-token.ts";
 import { type DescribedTarget, requestedTarget } from "../issuing/requested-target.ts";
+import { isBindingProven } from "../issuing/require-proof.ts";
 import { findResources, lifetimeSeconds } from "../issuing/resource-rules.ts";
 
 type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resource" | "authorization_details">;
@@ -34,7 +32,7 @@ type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resour
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
  */
-export async function issueForExternalAssertion(request: ExternalRequest): Promise<TokenResponse> {
+export async function decideExternalAssertion(request: ExternalRequest): Promise<DueToken> {
   const { context, isolate, client, form } = request;
   const accepted = request.accepted ?? (await acceptAssertion(context, isolate, form, client));
   const { sub, forUser, rule, claims, parties } = accepted;
@@ -45,25 +43,28 @@ export async function issueForExternalAssertion(request: ExternalRequest): Promi
   const { target, described } = await assertedTarget(request, accepted);
   const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
-  const [user, grant, pairwiseSub] = await Promise.all([
+  const [user, pairwiseSub] = await Promise.all([
     forUser ? findActiveUser(request, sub) : undefined,
-    newGrant(context, isolate),
     forUser ? pairwiseSubject(context.env, client, sub) : undefined,
   ]);
-  await request.confirm();
-  await spend(request, accepted);
   const ruledSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;
-  const lifetime = { lifetimeSeconds: Math.min(lifetimeSeconds(request, described), ruledSeconds) };
-  const content = {
-    ...planAccessToken(request, grant, lifetime),
-    ...target,
-    ...{ sub, pairwiseSub, scope, forUser, mayAct },
-    grantClientId: parties[0],
-    viaClientIds: [parties[1]],
-    rbac: user?.rbac,
-    username: user?.username,
+  return {
+    content: {
+      ...target,
+      sub,
+      pairwiseSub,
+      scope,
+      forUser,
+      mayAct,
+      grantClientId: parties[0],
+      viaClientIds: [parties[1]],
+      rbac: user?.rbac,
+      username: user?.username,
+    },
+    described,
+    lifetime: { lifetimeSeconds: Math.min(lifetimeSeconds(request, described), ruledSeconds) },
+    assertion: isReusable(accepted) ? undefined : { clientId: parties[0], claims },
   };
-  return issueAccessToken(request, content, described);
 }
 
 function invalidGrant(reason: RefusalReason, detail?: string): OAuthError {
@@ -158,9 +159,7 @@ function targetForm(audiences: readonly string[], resources: readonly string[]):
   );
 }
 
-/** The issuer's `jti`, once; an ID-JAG's always (draft §9.2). */
-async function spend({ context, isolate }: ExternalRequest, { issuer, use, claims, parties }: AcceptedAssertion) {
-  if (use === "assertion" && issuer.document.reusable_assertions) return;
-  const isFresh = await spendAssertion(context, isolate, { clientId: parties[0] }, claims);
-  if (!isFresh) throw invalidGrant("assertion-replayed");
+/** The issuer's `jti` is spent, unless its assertions are reusable; that of an ID-JAG always (draft §9.2). */
+function isReusable({ issuer, use }: AcceptedAssertion): boolean {
+  return use === "assertion" && issuer.document.reusable_assertions;
 }

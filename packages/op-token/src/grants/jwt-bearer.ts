@@ -2,19 +2,18 @@ import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
-import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/callers/client-assertion";
+import { assertionTypes, refuseAssertionClaims } from "@edge-op/shared/callers/client-assertion";
 import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { allowedAlgorithms } from "@edge-op/shared/clients/security-profile";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
-import { newGrant } from "@edge-op/shared/grants/new-grant";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
+import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
 import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
-import { issueForExternalAssertion } from "./jwt-bearer-external.ts";
+import { decideExternalAssertion } from "./jwt-bearer-external.ts";
 
 const parameters = ["assertion", "scope", "audience", "resource", "authorization_details"] as const;
 
@@ -27,11 +26,13 @@ type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
  */
-export const jwtBearer = defineGrant({ type: "urn:ietf:params:oauth:grant-type:jwt-bearer", parameters, issue });
-
-async function issue(request: AssertionRequest): Promise<TokenResponse> {
-  return isOwnAssertion(request) ? issueForOwnAssertion(request) : issueForExternalAssertion(request);
-}
+export const jwtBearer = defineGrantModule({
+  type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+  parameters,
+  decide: (request: AssertionRequest) =>
+    isOwnAssertion(request) ? decideOwnAssertion(request) : decideExternalAssertion(request),
+  issue: issueDueToken,
+});
 
 /** What cannot be read is refused by the rules of the client's own. */
 function isOwnAssertion({ client, form, accepted }: AssertionRequest): boolean {
@@ -40,8 +41,8 @@ function isOwnAssertion({ client, form, accepted }: AssertionRequest): boolean {
   return claims === undefined || claims["iss"] === client.clientId;
 }
 
-async function issueForOwnAssertion(request: AssertionRequest): Promise<TokenResponse> {
-  const { context, isolate, client, form } = request;
+async function decideOwnAssertion(request: AssertionRequest): Promise<DueToken> {
+  const { context, client, form } = request;
   const policy = client.metadata.jwt_bearer;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "jwt-bearer-policy-missing");
 
@@ -54,26 +55,26 @@ async function issueForOwnAssertion(request: AssertionRequest): Promise<TokenRes
   const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
   const { target: requested, described, isDefault } = await requestedTarget(request);
   const target = isDefault ? withUserinfo(requested, scope, context.settings.issuer) : requested;
-  const [user, grant, pairwiseSub] = await Promise.all([
+  const [user, pairwiseSub] = await Promise.all([
     findActiveUser(request, sub),
-    newGrant(context, isolate),
     pairwiseSubject(context.env, client, sub),
   ]);
-  await request.confirm();
-  await spend(request, claims);
-  const content = {
-    ...planAccessToken(request, grant, { lifetimeSeconds: lifetimeSeconds(request, described) }),
-    ...target,
-    sub,
-    pairwiseSub,
-    scope,
-    authorizationDetails,
-    forUser: true,
-    rbac: user.rbac,
-    username: user.username,
-    mayAct: readMayAct(claims["may_act"]),
+  return {
+    content: {
+      ...target,
+      sub,
+      pairwiseSub,
+      scope,
+      authorizationDetails,
+      forUser: true,
+      rbac: user.rbac,
+      username: user.username,
+      mayAct: readMayAct(claims["may_act"]),
+    },
+    described,
+    lifetime: { lifetimeSeconds: lifetimeSeconds(request, described) },
+    assertion: { clientId: client.clientId, claims },
   };
-  return issueAccessToken(request, content, described);
 }
 
 async function verifyAssertion({ context, isolate, client, form }: AssertionRequest) {
@@ -118,9 +119,4 @@ function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefin
     }
   }
   return value as Readonly<Record<string, unknown>>;
-}
-
-async function spend({ context, isolate, client }: GrantRequest, claims: Readonly<Record<string, unknown>>) {
-  const fresh = await spendAssertion(context, isolate, client, claims);
-  if (!fresh) throw new OAuthError("invalid_grant", "assertion-replayed");
 }

@@ -4,10 +4,10 @@ import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
-import type { Rotation } from "@edge-op/shared/grants/refresh-families";
+import type { RotationRefusal } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
@@ -27,48 +27,52 @@ type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-6
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
  */
-export const refreshToken = defineGrant({ type: "refresh_token", parameters, issue });
+export const refreshToken = defineGrantModule({ type: "refresh_token", parameters, decide, issue });
 
-async function issue(request: RefreshRequest): Promise<TokenResponse> {
-  const { context, isolate, client, form } = request;
-  const requestedScope = parseScope(form.get("scope"));
+async function decide(request: RefreshRequest) {
+  const { context, client, form } = request;
+  const scope = parseScope(form.get("scope"));
   const token = await readRefreshToken(context, form.require("refresh_token"));
   if (token === undefined) throw new OAuthError("invalid_grant", "refresh-token-invalid");
   const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
-
   const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevokedGrant(request, token)]);
-  await request.confirm();
-  const authorizationDetails = formatDetails(details);
+  return { token, scope, resources, details, user };
+}
+
+async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
+  const { context, isolate, client } = request;
+  const { token, scope, resources, details, user } = due;
+  await request.commit();
   const use = {
     clientId: client.clientId,
     cnf: request.proof?.cnf,
-    scope: requestedScope,
+    scope,
     resources,
-    authorizationDetails,
+    authorizationDetails: formatDetails(details),
     // FAPI 2.0 §5.3.2.1 item 9: the token is of no use without the client's credential and its key.
     keepsToken: isFapi(context.settings, client),
     // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
     bindsToken: isPublicClient(client),
   };
-  const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
-    const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
-    const accessToken = toFamilyAccessToken(planned);
-    const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
-    return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
-  });
+  const { result: rotation, checked } = await spendChecked(
+    request,
+    resources,
+    ({ targets, allowedScope, longestLifetimeSeconds }) => {
+      const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
+      const accessToken = toFamilyAccessToken(planned);
+      const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+      return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
+    },
+  );
   if ("reason" in rotation) return refuse(request, rotation);
-  const { family, successor } = rotation;
-  const { refreshToken } = rotation;
-  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken };
+  const { family, successor, refreshToken } = rotation;
+  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken, checked };
   return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }
 
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */
-async function refuse(
-  { context, isolate }: GrantRequest,
-  refusal: Exclude<Extract<Rotation, { reason: string }>, { kind: "unchecked_resources" }>,
-): Promise<never> {
+async function refuse({ context, isolate }: IssueRequest, refusal: RotationRefusal): Promise<never> {
   if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
     const { theft } = refusal;
     await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);

@@ -4,30 +4,25 @@ import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
-import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
+import { listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import { allowsAudience, allowsScope, allowsTarget, checkResources } from "@edge-op/shared/clients/token-targets";
+import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import type { FormReader } from "@edge-op/shared/http/read-form";
+import type { TokenId } from "@edge-op/shared/storage/shard-address";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
-import { issueIdJag } from "../exchange/exchange-id-jag.ts";
+import { nextActor, requireActor, requireMayAct } from "../exchange/actors.ts";
+import { type DueIdJag, decideIdJag, issueIdJag } from "../exchange/exchange-id-jag.ts";
 import type { ExchangeParty } from "../exchange/exchange-party.ts";
+import { exchangeTarget } from "../exchange/exchange-target.ts";
 import { readExchangeParty } from "../exchange/read-exchange-party.ts";
-import { unacceptableToken } from "../exchange/unacceptable-token.ts";
-import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest, type TokenResponse } from "../grant.ts";
+import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
-import { isBindingProven } from "../issuing/prove-binding.ts";
-import {
-  type DescribedTarget,
-  defaultTarget,
-  namedValues,
-  resolveTarget,
-  type Target,
-} from "../issuing/requested-target.ts";
-import { findResources, lifetimeSeconds, requireUsable } from "../issuing/resource-rules.ts";
+import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
+import { isBindingProven } from "../issuing/require-proof.ts";
+import { lifetimeSeconds } from "../issuing/resource-rules.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 
 const parameters = [
   "subject_token",
@@ -50,21 +45,15 @@ type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc8693#section-2
  */
-export const tokenExchange = defineGrant({
+export const tokenExchange = defineGrantModule({
   type: "urn:ietf:params:oauth:grant-type:token-exchange",
   parameters,
-  async issue(request: ExchangeRequest, remember: Remember<Plan>) {
-    if (request.form.get("requested_token_type") === tokenTypes.idJag) return issueIdJag(request);
-    const plan = await decide(request);
-    if (plan.endsAtMs !== undefined) remember(plan, plan.endsAtMs);
-    return carryOut(request, plan);
-  },
-  issueAgain: carryOut,
+  decide: (request: ExchangeRequest): Promise<DueToken | DueIdJag> =>
+    request.form.get("requested_token_type") === tokenTypes.idJag ? decideIdJag(request) : decide(request),
+  issue: (request, due) => ("idJag" in due ? issueIdJag(request, due) : issueDueToken(request, due)),
 });
 
-type Plan = Awaited<ReturnType<typeof decide>>;
-
-async function decide(request: ExchangeRequest) {
+async function decide(request: ExchangeRequest): Promise<DueToken> {
   const { context, client, form } = request;
   const policy = client.metadata.token_exchange;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "exchange-policy-missing");
@@ -93,35 +82,40 @@ async function decide(request: ExchangeRequest) {
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
     subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
-  const { sub, forUser, grantClientId, mayAct } = subject;
+  const parties = actor === undefined ? [subject] : [subject, actor];
   return {
-    subjects: [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
-    grant: subject.id,
-    lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },
     content: {
       ...target,
       ...authenticationEvent(subject),
-      ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
+      sub: subject.sub,
+      pairwiseSub,
+      forUser: subject.forUser,
+      grantClientId: subject.grantClientId,
       viaClientIds: [...nextVia(subject), ...(actor?.external?.parties ?? [])],
+      lineage,
+      scope,
       authorizationDetails,
+      act,
+      mayAct: subject.mayAct,
       rbac: user?.rbac,
       username: user?.username,
     },
     described,
+    lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },
+    grant: subject.id,
+    presented: parties.filter(isOwn).flatMap(revocationSubjects),
     issuedTokenType,
-    /** When one of the presented tokens ends; `undefined` if one is of another issuer, which has rules and keys of its own. */
-    endsAtMs: [subject, actor].some((party) => party?.external !== undefined)
-      ? undefined
-      : Math.min(subject.expiresAtSeconds, actor?.expiresAtSeconds ?? Number.POSITIVE_INFINITY) * 1000,
+    repeatableUntilMs: Math.min(...parties.map(repeatableUntilMs)),
   };
 }
 
-async function carryOut(request: RepeatedRequest, plan: Plan): Promise<TokenResponse> {
-  const { context, isolate } = request;
-  if (await isolate.revocation.isRevoked(context, plan.subjects)) throw unacceptableToken("subject-token-revoked");
-  await request.confirm();
-  const content = { ...planAccessToken(request, plan.grant, plan.lifetime), ...plan.content };
-  return issueAccessToken(request, content, plan.described, plan.issuedTokenType);
+function isOwn(party: ExchangeParty): party is ExchangeParty & { readonly id: TokenId } {
+  return party.id !== undefined;
+}
+
+/** A trusted issuer has keys of its own, which may change at any time. */
+function repeatableUntilMs({ external, expiresAtSeconds }: ExchangeParty): number {
+  return external === undefined ? expiresAtSeconds * 1000 : 0;
 }
 
 function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {
@@ -168,85 +162,9 @@ function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: To
   if (!isBindingProven(request, cnf)) throw unacceptableToken("subject-token-bound");
 }
 
-/**
- * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.
- * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
- */
-function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
-  if (actor.sub === subject.sub) throw unacceptableToken("actor-is-subject");
-  const isOwn = actor.external !== undefined || actor.clientId === client.clientId;
-  if (!isOwn && !listAllows(policy.subject_clients, actor.clientId)) {
-    throw unacceptableToken("actor-not-allowed", `an actor token of ${actor.clientId}`);
-  }
-  if (actor.act !== undefined) throw unacceptableToken("actor-token-delegated");
-}
-
-/** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */
-function requireMayAct(
-  { context, client }: GrantRequest,
-  subject: ExchangeParty,
-  actor: ExchangeParty | undefined,
-): void {
-  if (subject.mayAct === undefined) return;
-  const clientId = actor === undefined ? client.clientId : shownClientId(actor);
-  const acting = { sub: actor?.sub ?? client.clientId, client_id: clientId };
-  const { sub, client_id: named, iss, ...others } = subject.mayAct;
-  const isNamed = sub !== undefined || named !== undefined;
-  const matches =
-    isNamed &&
-    (sub === undefined || sub === acting.sub) &&
-    (named === undefined || named === acting.client_id) &&
-    // The same name at another issuer is another party.
-    (iss === undefined || iss === context.settings.issuer) &&
-    Object.keys(others).length === 0;
-  if (!matches) throw unacceptableToken("may-act-differs");
-}
-
-/** The newest actor is outermost; earlier ones nest inside it and decide nothing (RFC 8693 §4.1). */
-async function nextActor(
-  request: GrantRequest,
-  subject: ExchangeParty,
-  actor: ExchangeParty | undefined,
-): Promise<ActorClaim | undefined> {
-  const earlier = await shownActors(request, subject.act);
-  if (actor === undefined) return earlier;
-  let depth = 1;
-  for (let each = earlier; each !== undefined; each = each.act) depth += 1;
-  if (depth > limits.actorDepth) throw unacceptableToken("actors-too-many", `${depth} actors`);
-  if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
-  const clientId = shownClientId(actor);
-  return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
-}
-
-/** The client of an actor. That of a trusted issuer has one only if it stands for a service client. */
-function shownClientId({ external, clientId, forUser, sub }: ExchangeParty): string | undefined {
-  if (external === undefined) return clientId;
-  return forUser ? undefined : sub;
-}
-
-/** The actors of the subject token, as this client may know them. */
-async function shownActors(request: GrantRequest, actor: ActorClaim | undefined): Promise<ActorClaim | undefined> {
-  if (actor === undefined) return undefined;
-  const { act, ...newest } = actor;
-  return shownActor(request, newest, await shownActors(request, act));
-}
-
-/**
- * To a pairwise client an acting user is shown by a pairwise subject too (OIDC Core §8.1): another client's `sub` of them, which an earlier
- * actor has, would name them across sectors. A client that acts for itself is its own subject.
- */
-async function shownActor(
-  { context, client }: GrantRequest,
-  { sub, ...rest }: Omit<ActorClaim, "act">,
-  act: ActorClaim | undefined,
-): Promise<ActorClaim> {
-  const shownSub = sub === rest.client_id ? undefined : await pairwiseSubject(context.env, client, sub);
-  return { sub: shownSub ?? sub, ...rest, ...(act === undefined ? {} : { act }) };
-}
-
 /** The ids this token descends by, so that revoking any of them ends it. */
 function nextLineage(subject: ExchangeParty): readonly string[] {
-  if (subject.external !== undefined) return [];
+  if (subject.id === undefined) return [];
   const lineage = [...subject.lineage, subject.id.random];
   if (lineage.length > limits.actorDepth)
     throw unacceptableToken("actors-too-many", `${lineage.length} exchanges in a row`);
@@ -268,43 +186,4 @@ function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy
     });
   }
   return scope;
-}
-
-/**
- * The target and the resources in it. Without a request: the subject's audiences that the policy names, else the client's default if the
- * policy names it.
- */
-async function exchangeTarget(
-  request: ExchangeRequest,
-  subject: ExchangeParty,
-  policy: TokenExchangePolicy,
-): Promise<Pick<DescribedTarget, "target" | "described">> {
-  const { context, client, form } = request;
-  const { issuer } = context.settings;
-  const fallback = defaultTarget(client, issuer);
-  const candidates = [...new Set([...namedValues(form), ...subject.audiences, ...fallback.audiences])];
-  const found = await findResources(request, candidates);
-  const checked = checkResources(client, candidates, found);
-  const { rule } = subject.external ?? {};
-  // What is requested of a trusted issuer's token is within its rule, or the rule would not match.
-  const isRuled = (value: string) => rule === undefined || allowsAudience(rule.audiences, value, issuer);
-  const isAudience = (value: string) =>
-    allowsTarget({ audiences: policy.audiences, issuer, openid: false, checked }, value);
-  const isResource = (value: string) =>
-    allowsTarget({ audiences: policy.resources, issuer, openid: false, checked }, value);
-  const target =
-    resolveTarget(form, { isAudience, isResource }) ??
-    keptTarget(subject, fallback, (value) => isAudience(value) && isRuled(value));
-  const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
-  requireUsable(request, described);
-  return { target, described };
-}
-
-function keptTarget(subject: ExchangeParty, fallback: Target, isAudience: (value: string) => boolean): Target {
-  const kept = subject.audiences.filter(isAudience);
-  if (kept.length > 0) return { audiences: kept, resources: [] };
-  if (!fallback.audiences.every(isAudience)) {
-    throw new OAuthError("invalid_target", "target-missing");
-  }
-  return fallback;
 }

@@ -2,70 +2,80 @@ import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { checkResources, resourceCaller, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
-import type { GrantRequest } from "../grant.ts";
+import type { ClientRequest } from "../grant-module.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
 
-export interface CheckedUse {
+/** The resources that a login may be for, looked up once, and what their rules allow the client now. */
+export interface CheckedTargets {
   readonly targets: TokenTargets;
-  /** The scope values that the client may have for any of the checked resources. */
+  /** Among the named values and the client's default audience. */
+  readonly found: readonly Resource[];
+  /** The scope values that the client may have of any of the named resources. */
   readonly allowedScope: readonly string[];
-  /** The longest lifetime of a token for any of the checked resources. */
+  /** Of a token for any of the resources. */
   readonly longestLifetimeSeconds: number;
 }
 
-type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
+/** The object has changed nothing. */
+export type Unchecked = { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
 
-/** The second call contains everything that was granted. */
+/** The second call names everything that was granted. */
 const calls = 3;
 
 /**
- * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows the granted resources, so it is called with the
- * rules of those that the request names or that the client used last. If others were granted, it changes nothing, returns their names, and is called
- * again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
+ * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows what was granted. So it is called
+ * with the rules of the resources that the request names or that the client used last; where others were granted, it changes nothing
+ * and names them, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
  */
 export async function spendChecked<Result extends { readonly kind: string }>(
-  request: GrantRequest,
+  request: ClientRequest,
   named: readonly string[] | undefined,
-  spend: (use: CheckedUse) => Promise<Result | Unchecked>,
-): Promise<Exclude<Result, Unchecked>> {
+  spend: (checked: CheckedTargets) => Promise<Result | Unchecked>,
+): Promise<{ readonly result: Exclude<Result, Unchecked>; readonly checked: CheckedTargets }> {
   const { isolate, client, context } = request;
   const known = new Set(named ?? isolate.clientResources.get(client.clientId, context.arrivedAtMs));
+  let checked = await checkTargets(request, [...known]);
   for (let call = 0; call < calls; call += 1) {
-    const result = await spend(await checkedUse(request, [...known]));
-    if (!isUnchecked(result)) return result as Exclude<Result, Unchecked>;
+    const result = await spend(checked);
+    if (!isUnchecked(result)) return { result: result as Exclude<Result, Unchecked>, checked };
     const { resources } = result;
-    const audiences = resources.length > 0 ? resources : defaultTarget(client, context.settings.issuer).audiences;
-    requireUsable(request, await findResources(request, audiences));
     for (const resource of resources) known.add(resource);
+    checked = await checkTargets(request, [...known]);
+    const audiences = resources.length > 0 ? resources : defaultTarget(client, context.settings.issuer).audiences;
+    requireUsable(request, among(checked.found, audiences));
     isolate.clientResources.remember(client.clientId, [...known].slice(-limits.audiences), context.arrivedAtMs);
   }
   throw new Error("the object names other resources at each call");
 }
 
 /** Omits resources that require a proof which the request lacks: if one was granted, the object returns its name. */
-async function checkedUse(request: GrantRequest, known: readonly string[]): Promise<CheckedUse> {
+async function checkTargets(request: ClientRequest, known: readonly string[]): Promise<CheckedTargets> {
   const { client, context, proof } = request;
   const { issuer } = context.settings;
-  const [found, byDefault] = await Promise.all([
-    findResources(request, known),
-    findResources(request, defaultTarget(client, issuer).audiences),
-  ]);
-  const unproven = proof === undefined ? found.filter((resource) => needsProof([resource])) : [];
-  const usable = known.filter((value) => !unproven.some(({ identifier }) => identifier === value));
-  const targets = {
-    ...tokenTargets(client, issuer),
-    checked: checkResources(client, usable, found),
-    defaultChecked: proof !== undefined || !needsProof(byDefault),
-  };
+  const { audiences: defaults } = defaultTarget(client, issuer);
+  const found = await findResources(request, [...new Set([...known, ...defaults])]);
+  const named = among(found, known);
+  const unproven = proof === undefined ? named.filter((resource) => needsProof([resource])) : [];
+  const usable = known.filter((value) => among(unproven, [value]).length === 0);
   return {
-    targets,
-    allowedScope: allowedScope(client, found),
-    longestLifetimeSeconds: longestLifetimeSeconds(request, [...found, ...byDefault]),
+    targets: {
+      ...tokenTargets(client, issuer),
+      checked: checkResources(client, usable, named),
+      defaultChecked: proof !== undefined || !needsProof(among(found, defaults)),
+    },
+    found,
+    allowedScope: allowedScope(client, named),
+    longestLifetimeSeconds: longestLifetimeSeconds(request, found),
   };
 }
 
 /** The scope that a client may have in a login: its registered scope, and the scopes of the resources whose rules admit it. */
+export function among(resources: readonly Resource[], identifiers: readonly string[]): readonly Resource[] {
+  return resources.filter(({ identifier }) => identifiers.includes(identifier));
+}
+
+/** What a client may have in a login: the scope it registered, and the scopes of the resources whose rules admit it. */
 export function allowedScope(client: Client, resources: readonly Resource[]): readonly string[] {
   if (resources.length === 0) return registeredScope(client);
   const caller = resourceCaller(client);

@@ -1,6 +1,6 @@
 import { OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
-import type { RbacClaims } from "@edge-op/shared/users/user";
-import type { GrantRequest } from "../grant.ts";
+import type { RbacClaims, User } from "@edge-op/shared/users/user";
+import type { ClientRequest } from "../grant-module.ts";
 
 export interface ActiveUser {
   readonly username: string;
@@ -12,7 +12,7 @@ export interface ActiveUser {
  * Cost warm: 0 calls.
  */
 export async function findActiveUser(
-  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { context, isolate }: ClientRequest,
   sub: string,
   refusal: OAuthErrorCode = "invalid_grant",
 ): Promise<ActiveUser> {
@@ -20,7 +20,11 @@ export async function findActiveUser(
     isolate.users.find(context, sub),
     isolate.users.findRbacClaims(context, sub),
   ]);
+  return { username: requireActive(user, refusal).username, rbac };
+}
+
+export function requireActive(user: User | undefined, refusal: OAuthErrorCode): User {
   if (user === undefined) throw new OAuthError(refusal, "user-unknown");
   if (user.status !== "active") throw new OAuthError(refusal, "user-suspended");
-  return { username: user.username, rbac };
+  return user;
 }

@@ -7,7 +7,7 @@ import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";
 
 /** The id and lifetime of an access token that is not signed yet. */
@@ -24,7 +24,7 @@ export interface PlannedLifetime {
  * token; a code's token no later than the expiry fixed at /authorize.
  */
 export function planAccessToken(
-  { context }: Pick<GrantRequest, "context">,
+  { context }: ClientRequest,
   { address, grantId }: Pick<GrantIdentity, "grantId" | "address">,
   { lifetimeSeconds: seconds, notAfterSeconds = Number.POSITIVE_INFINITY }: PlannedLifetime,
 ): PlannedAccessToken {
@@ -38,7 +38,7 @@ export function planAccessToken(
 
 /** Replaces the lifetime of a login's token, which was planned for the longest lifetime of its resources, with that of its actual resources. */
 export function withLifetime(
-  request: Pick<GrantRequest, "context" | "client">,
+  request: ClientRequest,
   planned: PlannedAccessToken,
   resources: readonly Resource[],
 ): PlannedAccessToken {
@@ -56,7 +56,7 @@ export function toFamilyAccessToken(planned: PlannedAccessToken): FamilyAccessTo
 }
 
 /** When the tokens of a response expire: the access token, and an ID token that is issued with it or with a replay. */
-export function tokensEndAtMs({ context }: Pick<GrantRequest, "context">, accessToken: FamilyAccessToken): number {
+export function tokensEndAtMs({ context }: ClientRequest, accessToken: FamilyAccessToken): number {
   const idTokenEndsAtSeconds = toSeconds(context.arrivedAtMs) + context.settings.idTokenLifetimeSeconds;
   return Math.max(accessToken.expSeconds * 1000, idTokenEndsAtSeconds * 1000 + replayMarginMs);
 }
@@ -79,12 +79,13 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken): PlannedAccessT
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
 export async function issueAccessToken(
-  { context, isolate, client, proof }: Pick<GrantRequest, "context" | "isolate" | "client" | "proof">,
+  request: ClientRequest,
   content: Omit<AccessTokenContent, "clientId" | "cnf">,
   resources: readonly Resource[],
   issuedTokenType?: TokenType,
 ): Promise<TokenResponse> {
-  const algorithm = signatureAlgorithm({ context, client }, resources);
+  const { context, isolate, client, proof } = request;
+  const algorithm = signatureAlgorithm(request, resources);
   const { clientId } = client;
   const cnf = proof?.cnf;
   return {

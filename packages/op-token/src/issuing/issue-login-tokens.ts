@@ -5,17 +5,15 @@ import { intersectScope } from "@edge-op/protocol/oauth/scope";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
-import { checkResources, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
 import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { RbacClaims } from "@edge-op/shared/users/user";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
-import { allowedScope } from "./checked-targets.ts";
+import type { ClientRequest, TokenResponse } from "../grant-module.ts";
+import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 import { fromFamilyAccessToken, issueAccessToken, withLifetime } from "./issue-access-token.ts";
 import { loginTarget } from "./requested-target.ts";
-import { findResources } from "./resource-rules.ts";
 
 export interface LoginTokens {
   readonly grant: GrantIdentity;
@@ -25,7 +23,8 @@ export interface LoginTokens {
   readonly accessToken: FamilyAccessToken;
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  /** The details of this request, which narrow the granted ones. */
+  readonly checked: CheckedTargets;
+  /** Those of this request, which narrow the granted ones. */
   readonly requestedDetails: AuthorizationDetails | undefined;
   /** `nonce` and `code` are bound to the first ID token of a login only (OIDC Core §12.2). */
   readonly nonce?: string | undefined;
@@ -41,16 +40,13 @@ export interface LoginTokens {
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
  */
-export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
-  const { context, client } = request;
-  const { login, user, refreshToken } = tokens;
-  const { issuer } = context.settings;
+export async function issueLoginTokens(request: ClientRequest, tokens: LoginTokens): Promise<TokenResponse> {
+  const { client } = request;
+  const { login, user, refreshToken, checked } = tokens;
   const registered = registeredScope(client);
-  const granted = await findResources(request, tokens.resources);
-  const scope = intersectScope(tokens.scope, allowedScope(client, granted));
-  const targets = { ...tokenTargets(client, issuer), checked: checkResources(client, tokens.resources, granted) };
-  const target = loginTarget(tokens.resources, client, targets, scope);
-  const described = await findResources(request, target.audiences);
+  const scope = intersectScope(tokens.scope, allowedScope(client, among(checked.found, tokens.resources)));
+  const target = loginTarget(tokens.resources, client, checked.targets, scope);
+  const described = among(checked.found, target.audiences);
   const content = {
     ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken), described),
     ...target,
@@ -80,16 +76,17 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
 }
 
 async function signLoginIdToken(
-  { context, isolate, client }: GrantRequest,
+  request: ClientRequest,
   { grant, login, user, nonce, code, notAfterSeconds }: LoginTokens,
   accessToken: string,
   registered: readonly string[],
 ): Promise<string> {
+  const { context, isolate, client } = request;
   const sub = login.pairwiseSub ?? login.sub;
   const { sid } = login;
   const [sectorSid, userClaims] = await Promise.all([
     sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
-    requestedClaims({ context, isolate }, login, user.rbac, registered),
+    requestedClaims(request, login, user.rbac, registered),
   ]);
   const text = await signIdToken(context, isolate, {
     ...authenticationEvent(login),
@@ -108,7 +105,7 @@ async function signLoginIdToken(
 
 /** The claims that were requested individually for the ID token (OIDC Core §5.5) and that the client's registered scope covers. */
 async function requestedClaims(
-  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { context, isolate }: ClientRequest,
   { sub, claims }: LoginContext,
   { roles, groups }: RbacClaims,
   registered: readonly string[],

@@ -1,14 +1,14 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
-import type { GrantRequest } from "../grant.ts";
+import type { ClientRequest } from "../grant-module.ts";
 
 /**
  * **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off. Records contain cut-offs for longer than shards
  * (ADR 28). Cost warm: 0 calls (`direct`: 1).
  */
 export async function refuseRevokedGrant(
-  { context, isolate, client }: GrantRequest,
+  { context, isolate, client }: ClientRequest,
   { grant, sub }: { readonly grant: Pick<GrantIdentity, "grantId" | "address">; readonly sub: string },
 ): Promise<void> {
   const subject = grantSubject(grant, { sub, clientId: client.clientId });

@@ -6,7 +6,7 @@ import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@
 import { limits } from "@edge-op/shared/config/limits";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import type { GrantRequest } from "../grant.ts";
+import type { GrantRequest } from "../grant-module.ts";
 import { findResources, requireUsable } from "./resource-rules.ts";
 
 /**

@@ -3,7 +3,7 @@ import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import type { GrantRequest } from "../grant.ts";
+import type { ClientRequest } from "../grant-module.ts";
 
 /**
  * **The requirements of a token's resources** (ADR 45): a lifetime, a signature algorithm, a proven key. Cost warm: 0 calls.
@@ -11,7 +11,7 @@ import type { GrantRequest } from "../grant.ts";
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
 export function findResources(
-  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { context, isolate }: ClientRequest,
   audiences: readonly string[],
 ): readonly Resource[] | Promise<readonly Resource[]> {
   const { issuer } = context.settings;
@@ -26,10 +26,7 @@ export function needsProof(resources: readonly Resource[]): boolean {
 }
 
 /** Refuses a request that cannot have a token for the resources, because its profile excludes their signature algorithm or it lacks a proof. */
-export function requireUsable(
-  { context, client, proof }: Pick<GrantRequest, "context" | "client" | "proof">,
-  resources: readonly Resource[],
-): void {
+export function requireUsable({ context, client, proof }: ClientRequest, resources: readonly Resource[]): void {
   requireAllowedSignatures(context.settings, client, resources);
   if (proof !== undefined || !needsProof(resources)) return;
   throw new OAuthError("invalid_dpop_proof", "resource-needs-bound-tokens", {
@@ -38,10 +35,7 @@ export function requireUsable(
 }
 
 /** The shortest lifetime, in seconds, that the resources and the client set; the deployment's if none is set. */
-export function lifetimeSeconds(
-  { context, client }: Pick<GrantRequest, "context" | "client">,
-  resources: readonly Resource[],
-): number {
+export function lifetimeSeconds({ context, client }: ClientRequest, resources: readonly Resource[]): number {
   const set = [
     client.metadata.access_token_lifetime,
     ...resources.map(({ metadata }) => metadata.access_token_lifetime),
@@ -50,17 +44,14 @@ export function lifetimeSeconds(
 }
 
 /** The longest lifetime of a token for any of these resources, or for none: the time for which a revocation of its grant must be kept (ADR 16). */
-export function longestLifetimeSeconds(
-  request: Pick<GrantRequest, "context" | "client">,
-  resources: readonly Resource[],
-): number {
+export function longestLifetimeSeconds(request: ClientRequest, resources: readonly Resource[]): number {
   const own = resources.map(({ metadata }) => metadata.access_token_lifetime ?? 0);
   return Math.max(lifetimeSeconds(request, []), ...own);
 }
 
 /** The algorithm that the resources verify, else the client's, else the deployment's. A token has one signature. */
 export function signatureAlgorithm(
-  { context, client }: Pick<GrantRequest, "context" | "client">,
+  { context, client }: ClientRequest,
   resources: readonly Resource[],
 ): SigningAlgorithm {
   const { settings } = context;

@@ -3,7 +3,7 @@ import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
-import type { GrantRequest } from "../grant.ts";
+import type { ClientRequest } from "../grant-module.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";
 
 /**
@@ -12,7 +12,7 @@ import { tokensEndAtMs } from "./issue-access-token.ts";
  * object call.
  */
 export async function startFamily(
-  request: GrantRequest,
+  request: ClientRequest,
   payload: AuthorizedGrant,
   accessToken: FamilyAccessToken,
 ): Promise<string | undefined> {
@@ -29,6 +29,6 @@ export async function startFamily(
 }
 
 /** The expiry that was fixed when the person decided; raising a setting later does not extend it. */
-export function tokensEndBySeconds({ context }: GrantRequest, { tokenLifetimeSeconds }: AuthorizedGrant): number {
+export function tokensEndBySeconds({ context }: ClientRequest, { tokenLifetimeSeconds }: AuthorizedGrant): number {
   return toSeconds(context.arrivedAtMs) + tokenLifetimeSeconds;
 }

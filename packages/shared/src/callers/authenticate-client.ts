@@ -35,8 +35,7 @@ export async function authenticateClient(
     known ?? (await authenticateAnew(context, isolate, request, readPresentedCredentials(header, form), endpoint));
   countRequestOf(context, isolate, client, endpoint);
   if (header !== null && known === undefined) {
-    const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
-    if (untilMs !== undefined) isolate.knownCredentials.add(context, header, client, untilMs);
+    isolate.knownCredentials.add(context, header, client, authenticatedUntilMs(client, context.arrivedAtMs));
   }
   return client;
 }
@@ -71,9 +70,9 @@ export function countRequestOf(
  * Until when an equal request also authenticates the client, provided that its record does not change; `undefined` if each request is authenticated
  * by a value of its own or by the connection.
  */
-export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number | undefined {
+export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number {
   const { token_endpoint_auth_method: method } = metadata;
-  if (method !== "client_secret_basic" && method !== "client_secret_post") return undefined;
+  if (method !== "client_secret_basic" && method !== "client_secret_post") return 0;
   const ends = secrets.map(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs);
   return Math.min(...ends.filter((endsAtMs) => endsAtMs > atMs));
 }
@@ -159,7 +158,7 @@ async function authenticateBySecret(
   // Counted before D1 is read, so that guessing does not become load on it.
   failing();
   // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
-  const current = await isolate.clients.confirm(context, presented.clientId);
+  const current = await isolate.clients.recheck(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
   throw invalidClient(current === undefined ? "client-unknown" : "client-secret-wrong", usedHeader);

@@ -7,7 +7,7 @@ import type { RateLimitBindings, RateShield } from "./rate-limit.ts";
 
 /** **The parts of an isolate that client authentication uses.** */
 export interface ClientAuthIsolate {
-  readonly clients: Pick<ClientDirectory, "find" | "isHeld" | "confirm">;
+  readonly clients: Pick<ClientDirectory, "find" | "isHeld" | "recheck">;
   readonly knownCredentials: KnownCredentials;
   readonly clientKeys: ClientKeys;
   readonly challenges: Challenges;

@@ -1,39 +1,49 @@
 import type { Client } from "../clients/client.ts";
-import { isolateMemory } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
-import { VersionMemory } from "../control/version-memory.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+
+interface Known {
+  readonly client: Client;
+  /** A control version at which the client's record was current. */
+  readonly stamp: number;
+}
 
 /**
  * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 30): the same header authenticates the same client
  * until a secret of it ends or an administrator changes anything. Rate limits count each request. Cost: 0.
  */
 export class KnownCredentials {
-  readonly #clients: VersionMemory<Client>;
+  readonly #control: ControlView;
+  readonly #known = new IsolateCache<Known>({ maxBytes: isolateMemory.knownCredentials });
 
   constructor(control: ControlView) {
-    this.#clients = new VersionMemory(control, isolateMemory.knownCredentials);
+    this.#control = control;
   }
 
   get heldBytes(): number {
-    return this.#clients.heldBytes;
+    return this.#known.bytes;
   }
 
   /** Valid within a decision. Returns `undefined` also if the form contains another credential; such a request is refused. */
-  find(context: RequestContext<unknown>, header: string, form: Form): Client | undefined {
-    const { reads } = context.progress;
-    const client = reads === undefined ? undefined : this.#clients.get(context, header);
-    if (client === undefined || form.get("client_secret") !== undefined || form.get("client_assertion") !== undefined) {
-      return undefined;
-    }
+  find({ arrivedAtMs, progress }: RequestContext<unknown>, header: string, form: Form): Client | undefined {
+    const known = this.#known.get(header, arrivedAtMs);
+    if (known === undefined || progress.reads === undefined) return undefined;
+    const { client, stamp } = known;
+    if (!this.#control.isCurrent("client", client.clientId, stamp)) return undefined;
+    if (form.get("client_secret") !== undefined || form.get("client_assertion") !== undefined) return undefined;
     const named = form.get("client_id");
     if (named !== undefined && named !== client.clientId) return undefined;
-    reads?.note("client", client.clientId);
+    progress.reads.note("client", client.clientId);
     return client;
   }
 
-  add(context: RequestContext<unknown>, header: string, client: Client, endsAtMs: number): void {
-    this.#clients.set(context, header, client, endsAtMs);
+  /** Within a decision. `endsAtMs`: when a secret of the client ends. */
+  add({ arrivedAtMs, progress }: RequestContext<unknown>, header: string, client: Client, endsAtMs: number): void {
+    if (endsAtMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
+    const known: Known = { client, stamp: this.#control.version! };
+    this.#known.set(header, known, Math.min(endsAtMs, arrivedAtMs + limits.rememberedMs));
   }
 }

@@ -75,11 +75,11 @@ export class ClientDirectory {
   }
 
   /** A view of the directory whose `find` discovers, for endpoints where an unknown client may start. */
-  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "confirm"> {
+  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "recheck"> {
     return {
       find: (context, clientId) => this.discover(context, clientId),
       isHeld: (context, clientId) => this.isHeld(context, clientId),
-      confirm: (context, clientId) => this.confirm(context, clientId),
+      recheck: (context, clientId) => this.recheck(context, clientId),
     };
   }
 
@@ -90,8 +90,8 @@ export class ClientDirectory {
   }
 
   /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
-  confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    return this.#clients.confirm(context, clientId);
+  recheck(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.recheck(context, clientId);
   }
 
   /** Records, at most once a day and in the background, that a client is in use; unused clients are deleted (CLIENT_IDLE_LIFETIME). */

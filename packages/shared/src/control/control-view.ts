@@ -47,11 +47,11 @@ export class ControlView {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
 
-  /** Whether a copy of a record read at version `readAt` may still be used. */
-  isCurrent(kind: ControlKind, id: string, readAt: number | undefined): boolean {
-    if (this.#version === undefined || readAt === undefined) return readAt === this.#version;
-    if (readAt < this.#base || readAt < (this.#lastChange.get(`${kind}:${everyId}`) ?? 0)) return false;
-    return readAt >= (this.#lastChange.get(`${kind}:${id}`) ?? 0);
+  /** Whether no change after `stamp`, the version that was known before a record was read, names it. */
+  isCurrent(kind: ControlKind, id: string, stamp: number | undefined): boolean {
+    if (this.#version === undefined || stamp === undefined) return stamp === this.#version;
+    if (stamp < this.#base || stamp < (this.#lastChange.get(`${kind}:${everyId}`) ?? 0)) return false;
+    return stamp >= (this.#lastChange.get(`${kind}:${id}`) ?? 0);
   }
 
   /**

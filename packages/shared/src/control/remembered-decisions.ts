@@ -1,8 +1,24 @@
 import { isolateMemory, limits } from "../config/limits.ts";
 import type { ReceivedRequest } from "../http/received-request.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import type { RecordName, RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import type { ControlKind } from "../storage/record-kinds.ts";
 import type { ControlView } from "./control-view.ts";
-import { VersionMemory } from "./version-memory.ts";
+
+/** A decision by records and the text of its request: what else differs between two requests is left to whoever carries it out. */
+export interface Repeatable {
+  /** When something that was presented ends: a token, a secret. Absent: each request is decided anew. */
+  readonly repeatableUntilMs?: number;
+}
+
+/** How an endpoint decides. */
+export interface Deciding<Input extends object, Decision> {
+  /** Parses the request. */
+  read(): Input;
+  decide(input: Input): Promise<Decision>;
+  /** What is done for each request nevertheless; throws a refusal. */
+  again(known: Decision): void | Promise<void>;
+}
 
 /**
  * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 30): who the client
@@ -11,49 +27,84 @@ import { VersionMemory } from "./version-memory.ts";
  * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
-  readonly #entries: VersionMemory<Entry>;
+  readonly #control: ControlView;
+  readonly #entries = new IsolateCache<Entry>({ maxBytes: isolateMemory.decisions });
   readonly #marks = new Uint32Array(markedRequests);
 
   constructor(control: ControlView) {
-    this.#entries = new VersionMemory(control, isolateMemory.decisions);
+    this.#control = control;
   }
 
   get heldBytes(): number {
-    return this.#entries.heldBytes;
-  }
-
-  /** `Decision` is what the endpoint at `path` adds. */
-  find<Decision extends object>(
-    context: RequestContext<unknown>,
-    path: string,
-    request: ReceivedRequest,
-  ): Decision | undefined {
-    const { text } = request;
-    if (text === undefined) return undefined;
-    const entry = this.#entries.get(context, keyOf(path, request, text));
-    if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
-    if (entry.authorization !== authorizationOf(request)) return undefined;
-    // What is issued to the holder of a key is bound to it.
-    return request.headers.has("dpop") ? undefined : (entry.decision as Decision);
+    return this.#entries.bytes;
   }
 
   /**
-   * For a request without a proof, within its decision. `endsAtMs`: when a credential or a token that it is based on ends. Does nothing for
-   * the first of equal requests, because most have no second, and while another client's request with the same body is remembered.
+   * The decision on a request at `path`: that on an equal one, or a new one. To be called in each attempt of a settled decision; a request that cannot be
+   * read is refused here already.
    */
-  add(
+  around<Input extends object, Decision extends Repeatable>(
     context: RequestContext<unknown>,
     path: string,
     request: ReceivedRequest,
-    { decision, endsAtMs }: { readonly decision: object; readonly endsAtMs: number },
-  ): void {
-    const { text } = request;
-    if (text === undefined) return;
+    { read, decide, again }: Deciding<Input, Decision>,
+  ): () => Promise<Decision> {
+    const entry = this.#find(context, path, request);
+    let input = entry === undefined ? read() : undefined;
+    return async () => {
+      if (entry !== undefined && this.#isCurrent(entry)) {
+        for (const { kind, id } of entry.reads) context.progress.reads?.note(kind, id);
+        const known = entry.decision as Decision;
+        await again(known);
+        return known;
+      }
+      input ??= read();
+      const decision = await decide(input);
+      this.#add(context, path, request, decision);
+      return decision;
+    };
+  }
+
+  #find(context: RequestContext<unknown>, path: string, request: ReceivedRequest): Entry | undefined {
+    const text = textOf(request);
+    if (text === undefined) return undefined;
+    const entry = this.#entries.get(keyOf(path, request, text), context.arrivedAtMs);
+    if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
+    if (entry.authorization !== authorizationOf(request) || !this.#isCurrent(entry)) return undefined;
+    // What is issued to the holder of a key is bound to it.
+    return request.headers.has("dpop") ? undefined : entry;
+  }
+
+  #isCurrent(entry: Entry): boolean {
+    const { version } = this.#control;
+    if (entry.stamp === version) return true;
+    if (!entry.reads.every(({ kind, id }) => this.#control.isCurrent(kind, id, entry.stamp))) return false;
+    entry.stamp = version!;
+    return true;
+  }
+
+  /**
+   * Does nothing for the first of equal requests, because most have no second, and while another client's request with the same body is
+   * remembered.
+   */
+  #add(context: RequestContext<unknown>, path: string, request: ReceivedRequest, decision: Repeatable): void {
+    const text = textOf(request);
+    const { arrivedAtMs, progress } = context;
+    const { repeatableUntilMs = 0 } = decision;
+    if (text === undefined || repeatableUntilMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
     const key = keyOf(path, request, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
-    if (this.#entries.get(context, key) !== undefined) return;
-    const entry: Entry = { path, shortBody: shortBodyOf(text), authorization: authorizationOf(request), decision };
-    this.#entries.set(context, key, entry, endsAtMs);
+    const earlier = this.#entries.get(key, arrivedAtMs);
+    if (earlier !== undefined && this.#isCurrent(earlier)) return;
+    const entry: Entry = {
+      path,
+      shortBody: shortBodyOf(text),
+      authorization: authorizationOf(request),
+      decision,
+      reads: progress.reads.reads.map(({ kind, id }) => ({ kind: kind as ControlKind, id })),
+      stamp: this.#control.version!,
+    };
+    this.#entries.set(key, entry, Math.min(repeatableUntilMs, arrivedAtMs + limits.rememberedMs));
   }
 
   /** Whether a request with this key came lately; exact until others take the place of its mark. */
@@ -71,7 +122,15 @@ interface Entry {
   /** A long one is the key. */
   readonly shortBody: string | undefined;
   readonly authorization: string | null;
-  readonly decision: object;
+  readonly decision: Repeatable;
+  readonly reads: readonly RecordName<ControlKind>[];
+  /** A control version at which all of them were current. */
+  stamp: number;
+}
+
+/** A query is no part of the key. */
+function textOf({ url, text }: ReceivedRequest): string | undefined {
+  return url.includes("?") ? undefined : text;
 }
 
 /** An empty header is malformed client authentication, and none is none. */

@@ -3,92 +3,88 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { ControlView } from "./control-view.ts";
-import { DecisionReads } from "./decision-reads.ts";
+import { ReadSet } from "./read-set.ts";
 
-/** The control version changed during a decision, which must be repeated. Never leaves {@link settle}. */
-class Restart extends Error {
-  override readonly name = "Restart";
+/** A decision that is being made. */
+export interface OpenDecision {
+  /**
+   * Goes on only if all reads so far are current; otherwise the decision is made again. Before something is spent that the same request
+   * may spend again (ADR 8).
+   */
+  validate(): Promise<void>;
+  /**
+   * Validates for the last time: the decision stands from here on, and is not made again. Changes that come later are concurrent with the request.
+   * Before anything else is spent, and before tokens are issued.
+   */
+  commit(): Promise<void>;
 }
 
 /** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
-interface Settled<Env> {
+interface SettlingIsolate<Env> {
   readonly control: ControlView;
-  readonly revocation: {
-    isControlConfirmed(context: RequestContext<Env>): boolean;
-    confirmControl(context: RequestContext<Env>): Promise<void>;
-  };
+  readonly revocation: { confirmControl(context: RequestContext<Env>): Promise<void> };
+}
+
+type Decide<T> = (decision: OpenDecision) => Promise<T>;
+
+/** Some read of a decision is not current. Never leaves {@link settle}. */
+class OutdatedReads extends Error {
+  override readonly name = "OutdatedReads";
 }
 
 /** Each attempt but the last one met a change of a record that it had read. */
-const attempts = 8;
+const mostAttempts = 8;
 
 /**
  * **Makes an endpoint's decision at one control version, not older than the request's arrival**, so that a disabled client, a
  * rotated secret or a revoked key is refused as soon as the admin call has returned (docs/reference/protocols.md §2, "Control
- * version").
- *
- * An attempt that began before the version was confirmed stands if the version is unchanged then; a later one stands unless its
- * reads belong to different versions (ADR 12). `decide` calls `confirm` before it spends anything (rotation, code, assertion), and
- * the decision then stands. Cost: see `confirmControl`.
+ * version"): all records that it reads are current at a version that was confirmed since the arrival, or it is made again (ADR 12). Cost: see
+ * `confirmControl`.
  */
 export async function settle<T, Env>(
   context: RequestContext<Env>,
-  isolate: Settled<Env>,
-  decide: (confirm: () => Promise<void>) => Promise<T>,
+  isolate: SettlingIsolate<Env>,
+  decide: Decide<T>,
 ): Promise<T> {
-  const { control, revocation } = isolate;
   // A cold isolate does not know a control version yet.
-  if (control.version === undefined) await revocation.confirmControl(context);
+  if (isolate.control.version === undefined) await isolate.revocation.confirmControl(context);
   const untilMs = nowMs() + limits.settleMs;
-  // The second attempt begins at a confirmed version, so it stands unless its reads are torn: it is made however long the first one took.
-  for (let attempt = 1; attempt <= attempts && (attempt <= 2 || nowMs() < untilMs); attempt += 1) {
-    const result = await attemptOnce(context, isolate, decide);
-    if (result !== undefined) return result();
+  // The second attempt begins at a confirmed version: it is made however long the first one took.
+  for (let attempt = 1; attempt <= mostAttempts && (attempt <= 2 || nowMs() < untilMs); attempt += 1) {
+    try {
+      return await decideOnce(context, isolate, decide);
+    } catch (error) {
+      if (!(error instanceof OutdatedReads)) throw error;
+    } finally {
+      context.progress.reads = undefined;
+    }
   }
   throw new UnavailableError("control version", new Error("what the decision reads changed during each attempt"));
 }
 
-/** Returns `undefined` if the decision must be repeated. */
-async function attemptOnce<T, Env>(
+async function decideOnce<T, Env>(
   context: RequestContext<Env>,
-  { control, revocation }: Settled<Env>,
-  decide: (confirm: () => Promise<void>) => Promise<T>,
-): Promise<(() => T) | undefined> {
-  const { version } = control;
-  const beganConfirmed = revocation.isControlConfirmed(context);
-  const reads = new DecisionReads(control);
+  { control, revocation }: SettlingIsolate<Env>,
+  decide: Decide<T>,
+): Promise<T> {
+  const reads = new ReadSet(control);
   context.progress.reads = reads;
-  const stands = async () => {
-    if (!revocation.isControlConfirmed(context)) await revocation.confirmControl(context);
-    return beganConfirmed ? !reads.isTorn : control.version === version;
+  let isCommitted = false;
+  const validate = async () => {
+    await revocation.confirmControl(context);
+    if (!reads.areCurrent()) throw new OutdatedReads();
   };
-  let isSpending = false;
-  const confirm = async () => {
-    if (!(await stands())) throw new Restart();
-    isSpending = true;
+  const commit = async () => {
+    if (!isCommitted) await validate();
+    isCommitted = true;
   };
-  const result = await resultOf(decide, confirm);
-  context.progress.reads = undefined;
-  if (result === undefined) return undefined;
-  // Later changes are concurrent with this request. Repeating a decision that has spent its input would refuse it.
-  return isSpending || (await stands()) ? result : undefined;
-}
-
-/** A refusal is a result too; `undefined` if the decision was abandoned by {@link Restart}. */
-async function resultOf<T>(
-  decide: (confirm: () => Promise<void>) => Promise<T>,
-  confirm: () => Promise<void>,
-): Promise<(() => T) | undefined> {
   try {
-    const value = await decide(confirm);
-    return () => value;
+    const result = await decide({ validate, commit });
+    await commit();
+    return result;
   } catch (error) {
-    if (error instanceof Restart) return undefined;
-    if (error instanceof OAuthError) return () => raise(error);
+    // A refusal is a decision too.
+    if (error instanceof OAuthError) await commit();
     throw error;
   }
-}
-
-function raise(error: OAuthError): never {
-  throw error;
 }

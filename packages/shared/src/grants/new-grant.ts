@@ -3,30 +3,36 @@ import type { RequestContext } from "../http/request-context.ts";
 import { newGrantId } from "../leases/grant-id.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
+import type { RecordVersions } from "../storage/record-kinds.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 
 /** A refresh family may start this much later than its grant, because the authorization code is redeemed in between. */
 const redemptionMs = 120_000;
 
 /** The authentication of the user of a grant. */
-export interface GrantAuthentication {
-  /** The control version that was confirmed before the authentication. */
-  readonly version: number;
+export interface Grantee {
+  readonly clientId: string;
+  readonly sub?: string;
+  /** The control version that was confirmed before the user signed in; absent if the decision itself is the authentication, or without a user. */
+  readonly signInVersion?: number | undefined;
 }
 
 /**
- * Call only within a decision (control/settle.ts): the version at which it began is not newer than any record that it reads, and not older than the
- * arrival of the request. Without `authentication`, the decision itself is the user's authentication, or there is no user.
+ * Creates a grant, within a decision that is committed afterwards (control/settle.ts). It rests on the control version that the isolate knows (ADR 28):
+ * this is a read of the cut-offs of its client and user, which change with their records.
  */
 export async function newGrant(
   context: RequestContext<StorageBindings>,
-  isolate: { readonly shardMap: ShardMap },
-  authentication?: GrantAuthentication,
+  { control, shardMap }: { readonly control: Pick<RecordVersions, "version">; readonly shardMap: ShardMap },
+  { clientId, sub, signInVersion }: Grantee,
 ): Promise<GrantIdentity> {
-  const client = context.progress.reads?.beganAt;
-  if (client === undefined) throw new Error("a grant was created outside of a decision");
-  const grantId = newGrantId({ client, user: authentication?.version ?? client });
-  const address = await isolate.shardMap.place(context, "revocation", grantId);
+  const { version } = control;
+  const { reads } = context.progress;
+  if (version === undefined || reads === undefined) throw new Error("a grant was created outside of a decision");
+  reads.note("client", clientId);
+  if (sub !== undefined) reads.note("user", sub);
+  const grantId = newGrantId({ client: version, user: signInVersion ?? version });
+  const address = await shardMap.place(context, "revocation", grantId);
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
 }
 

@@ -15,11 +15,16 @@ import {
   boundKey,
   type FamilySnapshot,
   type FamilyState,
+  type MovedFamily,
   type RefreshFamily,
   type RefreshTokenRotatorRpc,
+  type RefreshUse,
+  type Rotated,
   type RotateRequest,
   type RotateResult,
+  type RotationRefusal,
   type Successor,
+  type UncheckedResources,
 } from "./refresh-family-rpc.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
 
@@ -28,41 +33,6 @@ export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBinding
 }
 
 type FamilyContext = RequestContext<RefreshFamilyBindings>;
-
-/** The request of a rotation. */
-export type RefreshUse = Pick<
-  RotateRequest,
-  | "clientId"
-  | "cnf"
-  | "scope"
-  | "resources"
-  | "authorizationDetails"
-  | "targets"
-  | "allowedScope"
-  | "accessToken"
-  | "tokensEndAtMs"
-  | "keepsToken"
-  | "bindsToken"
->;
-
-export type Rotation =
-  | {
-      readonly kind: "rotated" | "replayed";
-      readonly family: RefreshFamily;
-      readonly successor: Successor;
-      readonly refreshToken: string;
-    }
-  | Extract<
-      RotateResult,
-      {
-        kind:
-          | "invalid_grant"
-          | "invalid_scope"
-          | "invalid_target"
-          | "invalid_authorization_details"
-          | "unchecked_resources";
-      }
-    >;
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;
@@ -127,7 +97,11 @@ export class RefreshFamilies {
     return formatSignedRefreshToken(context.env, { address, sealed, version: 0 });
   }
 
-  async rotate(context: FamilyContext, token: RefreshToken, use: RefreshUse): Promise<Rotation> {
+  async rotate(
+    context: FamilyContext,
+    token: RefreshToken,
+    use: RefreshUse,
+  ): Promise<(Rotated & { readonly refreshToken: string }) | UncheckedResources | RotationRefusal> {
     const { grant, version, sealed } = token;
     const { refreshGraceSeconds, refreshReplays } = context.settings;
     const rotation = await this.#follow<RotateResult>(context, token.address, async (shard, handover) => {
@@ -149,9 +123,8 @@ export class RefreshFamilies {
     if (rotation === undefined)
       return { kind: "invalid_grant", reason: "refresh-generation-retired", theft: undefined };
     if ("reason" in rotation) return rotation;
-    const { kind, family, successor } = rotation;
-    const next = { address: successor.address, sealed, version: rotation.version };
-    return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
+    const next = { address: rotation.successor.address, sealed, version: rotation.version };
+    return { ...rotation, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
   /** The state of a token's family; `undefined` if it is unknown or has ended. Does not write. */
@@ -214,15 +187,15 @@ export class RefreshFamilies {
     context: FamilyContext,
     start: ShardAddress,
     call: (shard: LocatedShard, handover: FamilySnapshot | undefined) => Promise<Result>,
-  ): Promise<Exclude<Result, Moved> | undefined> {
+  ): Promise<Exclude<Result, MovedFamily> | undefined> {
     let address = start;
     let handover: FamilySnapshot | undefined;
     for (let moves = 0; moves <= mostMoves; moves += 1) {
       const region = await this.#shardMap.locate(context, "refresh", address);
       // No object is created for an address outside the generation table (G1).
       if (region === undefined) return undefined;
-      const result: Result | Moved = await call({ address, region }, handover);
-      if (!isMoved(result)) return result as Exclude<Result, Moved>;
+      const result: Result | MovedFamily = await call({ address, region }, handover);
+      if (!isMoved(result)) return result as Exclude<Result, MovedFamily>;
       address = result.to;
       handover = result.handover;
     }
@@ -261,8 +234,6 @@ function asOfArrival(request: RotateRequest, waitedMs: number): RotateRequest {
   return request.graceMs === 0 ? request : { ...request, graceMs: request.graceMs + Math.max(0, waitedMs) };
 }
 
-type Moved = { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot };
-
-function isMoved(result: { readonly kind: string }): result is Moved {
+function isMoved(result: { readonly kind: string }): result is MovedFamily {
   return result.kind === "moved";
 }

@@ -70,9 +70,8 @@ export interface FamilySnapshot {
 /** A replay issues a new ID token at most this much later: `REFRESH_GRACE` is 300 s at most, plus the waiting time of a request. */
 export const replayMarginMs = 360_000;
 
-export interface RotateRequest {
-  readonly grantId: string;
-  readonly version: number;
+/** The use of a refresh token. */
+export interface RefreshUse {
   readonly clientId: string;
   /** The key that the request proves. */
   readonly cnf: KeyConfirmation | undefined;
@@ -89,6 +88,15 @@ export interface RotateRequest {
   readonly accessToken: FamilyAccessToken;
   /** When the tokens issued by this use expire, replays included. */
   readonly tokensEndAtMs: number;
+  /** The refresh token stays the same. */
+  readonly keepsToken: boolean;
+  /** The refresh token is issued to a public client: it is bound to `cnf`. */
+  readonly bindsToken: boolean;
+}
+
+export interface RotateRequest extends RefreshUse {
+  readonly grantId: string;
+  readonly version: number;
   /** The shard that is called. */
   readonly address: ShardAddress;
   /** Identifies one request, so that sending it again is not a replay, however strict the grace is. */
@@ -96,33 +104,42 @@ export interface RotateRequest {
   readonly graceMs: number;
   readonly maxReplays: number;
   /** The refresh token stays the same. */
-  readonly keepsToken: boolean;
-  /** The refresh token is issued to a public client: it is bound to `cnf`. */
-  readonly bindsToken: boolean;
-  /** The address in the newest generation if that is not this shard; the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */
   readonly handover: FamilySnapshot | undefined;
 }
 
-export type RotateResult =
-  | {
-      readonly kind: "rotated" | "replayed";
-      readonly version: number;
-      readonly family: RefreshFamily;
-      readonly successor: Successor;
-    }
-  /** The family is at `to`: call that shard with `handover`. */
-  | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
-  /** `theft`: the caller revokes the grant before it responds, and repeats this until a shard has acknowledged the revocation. */
+export interface Rotated {
+  readonly kind: "rotated" | "replayed";
+  readonly version: number;
+  readonly family: RefreshFamily;
+  readonly successor: Successor;
+}
+
+/** The family is at `to`: call that shard with `handover`. */
+export interface MovedFamily {
+  readonly kind: "moved";
+  readonly to: ShardAddress;
+  readonly handover: FamilySnapshot;
+}
+
+/** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
+export interface UncheckedResources {
+  readonly kind: "unchecked_resources";
+  readonly resources: readonly string[];
+  readonly reason: string;
+}
+
+export type RotationRefusal =
+  /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
-  /** Nothing was changed, because the rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
-  | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
   | { readonly kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
+
+export type RotateResult = Rotated | MovedFamily | UncheckedResources | RotationRefusal;
 
 export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
-  | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
+  | MovedFamily
   | { readonly kind: "unknown" }
   /** The family has not started; if it starts, it starts as an ended one. */
   | { readonly kind: "refused" };

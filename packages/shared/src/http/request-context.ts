@@ -47,11 +47,18 @@ export interface RequestContext<Env> {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** Notes the records that a decision reads, before they are read. */
+export interface RecordName<Kind extends string> {
+  readonly kind: Kind;
+  readonly id: string;
+}
+
+/** The records that a decision reads (control/read-set.ts). */
 export interface ReadLog<Kind extends string> {
-  /** The control version that the isolate knew when the decision began. */
-  readonly beganAt: number | undefined;
+  readonly reads: readonly RecordName<Kind>[];
+  /** To be called before the record is read. */
   note(kind: Kind, id: string): void;
+  /** Whether no change that the isolate knows names a record that was read before it. */
+  areCurrent(): boolean;
 }
 
 /** The platform's objects that `createRequestContext` needs. */
@@ -86,9 +93,9 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
   readonly spentAssertions = new Set<string>();
   readonly progress = { controlConfirmed: false };
   readonly waitUntil: (promise: Promise<unknown>) => void;
-  private readonly request: RequestHead;
+  readonly #request: RequestHead;
   /** Few requests use it, and creating it has a cost. */
-  private readonly named: { requestId: string | undefined } = { requestId: undefined };
+  #requestId: string | undefined;
 
   constructor(request: RequestHead, env: Env, execution: WaitUntil, endpoint: string | undefined) {
     this.settings = readSettings(env);
@@ -99,24 +106,24 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
     this.method = request.method;
     this.metrics = env.METRICS;
     this.waitUntil = (promise) => execution.waitUntil(promise);
-    this.request = request;
+    this.#request = request;
   }
 
   get requestId(): string {
-    this.named.requestId ??= requestIdOf(this.request);
-    return this.named.requestId;
+    this.#requestId ??= requestIdOf(this.#request);
+    return this.#requestId;
   }
 
   get network(): string | undefined {
-    return senderNetwork({ cf: this.cf, settings: this.settings }, this.request);
+    return senderNetwork({ cf: this.cf, settings: this.settings }, this.#request);
   }
 
   get cf(): Partial<IncomingRequestCfProperties> | undefined {
-    return this.request.cf as Partial<IncomingRequestCfProperties> | undefined;
+    return this.#request.cf as Partial<IncomingRequestCfProperties> | undefined;
   }
 
   get traceId(): string | undefined {
-    return /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(this.request.headers.get("traceparent") ?? "")?.[1];
+    return /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(this.#request.headers.get("traceparent") ?? "")?.[1];
   }
 }
 
@@ -138,12 +145,17 @@ export function createRequestContext<Env extends SettingsVariables>(
   return new CreatedContext(request, env, execution, endpoint);
 }
 
-/** The context of the same request with other members. A copy by spread would lack what is read from the request. */
+/** What a context reads from its request, by private members that an object derived from it does not have. */
+const readFromRequest = ["requestId", "network", "cf", "traceId"] as const;
+
+/** The context of the same request with other members. A copy by spread would read everything from the request. */
 export function withMembers<Env>(
   context: RequestContext<unknown>,
   members: Partial<RequestContext<Env>>,
 ): RequestContext<Env> {
-  return Object.create(context, Object.getOwnPropertyDescriptors(members)) as RequestContext<Env>;
+  const readers = Object.fromEntries(readFromRequest.map((name) => [name, { get: () => context[name] }]));
+  const descriptors = { ...readers, ...Object.getOwnPropertyDescriptors(members) };
+  return Object.create(context, descriptors) as RequestContext<Env>;
 }
 
 /** The context of the same request when its body is complete; earlier confirmations do not count. */

@@ -89,12 +89,12 @@ export class RevocationView {
   }
 
   /**
-   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, or a shard has responded since. No
-   * cost.
+   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, which is kept, or a shard has responded since.
+   * No cost.
    */
   isControlConfirmed(context: Context): boolean {
     const { progress } = context;
-    progress.controlConfirmed ||= this.#leases.confirmsControl(context);
+    if (this.#leases.confirmsControl(context)) progress.controlConfirmed = true;
     return progress.controlConfirmed;
   }
 

@@ -120,7 +120,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
    * The record of the authority, for a credential that does not match the result of {@link find}. The first failed attempt for an id costs one KV and
    * one D1 read, whether or not the record exists. Further attempts are free until the record changes or `absentSeconds` have passed.
    */
-  async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+  async recheck(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
     const presence = this.#presence.get(id, context.arrivedAtMs);

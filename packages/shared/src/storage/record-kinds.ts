@@ -29,6 +29,6 @@ export interface RecordVersions {
   readonly version: number | undefined;
   /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
   onChange(kind: ControlKind, forget: (id: string | undefined) => void): void;
-  /** Whether a copy of a record read at version `readAt` may still be used. */
-  isCurrent(kind: ControlKind, id: string, readAt: number | undefined): boolean;
+  /** Whether no change after `stamp`, the version that was known before a record was read, names it. */
+  isCurrent(kind: ControlKind, id: string, stamp: number | undefined): boolean;
 }

@@ -1,6 +1,6 @@
 import { cutOffKey } from "@edge-op/shared/control/cut-offs";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
-import { DecisionReads } from "../../src/control/decision-reads.ts";
+import { ReadSet } from "../../src/control/read-set.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 import { newGrantId } from "../../src/leases/grant-id.ts";
 import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
@@ -17,8 +17,14 @@ export interface Mutation {
   readonly sessionVersionLate?: boolean;
   /** An isolate without a lease does not confirm its version before a sign-in. */
   readonly unconfirmed?: boolean;
-  /** A grant rests on the version at which its decision ended. */
+  /** A grant rests on a version that was read after its decision was validated. */
   readonly grantVersionLate?: boolean;
+  /** The reads of a decision are not validated when it is committed. */
+  readonly unvalidated?: boolean;
+  /** An isolate without a lease does not confirm its version when it commits a decision. */
+  readonly uncommitted?: boolean;
+  /** The version of a grant does not count as a read. */
+  readonly unnoted?: boolean;
   /** A grant rests on its own decision, and not on the sign-in of its session. */
   readonly withoutSession?: boolean;
   /** A cut-off is ordered by the newest change that is announced with it. */
@@ -43,7 +49,10 @@ export interface Mutation {
 export const cutOffMutants: Readonly<Record<string, readonly [Mutation, string]>> = {
   "a session version read after the credentials": [{ sessionVersionLate: true }, "survives"],
   "an unconfirmed session version": [{ unconfirmed: true }, "what is from after the change is revoked"],
-  "a grant version read at the end of the decision": [{ grantVersionLate: true }, "survives nb:client"],
+  "a grant version read after the decision": [{ grantVersionLate: true }, "survives nb:client"],
+  "reads that are not validated": [{ unvalidated: true }, "survives nb:client"],
+  "an unconfirmed decision": [{ uncommitted: true }, "what is from after the change is revoked"],
+  "a grant version that is not validated": [{ unnoted: true }, "what is from after the change is revoked"],
   "grants that do not rest on their session": [{ withoutSession: true }, "survives nb:sub"],
   "ordering by the newest announced change": [{ byNewest: true }, "what is from after the change is revoked"],
   "a reopened session on the newest change": [{ reopenedByNewest: true }, "survives nb:sub"],
@@ -209,8 +218,11 @@ export class CutOffSimulation {
     const session = this.#pick(this.#sessions.slice(-8));
     const clientId = this.#pick(clients);
     const arrivedAt = this.#now;
-    if (isolate.isCold) await this.#observe(isolate, this.#pick(this.#shards).cv);
-    const reads = new DecisionReads(isolate.control);
+    const reads = new ReadSet(isolate.control);
+    await this.#others();
+    // /authorize plans a grant before it reads, other endpoints afterwards.
+    const isPlannedFirst = this.#random() < 0.5;
+    let planned = isPlannedFirst ? this.#plan(isolate, reads, clientId) : 0;
     await this.#others();
     const { sub, version } = session;
     const sessionSubject = { ...subjectOf("session", sub, "op"), versions: { client: version, user: version } };
@@ -224,8 +236,10 @@ export class CutOffSimulation {
     await this.#others();
     reads.note("user", sub);
     await this.#others();
-    if (reads.isTorn) return;
-    const client = this.#mutation.grantVersionLate === true ? isolate.control.version! : reads.beganAt!;
+    if (!isPlannedFirst) planned = this.#plan(isolate, reads, clientId);
+    await this.#others();
+    if (!(await this.#commit(isolate, reads))) return;
+    const client = this.#mutation.grantVersionLate === true ? isolate.control.version! : planned;
     const grantId = newGrantId({ client, user: this.#mutation.withoutSession === true ? client : version });
     const subject = subjectOf(grantId, sub, clientId);
     this.#grants.push({ subject, session, arrivedAt, clientReadAt });
@@ -276,21 +290,35 @@ export class CutOffSimulation {
     const isolate = this.#pick(this.#isolates);
     const grant = this.#pick(this.#grants.slice(-8));
     const arrivedAt = this.#now;
-    if (isolate.isCold) await this.#observe(isolate, this.#pick(this.#shards).cv);
-    const reads = new DecisionReads(isolate.control);
+    const reads = new ReadSet(isolate.control);
     const { sub, clientId } = grant.subject;
     const client = await this.#readRecord(isolate, reads, "client", clientId);
     const user = await this.#readRecord(isolate, reads, "user", sub);
-    if (reads.isTorn) return;
+    if (!(await this.#commit(isolate, reads))) return;
     const records = this.#mutation.withoutClientRecord === true ? [user] : [user, client];
     const read = records.map((cutOffs) => ({ cutOffs }));
     if (!isCutOffByRecords(grant.subject, read)) this.#refreshes.push({ grant, arrivedAt });
   }
 
+  /** As `newGrant`: the version that a grant rests on. */
+  #plan({ control }: Isolate, reads: ReadSet, clientId: string): number {
+    if (this.#mutation.unnoted !== true) reads.note("client", clientId);
+    return control.version!;
+  }
+
+  /** As `settle`: whether the decision stands. */
+  async #commit(isolate: Isolate, reads: ReadSet): Promise<boolean> {
+    const { uncommitted, unvalidated, grantVersionLate } = this.#mutation;
+    if (isolate.isCold && uncommitted !== true) await this.#observe(isolate, this.#pick(this.#shards).cv);
+    const stands = unvalidated === true || reads.areCurrent();
+    if (grantVersionLate === true) await this.#others();
+    return stands;
+  }
+
   /** As `ReadThrough`: noted first, then the copy, or D1. */
   async #readRecord(
     { control, records }: Isolate,
-    reads: DecisionReads,
+    reads: ReadSet,
     kind: "client" | "user",
     id: string,
   ): Promise<readonly CutOff[]> {

@@ -1,8 +1,9 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isolateMemory, limits } from "../../src/config/limits.ts";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
-import { DecisionReads } from "../../src/control/decision-reads.ts";
-import { RememberedDecisions } from "../../src/control/remembered-decisions.ts";
+import { ReadSet } from "../../src/control/read-set.ts";
+import { RememberedDecisions, type Repeatable } from "../../src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../src/http/received-request.ts";
 import { type RequestContext, withMembers } from "../../src/http/request-context.ts";
 import { withinRequest } from "../fixtures/request-fixtures.ts";
@@ -25,21 +26,46 @@ async function announce(cv: number, changes: readonly ControlChange[]): Promise<
   await withinRequest((each) => control.observe(each, cv, changes));
 }
 
-function request(body: string, headers: Record<string, string> = { authorization: "Basic one" }): ReceivedRequest {
-  return new ReceivedRequest(new Request("https://op.example.com/", { method: "POST", headers }), body);
+function request(
+  body: string,
+  headers: Record<string, string> = { authorization: "Basic one" },
+  query = "",
+): ReceivedRequest {
+  return new ReceivedRequest(new Request(`https://op.example.com/${query}`, { method: "POST", headers }), body);
 }
 
-/** As within a decision that begins at the present control version. */
-function add(received: ReceivedRequest, decision: object, endsAtMs = never): void {
-  const deciding = withMembers(at(startMs), {
-    progress: { controlConfirmed: true, reads: new DecisionReads(control) },
+/** A decision at `path` in `context`; `known`: the one that an equal request has got before. */
+async function around(each: RequestContext<unknown>, received: ReceivedRequest, decision: Repeatable, at = path) {
+  let known: Repeatable | undefined;
+  const decide = decisions.around(each, at, received, {
+    read: () => ({}),
+    decide: async () => decision,
+    again: (earlier) => {
+      known = earlier;
+    },
   });
-  decisions.add(deciding, path, received, { decision, endsAtMs });
+  await decide();
+  return known;
 }
 
-function addTwice(received: ReceivedRequest, decision: object, endsAtMs?: number): void {
-  add(received, decision, endsAtMs);
-  add(received, decision, endsAtMs);
+function find(received: ReceivedRequest, atMs = startMs, from = path) {
+  return around(at(atMs), received, {}, from);
+}
+
+/** Within a decision that has read these clients at the present control version. */
+function deciding(clients: readonly string[] = ["app"]): RequestContext<unknown> {
+  const reads = new ReadSet(control);
+  for (const id of clients) reads.note("client", id);
+  return withMembers(at(startMs), { progress: { controlConfirmed: true, reads } });
+}
+
+async function add(received: ReceivedRequest, decision: Repeatable): Promise<void> {
+  await around(deciding(), received, decision);
+}
+
+async function addTwice(received: ReceivedRequest, decision: Repeatable): Promise<void> {
+  await add(received, decision);
+  await add(received, decision);
 }
 
 beforeEach(async () => {
@@ -53,93 +79,145 @@ describe.each([
   ["a short body", "grant_type=client_credentials"],
   ["a body with a token", `token=${token}`],
 ])("%s", (_, body) => {
-  const decision = { granted: true };
+  const decision = { repeatableUntilMs: never };
 
-  it("is remembered when it comes for the second time, and found by equal requests alone", () => {
-    add(request(body), decision);
-    expect(decisions.find(at(startMs), path, request(body))).toBeUndefined();
-    add(request(body), decision);
-    expect(decisions.find(at(startMs), path, request(body))).toBe(decision);
-    expect(decisions.find(at(startMs), path, request(`${body}&x`))).toBeUndefined();
-    expect(decisions.find(at(startMs), path, request(body, { authorization: "Basic two" }))).toBeUndefined();
-    expect(decisions.find(at(startMs), path, request(body, {}))).toBeUndefined();
-    expect(decisions.find(at(startMs), "/token", request(body))).toBeUndefined();
-    expect(
-      decisions.find(at(startMs), path, request(body, { authorization: "Basic one", dpop: "proof" })),
-    ).toBeUndefined();
+  it("is remembered when it comes for the second time, and found by equal requests alone", async () => {
+    await add(request(body), decision);
+    expect(await find(request(body))).toBeUndefined();
+    await add(request(body), decision);
+    expect(await find(request(body))).toBe(decision);
+    expect(await find(request(`${body}&x`))).toBeUndefined();
+    expect(await find(request(body, { authorization: "Basic two" }))).toBeUndefined();
+    expect(await find(request(body, {}))).toBeUndefined();
+    expect(await find(request(body), startMs, "/token")).toBeUndefined();
+    expect(await find(request(body, { authorization: "Basic one", dpop: "proof" }))).toBeUndefined();
+    expect(await find(request(body, undefined, "?access_token=x"))).toBeUndefined();
   });
 
-  it("ends with its credential, and after ten seconds at the latest", () => {
-    addTwice(request(body), decision, startMs + 2_000);
-    expect(decisions.find(at(startMs + 1_999), path, request(body))).toBe(decision);
-    expect(decisions.find(at(startMs + 2_000), path, request(body))).toBeUndefined();
-    addTwice(request(body), decision);
-    expect(decisions.find(at(startMs + limits.rememberedMs - 1), path, request(body))).toBe(decision);
-    expect(decisions.find(at(startMs + limits.rememberedMs), path, request(body))).toBeUndefined();
+  it("ends with its credential, and after ten seconds at the latest", async () => {
+    const ending = { repeatableUntilMs: startMs + 2_000 };
+    await addTwice(request(body), ending);
+    expect(await find(request(body), startMs + 1_999)).toBe(ending);
+    expect(await find(request(body), startMs + 2_000)).toBeUndefined();
+    await addTwice(request(body), decision);
+    expect(await find(request(body), startMs + limits.rememberedMs - 1)).toBe(decision);
+    expect(await find(request(body), startMs + limits.rememberedMs)).toBeUndefined();
   });
 
-  it("ends with any administrative change", async () => {
-    addTwice(request(body), decision);
-    await announce(2, [{ version: 2, kind: "user", id: "someone" }]);
-    expect(decisions.find(at(startMs), path, request(body))).toBeUndefined();
-    addTwice(request(body), decision);
-    expect(decisions.find(at(startMs), path, request(body))).toBe(decision);
-  });
-
-  it("is not remembered when a change came while it was decided, or outside of a decision", async () => {
-    add(request(body), decision);
-    const reads = new DecisionReads(control);
-    await announce(2, [{ version: 2, kind: "client", id: "someone" }]);
-    const late = withMembers(at(startMs), { progress: { controlConfirmed: true, reads } });
-    decisions.add(late, path, request(body), { decision, endsAtMs: never });
-    decisions.add(at(startMs), path, request(body), { decision, endsAtMs: never });
+  it("is not remembered if each request is decided anew", async () => {
+    for (const each of [{}, { repeatableUntilMs: 0 }]) await addTwice(request(body), each);
     expect(decisions.heldBytes).toBe(0);
   });
+
+  it("ends with a change of a record that it has read, with a gap, and with no other change", async () => {
+    await addTwice(request(body), decision);
+    await announce(2, [{ version: 2, kind: "user", id: "app" }]);
+    expect(await find(request(body))).toBe(decision);
+    await announce(3, [{ version: 3, kind: "client", id: "app" }]);
+    expect(await find(request(body))).toBeUndefined();
+    await addTwice(request(body), decision);
+    expect(await find(request(body))).toBe(decision);
+    await announce(4, [{ version: 4, kind: "client", id: "*" }]);
+    expect(await find(request(body))).toBeUndefined();
+  });
+
+  it("is not remembered when a record that it has read changed meanwhile, or outside of a decision", async () => {
+    await add(request(body), decision);
+    const late = deciding();
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
+    await around(late, request(body), decision);
+    await around(at(startMs), request(body), decision);
+    expect(decisions.heldBytes).toBe(0);
+  });
+
+  it("is remembered when another record changed meanwhile", async () => {
+    await add(request(body), decision);
+    const late = deciding();
+    await announce(2, [{ version: 2, kind: "client", id: "other" }]);
+    await around(late, request(body), decision);
+    expect(await find(request(body))).toBe(decision);
+  });
+
+  it("counts as a read of all that it has read: a change of one ends the decision that uses it", async () => {
+    await addTwice(request(body), decision);
+    const using = deciding([]);
+    expect(await around(using, request(body), {})).toBe(decision);
+    expect(using.progress.reads?.areCurrent()).toBe(true);
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
+    expect(using.progress.reads?.areCurrent()).toBe(false);
+  });
+
+  it("is made anew if it has ended between two attempts; the request is read once", async () => {
+    await addTwice(request(body), decision);
+    const reads: string[] = [];
+    const decide = decisions.around(at(startMs), path, request(body), {
+      read: () => {
+        reads.push("read");
+        return {};
+      },
+      decide: async () => ({}),
+      again: () => undefined,
+    });
+    expect(await decide()).toBe(decision);
+    expect(reads).toEqual([]);
+    await announce(2, [{ version: 2, kind: "client", id: "app" }]);
+    for (let attempt = 0; attempt < 2; attempt += 1) expect(await decide()).toEqual({});
+    expect(reads).toEqual(["read"]);
+  });
 });
 
-it.each(["a=1", `token=${token}`])("no Authorization and an empty one are two requests: %s", (body) => {
-  addTwice(request(body, {}), {});
-  expect(decisions.find(at(startMs), path, request(body, {}))).toBeDefined();
-  expect(decisions.find(at(startMs), path, request(body, { authorization: "" }))).toBeUndefined();
+it("a request that cannot be read is refused before it is decided", () => {
+  const read = () => {
+    throw new OAuthError("invalid_request", "parameters-too-many");
+  };
+  const deciding = { read, decide: async () => ({}), again: () => undefined };
+  expect(() => decisions.around(at(startMs), path, request("a=1"), deciding)).toThrow(OAuthError);
 });
 
-it("a second client with the same token does not take the first one's place; nor is either served the other's", () => {
-  const [first, second] = [{ of: "one" }, { of: "two" }];
+it.each(["a=1", `token=${token}`])("no Authorization and an empty one are two requests: %s", async (body) => {
+  await addTwice(request(body, {}), { repeatableUntilMs: never });
+  expect(await find(request(body, {}))).toBeDefined();
+  expect(await find(request(body, { authorization: "" }))).toBeUndefined();
+});
+
+it("a second client with the same token does not take the first one's place; nor is either served the other's", async () => {
+  const [first, second] = [{ repeatableUntilMs: never }, { repeatableUntilMs: never }];
   const other = request(`token=${token}`, { authorization: "Basic two" });
-  addTwice(request(`token=${token}`), first);
-  addTwice(other, second);
-  expect(decisions.find(at(startMs), path, request(`token=${token}`))).toBe(first);
-  expect(decisions.find(at(startMs), path, other)).toBeUndefined();
+  await addTwice(request(`token=${token}`), first);
+  await addTwice(other, second);
+  expect(await find(request(`token=${token}`))).toBe(first);
+  expect(await find(other)).toBeUndefined();
 });
 
-it("a long body that is the key of a short one, which the same client sends, is another request", () => {
+it("a long body that is the key of a short one, which the same client sends, is another request", async () => {
   const authorization = `Basic ${"a".repeat(400)}`;
   const short = request("token=short", { authorization });
-  addTwice(request(`${path} ${authorization}\ntoken=short`, { authorization }), {});
+  await addTwice(request(`${path} ${authorization}\ntoken=short`, { authorization }), { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBeGreaterThan(0);
-  expect(decisions.find(at(startMs), path, short)).toBeUndefined();
+  expect(await find(short)).toBeUndefined();
 });
 
-it("before the first control version nothing is remembered, and no request longer than the limit", () => {
+it("before the first control version nothing is remembered, and no request longer than the limit", async () => {
   const long = request("x".repeat(limits.rememberedCharacters + 1));
-  addTwice(long, {});
+  await addTwice(long, { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
   control = new ControlView();
   decisions = new RememberedDecisions(control);
-  addTwice(request("a"), {});
+  await addTwice(request("a"), { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
 });
 
-it("a body that is no text, or that was not accepted, is not remembered", () => {
+it("a body that is no text, or that was not accepted, is not remembered", async () => {
   const bytes = new ReceivedRequest(new Request("https://op.example.com/"), new ArrayBuffer(8));
-  addTwice(bytes, {});
+  await addTwice(bytes, { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
-  expect(decisions.find(at(startMs), path, bytes)).toBeUndefined();
+  expect(await find(bytes)).toBeUndefined();
 });
 
-it("requests that never repeat cost no memory but for a few whose marks are equal", () => {
+it("requests that never repeat cost no memory but for a few whose marks are equal", async () => {
   for (let index = 0; index < 20_000; index += 1) {
-    add(request(`token=${crypto.randomUUID()}${crypto.randomUUID()}${"t".repeat(400)}`), { index });
+    const body = `token=${crypto.randomUUID()}${crypto.randomUUID()}${"t".repeat(400)}`;
+    await add(request(body), { repeatableUntilMs: never });
   }
   expect(decisions.heldBytes).toBeLessThan(isolateMemory.decisions / 100);
 });

@@ -1,6 +1,7 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { OpenDecision } from "../../src/control/settle.ts";
 import { type NamedRecord, SettleFixtures } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };
@@ -52,8 +53,9 @@ it("nothing is spent by a decision of an older version", async () => {
   const fixtures = await warmFixtures();
   fixtures.change(app);
   const spentAt: (number | undefined)[] = [];
-  await fixtures.settle(async (confirm) => {
-    await confirm();
+  await fixtures.settle(async (decision) => {
+    fixtures.read(app);
+    await decision.commit();
     spentAt.push(fixtures.control.version);
   });
   expect(spentAt).toEqual([2]);
@@ -62,9 +64,9 @@ it("nothing is spent by a decision of an older version", async () => {
 it("what is spent is not spent again when the version moves afterwards", async () => {
   const fixtures = await warmFixtures();
   let spent = 0;
-  const decide = async (confirm: () => Promise<void>) => {
+  const decide = async (decision: OpenDecision) => {
     fixtures.read(app);
-    await confirm();
+    await decision.commit();
     spent += 1;
     fixtures.change(app);
     await fixtures.learn();
@@ -75,7 +77,7 @@ it("what is spent is not spent again when the version moves afterwards", async (
   expect(spent).toBe(1);
 });
 
-describe("ADR 12: an attempt that began confirmed", () => {
+describe("ADR 12: a decision", () => {
   it("stands however often the version moves, when what it read did not change in between", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
@@ -89,19 +91,35 @@ describe("ADR 12: an attempt that began confirmed", () => {
       return "answer";
     };
     expect(await fixtures.settle(decide)).toBe("answer");
-    // The first one began before anything was confirmed.
-    expect(attempts).toBe(2);
+    expect(attempts).toBe(1);
   });
 
-  it("stands when what it read changes after its last read: that is concurrent with the request", async () => {
+  it("stands when the version was confirmed after it began, and what it read is still current", async () => {
     const fixtures = await warmFixtures();
+    let attempts = 0;
+    fixtures.change(other);
     const decide = async () => {
+      attempts += 1;
+      return fixtures.read(app);
+    };
+    expect(await fixtures.settle(decide)).toBe(0);
+    expect([attempts, fixtures.control.version]).toEqual([1, 2]);
+  });
+
+  it("is made again when what it read changes before it is committed, by a change that the isolate knows", async () => {
+    const fixtures = await warmFixtures();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
       const value = fixtures.read(app);
-      fixtures.change(app);
-      await fixtures.learn();
+      if (attempts === 1) {
+        fixtures.change(app);
+        await fixtures.learn();
+      }
       return value;
     };
     expect(await fixtures.settle(decide)).toBe(2);
+    expect(attempts).toBe(2);
   });
 
   it("is made again when something it had read changed before a later read: there was no moment at which both were so", async () => {
@@ -135,6 +153,23 @@ describe("ADR 12: an attempt that began confirmed", () => {
   });
 });
 
+it("what is spent after a validation alone is spent again when a record changed: the decision is made again", async () => {
+  const fixtures = await warmFixtures();
+  let spent = 0;
+  const decide = async (decision: OpenDecision) => {
+    const value = fixtures.read(app);
+    await decision.validate();
+    spent += 1;
+    if (spent === 1) {
+      fixtures.change(app);
+      await fixtures.learn();
+    }
+    return value;
+  };
+  expect(await fixtures.settle(decide)).toBe(2);
+  expect(spent).toBe(2);
+});
+
 it("unavailability and bugs pass through at once", async () => {
   const fixtures = await warmFixtures();
   const fail = async () => {
@@ -149,11 +184,11 @@ describe("whatever changes while requests are decided", () => {
   type Step =
     | { readonly kind: "read"; readonly record: number }
     | { readonly kind: "change"; readonly record: number }
-    | { readonly kind: "learn" | "confirm" };
+    | { readonly kind: "learn" | "validate" | "commit" };
   const step: fc.Arbitrary<Step> = fc.oneof(
     fc.record({ kind: fc.constant("read" as const), record: fc.integer({ min: 0, max: 3 }) }),
     fc.record({ kind: fc.constant("change" as const), record: fc.integer({ min: 0, max: 3 }) }),
-    fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "confirm" as const) }),
+    fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "validate" as const, "commit" as const) }),
   );
 
   /** What was read by the attempt that stood, and what stood against it. */
@@ -166,12 +201,13 @@ describe("whatever changes while requests are decided", () => {
     let spent: typeof reads | undefined;
     // Changes go on through all attempts, and end some time.
     let changesLeft = 20;
-    const decide = async (confirm: () => Promise<void>) => {
+    const decide = async (decision: OpenDecision) => {
       reads = [];
       for (const next of steps) {
         if (next.kind === "learn") await fixtures.learn();
-        else if (next.kind === "confirm") {
-          await confirm();
+        else if (next.kind === "validate") await decision.validate();
+        else if (next.kind === "commit") {
+          await decision.commit();
           spent ??= [...reads];
         } else if (next.kind === "read") {
           const record = records[next.record]!;

@@ -1,0 +1,89 @@
+import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { limits } from "@edge-op/shared/config/limits";
+import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+import type { ClientRequest } from "../grant-module.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { unacceptableToken } from "../issuing/unacceptable-token.ts";
+import type { ExchangeParty } from "./exchange-party.ts";
+
+/**
+ * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.
+ * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
+ */
+export function requireActor(
+  actor: ExchangeParty,
+  subject: ExchangeParty,
+  client: Client,
+  policy: TokenExchangePolicy,
+): void {
+  if (actor.sub === subject.sub) throw unacceptableToken("actor-is-subject");
+  const isOwn = actor.external !== undefined || actor.clientId === client.clientId;
+  if (!isOwn && !listAllows(policy.subject_clients, actor.clientId)) {
+    throw unacceptableToken("actor-not-allowed", `an actor token of ${actor.clientId}`);
+  }
+  if (actor.act !== undefined) throw unacceptableToken("actor-token-delegated");
+}
+
+/** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */
+export function requireMayAct(
+  { context, client }: ClientRequest,
+  subject: ExchangeParty,
+  actor: ExchangeParty | undefined,
+): void {
+  if (subject.mayAct === undefined) return;
+  const clientId = actor === undefined ? client.clientId : shownClientId(actor);
+  const acting = { sub: actor?.sub ?? client.clientId, client_id: clientId };
+  const { sub, client_id: named, iss, ...others } = subject.mayAct;
+  const isNamed = sub !== undefined || named !== undefined;
+  const matches =
+    isNamed &&
+    (sub === undefined || sub === acting.sub) &&
+    (named === undefined || named === acting.client_id) &&
+    // The same name at another issuer is another party.
+    (iss === undefined || iss === context.settings.issuer) &&
+    Object.keys(others).length === 0;
+  if (!matches) throw unacceptableToken("may-act-differs");
+}
+
+/** The newest actor is outermost; earlier ones nest inside it and decide nothing (RFC 8693 §4.1). */
+export async function nextActor(
+  request: ClientRequest,
+  subject: ExchangeParty,
+  actor: ExchangeParty | undefined,
+): Promise<ActorClaim | undefined> {
+  const earlier = await shownActors(request, subject.act);
+  if (actor === undefined) return earlier;
+  let depth = 1;
+  for (let each = earlier; each !== undefined; each = each.act) depth += 1;
+  if (depth > limits.actorDepth) throw unacceptableToken("actors-too-many", `${depth} actors`);
+  if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
+  const clientId = shownClientId(actor);
+  return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
+}
+
+/** The client of an actor. That of a trusted issuer has one only if it stands for a service client. */
+function shownClientId({ external, clientId, forUser, sub }: ExchangeParty): string | undefined {
+  if (external === undefined) return clientId;
+  return forUser ? undefined : sub;
+}
+
+/** The actors of the subject token, as this client may know them. */
+async function shownActors(request: ClientRequest, actor: ActorClaim | undefined): Promise<ActorClaim | undefined> {
+  if (actor === undefined) return undefined;
+  const { act, ...newest } = actor;
+  return shownActor(request, newest, await shownActors(request, act));
+}
+
+/**
+ * To a pairwise client an acting user is shown by a pairwise subject too (OIDC Core §8.1): another client's `sub` of them, which an earlier
+ * actor has, would name them across sectors. A client that acts for itself is its own subject.
+ */
+async function shownActor(
+  { context, client }: ClientRequest,
+  { sub, ...rest }: Omit<ActorClaim, "act">,
+  act: ActorClaim | undefined,
+): Promise<ActorClaim> {
+  const shownSub = sub === rest.client_id ? undefined : await pairwiseSubject(context.env, client, sub);
+  return { sub: shownSub ?? sub, ...rest, ...(act === undefined ? {} : { act }) };
+}

@@ -1,0 +1,52 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { TokenExchangePolicy } from "@edge-op/shared/clients/client";
+import { allowsAudience, allowsTarget, checkResources } from "@edge-op/shared/clients/token-targets";
+import type { GrantRequest } from "../grant-module.ts";
+import {
+  type DescribedTarget,
+  defaultTarget,
+  namedValues,
+  resolveTarget,
+  type Target,
+} from "../issuing/requested-target.ts";
+import { findResources, requireUsable } from "../issuing/resource-rules.ts";
+import type { ExchangeParty } from "./exchange-party.ts";
+
+/**
+ * **The target of an exchange** and the resources in it. Without a request: the subject's audiences that the policy names, else the client's default if the
+ * policy names it.
+ */
+export async function exchangeTarget(
+  request: GrantRequest<"audience" | "resource">,
+  subject: ExchangeParty,
+  policy: TokenExchangePolicy,
+): Promise<Pick<DescribedTarget, "target" | "described">> {
+  const { context, client, form } = request;
+  const { issuer } = context.settings;
+  const fallback = defaultTarget(client, issuer);
+  const candidates = [...new Set([...namedValues(form), ...subject.audiences, ...fallback.audiences])];
+  const found = await findResources(request, candidates);
+  const checked = checkResources(client, candidates, found);
+  const { rule } = subject.external ?? {};
+  // What is requested of a trusted issuer's token is within its rule, or the rule would not match.
+  const isRuled = (value: string) => rule === undefined || allowsAudience(rule.audiences, value, issuer);
+  const isAudience = (value: string) =>
+    allowsTarget({ audiences: policy.audiences, issuer, openid: false, checked }, value);
+  const isResource = (value: string) =>
+    allowsTarget({ audiences: policy.resources, issuer, openid: false, checked }, value);
+  const target =
+    resolveTarget(form, { isAudience, isResource }) ??
+    keptTarget(subject, fallback, (value) => isAudience(value) && isRuled(value));
+  const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
+  requireUsable(request, described);
+  return { target, described };
+}
+
+function keptTarget(subject: ExchangeParty, fallback: Target, isAudience: (value: string) => boolean): Target {
+  const kept = subject.audiences.filter(isAudience);
+  if (kept.length > 0) return { audiences: kept, resources: [] };
+  if (!fallback.audiences.every(isAudience)) {
+    throw new OAuthError("invalid_target", "target-missing");
+  }
+  return fallback;
+}

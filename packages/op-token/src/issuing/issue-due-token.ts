@@ -1,0 +1,46 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { TokenType } from "@edge-op/protocol/oauth/token-types";
+import { spendAssertion } from "@edge-op/shared/callers/client-assertion";
+import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
+import { newGrant } from "@edge-op/shared/grants/new-grant";
+import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
+import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
+import type { IssueRequest, TokenResponse } from "../grant-module.ts";
+import {
+  issueAccessToken,
+  type PlannedAccessToken,
+  type PlannedLifetime,
+  planAccessToken,
+} from "./issue-access-token.ts";
+import { unacceptableToken } from "./unacceptable-token.ts";
+
+/** An access token that is due by itself, without a login: all of it but what differs each time. */
+export interface DueToken extends Repeatable {
+  readonly content: Omit<AccessTokenContent, keyof PlannedAccessToken | "clientId" | "cnf">;
+  readonly described: readonly Resource[];
+  readonly lifetime: PlannedLifetime;
+  /** The grant that it belongs to; absent: a new one. */
+  readonly grant?: Pick<GrantIdentity, "grantId" | "address"> | undefined;
+  /** The tokens that were presented for it, none of which may be revoked. */
+  readonly presented?: readonly RevocationSubject[];
+  /** The assertion that was presented for it, which may be used once, and whose `jti` it is. */
+  readonly assertion?: { readonly clientId: string; readonly claims: Readonly<Record<string, unknown>> } | undefined;
+  readonly issuedTokenType?: TokenType;
+}
+
+/** **Issues an access token that is due by itself**. Cost warm: 1 signature; 1 object call for an assertion that is spent; in `direct` 1 object call a shard. */
+export async function issueDueToken(request: IssueRequest, due: DueToken): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  const { presented = [], assertion } = due;
+  if (await isolate.revocation.isRevoked(context, presented)) throw unacceptableToken("subject-token-revoked");
+  const { grantClientId: clientId = request.client.clientId, sub } = due.content;
+  const grant = due.grant ?? (await newGrant(context, isolate, { clientId, sub }));
+  await request.commit();
+  if (assertion !== undefined && !(await spendAssertion(context, isolate, assertion, assertion.claims))) {
+    throw new OAuthError("invalid_grant", "assertion-replayed");
+  }
+  const content = { ...planAccessToken(request, grant, due.lifetime), ...due.content };
+  return issueAccessToken(request, content, due.described, due.issuedTokenType);
+}
