@@ -28,7 +28,7 @@ import {
 
 /**
  * Whatever is requested at the same time, however many calls of shards fail, whenever the object is evicted and D1 is restored to an earlier moment
- * (ADR 64): a completed call is in force on every shard that vouches for the control version or begins to, and an incomplete one is
+ * (ADR 11): a completed call is in force on every shard that vouches for the control version or begins to, and an incomplete one is
  * finished by alarms.
  */
 useControlPlaneFixtures();
@@ -435,7 +435,7 @@ it.each([
     () => vi.spyOn(AnnouncedLog.prototype, "cutOffsAfter").mockReturnValue([]),
   ],
   ["waits for no shard", () => vi.spyOn(Followers.prototype, "bringIntoForce").mockResolvedValue(true)],
-])("ADR 26: a control plane that %s is caught", async (_, mutate) => {
+])("ADR 28: a control plane that %s is caught", async (_, mutate) => {
   mutate();
   await expect(runHistory(cutOffs, 1)).rejects.toThrow(/expected/);
 });

@@ -69,7 +69,7 @@ it("a published change is on every live shard when the call returns, leases incl
   expect(await count("intent")).toBe(0);
 });
 
-it("ADR 62: the first alarm announces what the set-up committed, also after an eviction", async () => {
+it("ADR 1: the first alarm announces what the set-up committed, also after an eviction", async () => {
   await commitChange("admin");
   await plane().wakeAudit();
   await endInstance();

@@ -26,7 +26,7 @@ export async function revokeRefreshToken(
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
   await decision.commit();
-  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
+  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 16).
   const untilMs = await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
   const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [

@@ -99,7 +99,7 @@ export class AnnouncedLog {
     this.#changes = continueChanges(this.#changes, changes, newest.version);
   }
 
-  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 64). */
+  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 11). */
   isContinued(
     told: ChangeVersion,
     found: { readonly version: number; readonly announcedAtMs: number | null },

@@ -117,7 +117,7 @@ interface ShardInstance extends Machine {
   readonly fenceMs: number;
   tag: number;
   followers: ((ok: boolean) => void)[] | undefined;
-  /** It has read a D1 that was set back, before the control plane has left the gap: not guaranteed (ADR 64). */
+  /** It has read a D1 that was set back, before the control plane has left the gap: not guaranteed (ADR 11). */
   isMisled: boolean;
   readonly waits: Map<PendingChange, () => void>;
 }

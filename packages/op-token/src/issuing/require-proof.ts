@@ -38,7 +38,7 @@ export async function requireProof(
       description: "The client is registered for certificate-bound tokens: a client certificate is required.",
     });
   }
-  // A token has one key: that of the proof, if there is one (ADR 39).
+  // A token has one key: that of the proof, if there is one (ADR 37).
   if (proof !== undefined) return proof;
   const mustBind = isFapi(context.settings, client);
   if (certificate !== undefined && (isCertificateBound || mustBind)) return certificateProof(certificate);

@@ -24,7 +24,7 @@ export function cutOffUntilMs(nowMs: number): number {
 
 /**
  * Until when a shard replicates a cut-off that it is sent at `nowMs`: the longest token that was issued before the cut-off was in force has
- * expired. The records contain it for longer (ADR 26).
+ * expired. The records contain it for longer (ADR 28).
  */
 export function replicatedUntilMs(nowMs: number): number {
   return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;

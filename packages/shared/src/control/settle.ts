@@ -9,7 +9,7 @@ import { ReadSet } from "./read-set.ts";
 export interface OpenDecision {
   /**
    * Goes on only if all reads so far are current; otherwise the decision is made again. Before something is spent that the same request
-   * may spend again (ADR 8).
+   * may spend again (ADR 7).
    */
   validate(): Promise<void>;
   /**
