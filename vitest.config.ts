@@ -16,6 +16,38 @@ const compatibilityDate = "2026-10-20";
 const compatibilityFlags = ["global_fetch_strictly_public"];
 const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
+/**
+ * `npm test` leaves these out, so that it takes ten minutes on two cores; `npm test -- --all`, which CI runs, and any filter that names one run
+ * them. Each takes more than 30 seconds: a deployment interrupted after every call, every load scenario, an isolate filled to its limits.
+ */
+const longFiles = [
+  "load-tests/test/{smoke,broken-provider}.test.ts",
+  "test/compatibility/*.test.ts",
+  "test/conformance/{soak,slow-stores,ends-of-grants}.test.ts",
+  "test/deployment/{deploy,interruption,shapes}.test.ts",
+  "test/memory/*.test.ts",
+];
+const runsAll = process.env["LONG_TESTS"] !== "off";
+const notNow = runsAll ? [] : longFiles;
+const conformanceFile = (name: string) => `test/conformance/${name}.test.ts`;
+/**
+ * The compact Worker is other code only where a request is routed, where one Worker calls another, and where caches are shared by all endpoints.
+ * These conformance files cross each of these borders; `npm test -- --all` repeats all that do not start a provider for a matter of their own.
+ */
+const compactFiles = [
+  "discovery",
+  "hostile-requests",
+  "key-rotation",
+  "mcp",
+  "oidc-clients",
+  "oidcc-rp-initiated-logout",
+  "redirects-and-pages",
+  "relays",
+  "request-ids",
+  "rfc7009",
+  "rfc7662",
+  "rfc8628",
+];
 /** Conformance files that the compact Worker does not repeat: they start a provider for a matter that does not depend on its shape. */
 const compactExcluded = [
   "audit-trail",
@@ -151,16 +183,25 @@ export default defineConfig({
         test: {
           name: "deployment",
           include: ["test/deployment/**/*.test.ts"],
+          exclude: notNow,
           testTimeout: 300_000,
           hookTimeout: 60_000,
         },
       },
-      { test: { name: "memory", include: ["test/memory/**/*.test.ts"], testTimeout: 60_000 } },
-      { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { name: "memory", include: ["test/memory/**/*.test.ts"], exclude: notNow, testTimeout: 60_000 } },
+      {
+        test: {
+          name: "load-tests",
+          include: ["load-tests/test/**/*.test.ts"],
+          exclude: notNow,
+          testTimeout: 120_000,
+        },
+      },
       {
         test: {
           name: "compatibility",
           include: ["test/compatibility/**/*.test.ts"],
+          exclude: notNow,
           // A test starts up to four providers.
           testTimeout: 240_000,
           hookTimeout: 120_000,
@@ -170,6 +211,7 @@ export default defineConfig({
         test: {
           name: "conformance",
           include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
+          exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -178,9 +220,8 @@ export default defineConfig({
       {
         test: {
           name: "conformance-compact",
-          include: ["test/conformance/**/*.test.ts"],
-          // Those about the separate Workers' deployment, or about code that is the same in both shapes.
-          exclude: compactExcluded.map((name) => `test/conformance/${name}.test.ts`),
+          include: runsAll ? ["test/conformance/**/*.test.ts"] : compactFiles.map(conformanceFile),
+          exclude: compactExcluded.map(conformanceFile),
           globalSetup: ["./test/conformance/fixtures/global-setup-compact.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -1,6 +1,7 @@
 /**
- * **`npm test`**: every test and, in parallel, the checks of the sources (types, format, lint) and each Worker's build. With arguments, it runs only
- * Vitest, at once: `npm test -- rfc8693` runs the files whose paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
+ * **`npm test`**: the tests and, in parallel, the checks of the sources (types, format, lint) and each Worker's build. `npm test -- --all`, which CI
+ * runs, adds the files that take minutes. With other arguments, it runs only Vitest, at once: `npm test -- rfc8693` runs the files whose paths contain
+ * it, `npm test -- --watch rfc8693` repeats them when a source changes.
  */
 
 import { findChromium } from "../test/browser/find-chromium.ts";
@@ -11,6 +12,7 @@ import { addTallies, concludeRun, runCommand, runSteps, type Tally } from "./ste
 
 const vitestArguments = process.argv.slice(2);
 const isWatch = vitestArguments.includes("--watch");
+const isAll = vitestArguments.includes("--all");
 
 /** Their lines are printed when the tests have ended, because Vitest redraws the end of its own output. */
 async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
@@ -33,5 +35,7 @@ if (isWatch) {
   const { code } = await runCommand("vitest", vitestArguments, { show: true });
   process.exitCode = code;
 } else {
-  concludeRun(vitestArguments.length === 0 ? await runEverything() : await runTests(vitestArguments));
+  // Read by vitest.config.ts.
+  if (vitestArguments.length === 0) process.env["LONG_TESTS"] = "off";
+  concludeRun(vitestArguments.length === 0 || isAll ? await runEverything() : await runTests(vitestArguments));
 }

@@ -17,16 +17,6 @@ export function certificateHost({ variables, workersDev }: Environment): string 
   return new URL(origin).host;
 }
 
-/** The fault of the member `clientAuthority` of an environment's file, which must be a public certificate in PEM. */
-export function wrongAuthority(pem: string): string | undefined {
-  try {
-    const certificate = new X509Certificate(pem);
-    return certificate.ca ? undefined : "clientAuthority must be the certificate of an authority (CA:TRUE)";
-  } catch (error) {
-    return `clientAuthority must be a certificate in PEM: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
 interface Uploaded {
   readonly id: string;
   readonly ca: boolean;

@@ -7,7 +7,7 @@ import {
 } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readSetting, type Setting } from "../../packages/shared/src/config/setting.ts";
 import { readSettings, type Settings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
-import { wrongAuthority } from "./certificate-host.ts";
+import { wrongAuthority } from "./client-authority.ts";
 
 export interface EnvironmentFile {
   /** The https origin that users and clients see; omitted with `workersDev`. */

@@ -1,5 +1,4 @@
 import { generateKeyPair as generateNodeKeys } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
@@ -38,8 +37,6 @@ let certificate: TestCertificate;
 let person: RegisteredPerson;
 let client: FapiClient;
 let key: DpopKey;
-/** A code that no test redeems before it has expired. */
-let unusedCode: { readonly value: string; readonly issuedAtMs: number };
 
 beforeAll(async () => {
   const port = await findFreePort("localhost");
@@ -54,7 +51,6 @@ beforeAll(async () => {
   [certificate, key] = await Promise.all([authority.issue(), DpopKey.generate()]);
   person = await registerPerson(fixtures, { name: "Pat Person" });
   client = await register();
-  unusedCode = { value: await code(), issuedAtMs: Date.now() };
 });
 
 afterAll(async () => {
@@ -635,16 +631,3 @@ describe("real clients", () => {
     expect(token_type).toBe("dpop");
   });
 });
-
-// Runs last, so that the others run while it waits, and in one shape, because the code's lifetime does not depend on it. It is not a skipped test,
-// because npm test counts those as failures.
-if (inject("shape") !== "compact") {
-  test("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code older than 60 seconds is refused", {
-    timeout: 120_000,
-  }, async () => {
-    await sleep(Math.max(0, unusedCode.issuedAtMs + 60_500 - Date.now()));
-    const refused = await redeem(unusedCode.value);
-    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
-    expect((await redeem(await code())).status).toBe(200);
-  });
-}

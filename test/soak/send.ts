@@ -3,6 +3,8 @@ import { request } from "node:http";
 export interface Sent {
   readonly startedAtMs: number;
   readonly invokedAtMs: number;
+  /** The response arrived before the body was sent, so it decides nothing about the request. */
+  readonly incomplete: boolean;
   readonly status: number;
   readonly text: string;
   /** The request id of an error; its log line contains the same. */
@@ -23,10 +25,17 @@ export function send(
   before?: Promise<unknown>,
 ): Promise<Sent> {
   const startedAtMs = Date.now();
-  let invokedAtMs = startedAtMs;
+  let invokedAtMs: number | undefined;
   return new Promise((resolve, reject) => {
     const finish = (status: number, text: string, requestId?: string) =>
-      resolve({ startedAtMs, invokedAtMs, status, text, requestId });
+      resolve({
+        startedAtMs,
+        invokedAtMs: invokedAtMs ?? startedAtMs,
+        incomplete: invokedAtMs === undefined,
+        status,
+        text,
+        requestId,
+      });
     const form = {
       "content-type": "application/x-www-form-urlencoded",
       "content-length": String(Buffer.byteLength(body)),

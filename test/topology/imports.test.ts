@@ -202,17 +202,8 @@ test("load-tests import local-provider and the lease timing; only Workers that c
   ]);
 });
 
-/** To be removed: scripts/deploy has circles from environment.ts by certificate-host.ts, and on by verify.ts and shape.ts, back to environment.ts. */
-const knownCircles = { from: "scripts/deploy/environment.ts", to: "scripts/deploy/certificate-host.ts" };
-
 describe.each(["load-tests", "scripts"])("%s", (tree) => {
   const fileImports = importsByPath(tree);
-  const { from, to } = knownCircles;
-  if (tree === "scripts")
-    fileImports.set(
-      from,
-      (fileImports.get(from) ?? []).filter((imported) => imported !== to),
-    );
 
   test("no file imports itself through others, types included", () => {
     expect(fileImports.size).toBeGreaterThan(0);

@@ -56,6 +56,17 @@ it("OIDC Core §3.1.3.3: a code returns an access token, a refresh token and an 
   });
 });
 
+it("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code older than 60 seconds is refused", async () => {
+  const codeOfAge = async (ms: number) => {
+    vi.setSystemTime(Date.now() - ms);
+    const code = await fixtures.authorize();
+    vi.useRealTimers();
+    return code;
+  };
+  expect(await errorOf(await fixtures.redeem(await codeOfAge(60_000), app))).toBe("400 invalid_grant");
+  expect((await fixtures.redeem(await codeOfAge(40_000), app)).status).toBe(200);
+});
+
 it("RFC 6749 §4.1.2: an isolate without a lease detects that its client is disabled before it spends the code", async () => {
   const setStatus = async (status: string) => {
     const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;

@@ -6,14 +6,13 @@
  * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.6
  */
 
-import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
+import { decodeJsonPart, longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import {
   type ContentEncryptionAlgorithm,
   contentEncryptionAlgorithms,
   type KeyManagementAlgorithm,
   keyManagementAlgorithms,
 } from "@edge-op/protocol/jwt/encryption-algorithms";
-import { base64url } from "jose";
 
 export interface JweHeader {
   readonly alg: KeyManagementAlgorithm;
@@ -24,7 +23,6 @@ export interface JweHeader {
 const segment = "[A-Za-z0-9_-]";
 /** Only the key of direct agreement (ECDH-ES) is empty. */
 const compact = new RegExp(`^(${segment}+)\\.${segment}*\\.${segment}+\\.${segment}+\\.${segment}+$`);
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Whether a text has the form of a JWE: a JWS has three segments. */
 export function isEncrypted(token: string): boolean {
@@ -34,7 +32,7 @@ export function isEncrypted(token: string): boolean {
 export function decodeJweHeader(token: string): JweHeader | undefined {
   if (token.length > longestToken) return undefined;
   const encoded = compact.exec(token)?.[1];
-  const header = encoded === undefined ? undefined : parseObject(encoded);
+  const header = encoded === undefined ? undefined : decodeJsonPart(encoded);
   if (header === undefined) return undefined;
   const { alg, enc, kid, zip, crit } = header;
   if (zip !== undefined || crit !== undefined) return undefined;
@@ -44,14 +42,4 @@ export function decodeJweHeader(token: string): JweHeader | undefined {
 
 function isOneOf<Value extends string>(values: readonly Value[], value: unknown): value is Value {
   return values.some((each) => each === value);
-}
-
-function parseObject(encoded: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(base64url.decode(encoded)));
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

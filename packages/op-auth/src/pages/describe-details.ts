@@ -1,3 +1,4 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { AuthPageFrame } from "./frame.ts";
@@ -60,7 +61,7 @@ function describeMember(
   depth: number,
 ): DescribedDetail["members"] {
   const label = labelOf(t, name, schema, depth === 1);
-  if (!isRecord(value)) return [{ label, value: textOf(value, depth) }];
+  if (!isJsonObject(value)) return [{ label, value: textOf(value, depth) }];
   if (depth >= deepest) return [{ label, value: JSON.stringify(value) }];
   return Object.entries(value).flatMap(([inner, each]) =>
     describeMember(t, inner, each, propertyOf(schema, inner), depth + 1).map((member) => ({
@@ -78,7 +79,7 @@ function textOf(value: unknown, depth: number): string {
 
 /** The `title` of the schema, a text of this provider, or the words of the name, capitalized like other labels. */
 function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolean): string {
-  const title = isRecord(schema) ? schema["title"] : undefined;
+  const title = isJsonObject(schema) ? schema["title"] : undefined;
   if (typeof title === "string") return title;
   const known = labelled.find((each) => each === name);
   if (known !== undefined) return t(`detail.${known}`);
@@ -91,10 +92,6 @@ function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolea
 }
 
 function propertyOf(schema: unknown, name: string): unknown {
-  const properties = isRecord(schema) ? schema["properties"] : undefined;
-  return isRecord(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
+  return isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }

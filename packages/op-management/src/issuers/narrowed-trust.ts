@@ -1,3 +1,4 @@
+import { canonicalJson } from "@edge-op/shared/audit/audit-event";
 import {
   type IssuerDocument,
   issuerParty,
@@ -22,11 +23,7 @@ export function narrowedTrust(before: TrustedIssuer, after: TrustedIssuer): stri
 
 /** A description gives nothing. */
 function describe({ description: _, ...rule }: IssuerDocument["rules"][number]): string {
-  return JSON.stringify(rule, (_name, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : value,
-  );
+  return canonicalJson(rule);
 }
 
 /** Stands for the audiences that count without configured ones; no audience is empty. */

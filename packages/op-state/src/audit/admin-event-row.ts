@@ -1,3 +1,4 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/shared/audit/audit-event";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
@@ -45,7 +46,5 @@ export function toAuditEvent(row: AdminEventRow): { type: string; payload: Recor
 
 function parseDetail(detail: string): Record<string, unknown> {
   const value: unknown = JSON.parse(detail);
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? { ...value }
-    : { detail: canonicalJson(value) };
+  return isJsonObject(value) ? { ...value } : { detail: canonicalJson(value) };
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { type Confirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
@@ -60,16 +61,12 @@ export async function acceptToken(
   if (subject.kind === "refused")
     throw refuse("issued-token-subject", `${issuer.issuerId}, ${rule.rule_id}: ${subject.reason}`);
   const cnf = claims["cnf"];
-  if (cnf !== undefined && !isRecord(cnf)) throw refuse("issued-token-cnf");
+  if (cnf !== undefined && !isJsonObject(cnf)) throw refuse("issued-token-cnf");
   return {
     ...{ issuer, rule, use, claims, sub: subject.sub, forUser: subject.forUser },
     cnf: cnf && readConfirmation(cnf),
     parties: [issuerParty(issuer), ruleParty(issuer, rule)],
   };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** `may_act` of another issuer counts only if it states that it names a party here, because its names are not ours (RFC 8693 §4.4). */
@@ -80,6 +77,6 @@ export function readForeignMayAct(
 ): Readonly<Record<string, unknown>> | undefined {
   const mayAct = claims["may_act"];
   if (mayAct === undefined) return undefined;
-  if (!isRecord(mayAct) || mayAct["iss"] !== ownIssuer) throw refuse("issued-token-may-act");
+  if (!isJsonObject(mayAct) || mayAct["iss"] !== ownIssuer) throw refuse("issued-token-may-act");
   return mayAct;
 }

@@ -1,4 +1,5 @@
 import { base64url } from "jose";
+import { isJsonObject } from "../encoding/json-object.ts";
 
 export interface DecodedJwt {
   readonly header: JwtHeader;
@@ -33,8 +34,8 @@ export function decodeJwt(token: string): DecodedJwt | undefined {
   const match = compact.exec(token);
   // An empty signature is an unsecured JWS (RFC 7518 §3.6), regardless of its `alg`.
   if (match === null || match[3] === "") return undefined;
-  const header = decodeObject(match[1]!);
-  const claims = decodeObject(match[2]!);
+  const header = decodeJsonPart(match[1]!);
+  const claims = decodeJsonPart(match[2]!);
   if (header === undefined || claims === undefined) return undefined;
   const { alg, kid, typ, crit } = header;
   // RFC 7515 §4.1.11: a critical extension that is not understood makes the JWS invalid; none is understood here.
@@ -59,10 +60,11 @@ function isOptionalString(value: unknown): value is string | undefined {
   return value === undefined || typeof value === "string";
 }
 
-function decodeObject(encoded: string): JwtClaims | undefined {
+/** One part of a JWS or JWE in compact form; `undefined` if it is not base64url of a JSON object. */
+export function decodeJsonPart(encoded: string): JwtClaims | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(base64url.decode(encoded)));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JwtClaims) : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,3 +1,5 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+
 /**
  * **An audit event**, sent from an object's outbox through the Queue to D1 (docs/reference/protocols.md §5). `seq` counts from 1
  * without gaps per shard. `hash` is SHA-256 over {@link chainText}, which includes the previous hash, so editing, removing or
@@ -39,8 +41,6 @@ export function chainText(event: Omit<AuditMessage, "hash" | "floor">): string {
 /** JSON with the members of every object sorted by name, so that equal values have equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === "object" && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
+    isJsonObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   );
 }

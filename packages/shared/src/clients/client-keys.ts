@@ -1,4 +1,5 @@
 import { decodeBase64 } from "@edge-op/protocol/encoding/bytes";
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "@edge-op/protocol/jwt/decode-claims";
 import type { KeyManagementAlgorithm } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-key";
@@ -204,7 +205,7 @@ const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as con
  * megabytes of objects. `d` is kept so that a private key is recognised and verifies nothing. Keys of other types are dropped (RFC 7517 §5).
  */
 function readJwk(value: unknown): Jwk[] {
-  if (!isRecord(value)) return [];
+  if (!isJsonObject(value)) return [];
   const certificates: unknown = value["x5c"];
   const kty = Object.values(issuerKeyForms).find(({ keyType }) => keyType === value["kty"])?.keyType;
   if (kty === undefined) return [];
@@ -223,14 +224,10 @@ function readJwk(value: unknown): Jwk[] {
   return [{ ...jwk, key_ops: operations.filter((operation) => typeof operation === "string") }];
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function parseJwks(body: string): KeySet | DocumentRefusal {
   try {
     const value: unknown = JSON.parse(body);
-    if (isRecord(value) && Array.isArray(value["keys"])) return { keys: value["keys"].flatMap(readJwk) };
+    if (isJsonObject(value) && Array.isArray(value["keys"])) return { keys: value["keys"].flatMap(readJwk) };
   } catch {
     // Not JSON.
   }

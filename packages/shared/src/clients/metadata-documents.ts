@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { type JsonObject, parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isWebUri } from "@edge-op/protocol/oauth/uris";
 import { isolateMemory, limits } from "../config/limits.ts";
 import { HostBudget } from "../http/host-budget.ts";
@@ -65,7 +65,7 @@ export async function readClientDocument(
   url: string,
   issuer: string,
 ): Promise<ClientMetadata | DocumentRefusal> {
-  const document = parseObject(body);
+  const document = parseJsonObject(body);
   if (document === undefined) return { refused: "no JSON object" };
   if (document["client_id"] !== url) return { refused: "client_id is not the URL" };
   if (document["client_secret"] !== undefined || document["client_secret_expires_at"] !== undefined) {
@@ -110,13 +110,4 @@ function ownScopeOf(stated: unknown): string {
   if (typeof stated !== "string") return ownScopes.join(" ");
   const values = stated.split(" ");
   return ownScopes.filter((value) => values.includes(value)).join(" ");
-}
-
-function parseObject(body: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { DecodedJwt } from "@edge-op/protocol/jwt/decode-claims";
 import type { ClientKeys, KeySource } from "../clients/client-keys.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
@@ -64,19 +65,10 @@ export class IssuerKeys {
 }
 
 function readMetadata(body: string): IssuerMetadata | DocumentRefusal {
-  const metadata = parseObject(body);
+  const metadata = parseJsonObject(body);
   if (metadata === undefined) return { refused: "not a JSON object" };
   const { issuer, jwks_uri: jwksUri } = metadata;
   if (typeof issuer !== "string") return { refused: "no issuer" };
   if (typeof jwksUri !== "string" || jwksUri.length > 2_048) return { refused: "no jwks_uri" };
   return { issuer, jwksUri };
-}
-
-function parseObject(body: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

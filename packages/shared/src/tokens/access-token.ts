@@ -6,6 +6,7 @@
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
  */
 
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
@@ -157,10 +158,6 @@ function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>,
   return now < token.expiresAtSeconds;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function strings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) && value.every((item) => typeof item === "string") ? value : undefined;
 }
@@ -174,13 +171,13 @@ function numeric(value: unknown): number | undefined {
 }
 
 function readDetails(value: unknown): AuthorizationDetails | undefined {
-  const isDetail = (each: unknown) => isRecord(each) && typeof each["type"] === "string";
+  const isDetail = (each: unknown) => isJsonObject(each) && typeof each["type"] === "string";
   return Array.isArray(value) && value.every(isDetail) ? (value as AuthorizationDetails) : undefined;
 }
 
 /** Every `act` that this provider signs has this form. */
 function isActorClaim(value: unknown): value is ActorClaim {
-  if (!isRecord(value) || typeof value["sub"] !== "string") return false;
+  if (!isJsonObject(value) || typeof value["sub"] !== "string") return false;
   const { client_id: clientId, iss, act } = value;
   return (
     (clientId === undefined || typeof clientId === "string") &&
@@ -207,7 +204,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     expiresAtSeconds === undefined ||
     audiences === undefined ||
     // Without its binding, the token would be a bearer token.
-    (cnf !== undefined && !isRecord(cnf))
+    (cnf !== undefined && !isJsonObject(cnf))
   ) {
     return undefined;
   }
@@ -229,7 +226,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     issuedAtSeconds,
     expiresAtSeconds,
     act: isActorClaim(claims["act"]) ? claims["act"] : undefined,
-    mayAct: isRecord(claims["may_act"]) ? claims["may_act"] : undefined,
+    mayAct: isJsonObject(claims["may_act"]) ? claims["may_act"] : undefined,
     cnf: cnf && readConfirmation(cnf),
     rbac:
       rbac.roles || rbac.groups || rbac.permissions
