@@ -7,9 +7,9 @@ import { boundElsewhere } from "./packages/local-provider/src/describe-workers.t
 import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
- * One project a package, each in real workerd with real crypto and storage. The objects of op-state run beside the Worker
- * under test as an auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms. The
- * project conformance is another matter: Node, HTTP, and all Workers as they are deployed.
+ * One project per package, each in real workerd with real crypto and storage. The objects of op-state run next to the Worker under test as an
+ * auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms. The project conformance runs in Node, over HTTP,
+ * against all Workers as they are deployed.
  */
 const root = `${import.meta.dirname}/`;
 const compatibilityDate = "2026-10-20";
@@ -31,8 +31,8 @@ const runsAll = process.env["LONG_TESTS"] !== "off";
 const notNow = runsAll ? [] : longFiles;
 const conformanceFile = (name: string) => `test/conformance/${name}.test.ts`;
 /**
- * The compact Worker is other code only where a request is routed, where one Worker calls another, and where caches are shared by all endpoints.
- * These conformance files cross each of these borders; `npm test -- --all` repeats all that do not start a provider for a matter of their own.
+ * The compact Worker differs only where a request is routed, where one Worker calls another, and where caches are shared by all endpoints.
+ * These conformance files cross each of these borders; `npm test -- --all` repeats all files except those that start their own provider.
  */
 const compactFiles = [
   "discovery",
@@ -48,7 +48,7 @@ const compactFiles = [
   "rfc7662",
   "rfc8628",
 ];
-/** Conformance files that the compact Worker does not repeat: they start a provider for a matter that does not depend on its shape. */
+/** Conformance files that the compact Worker does not repeat, because they start a provider for something that does not depend on its shape. */
 const compactExcluded = [
   "audit-trail",
   "certify",
@@ -120,7 +120,7 @@ function sharedBindings() {
   };
 }
 
-/** Answers with what it was asked: routing tests need to know who was asked for what, and that nothing was changed. */
+/** Returns the request that it received: routing tests check which Worker received it, and that it is unchanged. */
 function echoWorker(name: string) {
   const contents = `export default {
     async fetch(request) {
@@ -149,7 +149,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
     test: {
       name,
       include: [`packages/${name}/test/**/*.test.ts`],
-      // Passwords are hashed for real, on machines that do other things too.
+      // Passwords are really hashed, on machines that are also busy otherwise.
       testTimeout: 30_000,
       hookTimeout: 30_000,
       setupFiles: ["./test/fixtures/use-fresh-deployment.ts"],

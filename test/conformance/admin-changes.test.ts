@@ -4,7 +4,7 @@ import { type LocalProvider, startLocalProvider } from "../../packages/local-pro
 import { basicAuthorization, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
-/** Security case 13: an administrative change is in force everywhere, including warm isolates, once the call has returned. */
+/** An administrative change is in force everywhere, including warm isolates, once the call has returned. */
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;
 let asserter: KeyedClient;

@@ -102,7 +102,9 @@ describe("RFC 7591 §3: registration", () => {
     const { id } = await registered();
     const start = await person.open(authorizeUrl(id));
     const page = start.kind === "page" && start.name === "sign-in" ? await person.submit(start) : start;
-    expect(textOf(page.kind === "page" ? page.html : "")).toContain("This application registered itself.");
+    expect(textOf(page.kind === "page" ? page.html : "")).toContain(
+      "This application registered itself and has not been reviewed.",
+    );
     const tokens = await connect(id);
     expect((await fixtures.admin.call("GET", `/clients/${id}`)).body).toMatchObject({ origin: "registration" });
     expect((await refresh(id, tokens["refresh_token"])).status).toBe(200);

@@ -120,7 +120,7 @@ export class Families {
     const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: family.tokens.at(-1)! }).toString();
     const { authorization } = application.client;
     const sent = await send(fixtures.origin, { method: "POST", path: "/token", authorization, body }, before);
-    // The change that the body waited for took longer than a body may.
+    // The change for which the body waited took longer than a body may take.
     if (sent.incomplete && sent.status === 408) return;
     const accepted = sent.status === 200 ? true : sent.status === 400 ? false : undefined;
     this.#stage.judge({ ...sent, subject: family.refresh, isolate: "op", respondedAtMs: Date.now(), accepted });

@@ -3,7 +3,7 @@ import { request } from "node:http";
 export interface Sent {
   readonly startedAtMs: number;
   readonly invokedAtMs: number;
-  /** The response came before the body was sent: it says nothing about the request. */
+  /** The response arrived before the body was sent, so it decides nothing about the request. */
   readonly incomplete: boolean;
   readonly status: number;
   readonly text: string;

@@ -121,7 +121,7 @@ describe("bodies", () => {
     ["no body", {}, 400],
     ["a body over 256 KiB", { text: `{"client_name":"${"x".repeat(256 * 1024)}"}` }, 413],
     ["a million brackets", { text: "[".repeat(200_000) }, 400],
-  ])("security case 8: %s is refused", async (_claim, options, status) => {
+  ])("admin API: %s is refused", async (_claim, options, status) => {
     expect((await admin.call("POST", "/clients", options)).status).toBe(status);
   });
 });

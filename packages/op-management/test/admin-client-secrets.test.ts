@@ -34,7 +34,7 @@ describe("/admin/clients/{client_id}/secrets", () => {
     ]);
   });
 
-  it("security case 13: a rotation without overlap ends the old secret at once", async () => {
+  it("admin API: a rotation without overlap ends the old secret at once", async () => {
     const { body } = await create();
     const rotated = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
     expect(await isLiveSecret(body.client_id, body.client_secret)).toBe(false);

@@ -222,7 +222,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
   });
 
-  it("security case 13: a disabled client is refused by a warm isolate once the call has returned", {
+  it("admin API: a disabled client is refused by a warm isolate once the call has returned", {
     timeout: 30_000,
   }, async () => {
     const { body } = await create();

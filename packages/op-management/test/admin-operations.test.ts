@@ -310,7 +310,7 @@ describe("POST /admin/revocations", () => {
   });
 
   it.each(["g1:wnam:999:abc.def", "g7:wnam:0:abc.def", "g1:weur:0:abc.def"])(
-    "security case 7: %s names a shard that does not exist, and none is created",
+    "G1: %s names a shard that does not exist, and none is created",
     async (jti) => {
       const response = await admin.call("POST", "/revocations", { body: { jti } });
       expect([response.status, response.body.error_description]).toEqual([

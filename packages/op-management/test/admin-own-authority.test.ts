@@ -156,7 +156,7 @@ describe("a change that would end the authority of its own access token is 409, 
       const what = `${caller}: ${method} ${path} ${JSON.stringify(body)}`;
       expect([response.status, response.body?.error], what).toEqual([409, "conflict"]);
       expect(response.body.error_description).toMatch(
-        /would lose its authority by it: .+ Use one of another administrator\.$/,
+        /would end the authority of its own access token: .+ Use another administrator's token\.$/,
       );
       expect(await dumpDatabase()).toBe(before);
       expect((await admin.call("GET", "/clients", { token })).status).toBe(200);

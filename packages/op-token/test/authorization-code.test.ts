@@ -56,7 +56,7 @@ it("OIDC Core §3.1.3.3: a code returns an access token, a refresh token and an 
   });
 });
 
-it("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code is refused when it is older than 60 seconds", async () => {
+it("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code older than 60 seconds is refused", async () => {
   const codeOfAge = async (ms: number) => {
     vi.setSystemTime(Date.now() - ms);
     const code = await fixtures.authorize();

@@ -9,18 +9,18 @@ export interface Actor {
   readonly clientId: string;
   readonly sub: string;
   readonly scope: readonly string[];
-  /** What its token is bound to; absent for a bearer token. */
+  /** The key to which its token is bound; absent for a bearer token. */
   readonly cnf?: Confirmation | undefined;
 }
 
-/** A request and the party that makes changes by it. */
+/** A request and the party that makes changes with it. */
 export interface ActorRequest<Bindings = unknown> {
   readonly context: RequestContext<ControlPlaneBindings & Bindings>;
   readonly actor: Actor;
 }
 
 /**
- * **Refuses to give admin scopes that the actor lacks**, to a client or through a role: an administrator with `admin:clients`
+ * **Refuses to grant admin scopes that the actor lacks**, to a client or through a role: an administrator with `admin:clients`
  * or `admin:users` alone could otherwise obtain all of them.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.3
@@ -30,8 +30,8 @@ export function requireAuthority(actor: Actor, obtainable: readonly string[]): v
   if (beyond.length === 0) return;
   const scope = [...new Set(beyond)].join(" ");
   throw resourceError(actor.cnf?.method === "jkt" ? "DPoP" : "Bearer", "insufficient_scope", "scope-escalation", {
-    detail: `gives ${scope}`,
+    detail: `grants ${scope}`,
     scope,
-    description: "What is changed gives admin scopes that the access token does not carry.",
+    description: "The change grants admin scopes that the access token does not have.",
   });
 }

@@ -1,29 +1,30 @@
+/**
+ * **Refuses changes that would end the authority of the caller's own access token**, because the last administrator could lock everyone out by
+ * mistake. Another administrator can make them. Revoking the signing key or the token itself is allowed, because the client can get another token.
+ */
+
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 
-/**
- * **Refuses changes that would end the authority of the caller's own access token**: the last administrator would lock everyone out, by a slip. Another administrator can make
- * them. Revoking the key that signed the token, or the token itself, ends no authority: the client gets another one.
- */
 export function refuseOwn(what: string): OAuthError {
   return new OAuthError("conflict", "authority-is-own", {
     detail: what,
-    description: `The access token that makes this change would lose its authority by it: ${what}. Use one of another administrator.`,
+    description: `This change would end the authority of its own access token: ${what}. Use another administrator's token.`,
   });
 }
 
-/** The clients, issuers and rules on which a token rests: a cut-off of any of them ends it. */
+/** Whether a client, issuer or rule is a party of the token: a cut-off of any of its parties ends it. */
 export function isOwnParty(actor: AccessToken, party: string): boolean {
   return revocationSubjects(actor).some(({ clientId }) => clientId === party);
 }
 
-/** A client, an issuer or a rule that is disabled, deleted or cut off. */
+/** Call for a client, an issuer or a rule that is disabled, deleted or cut off. */
 export function requireOtherParty(actor: AccessToken, party: string): void {
-  if (isOwnParty(actor, party)) throw refuseOwn(`it rests on ${party}`);
+  if (isOwnParty(actor, party)) throw refuseOwn(`it depends on ${party}`);
 }
 
-/** A user who is suspended, deleted or cut off, or gets another password. */
+/** Call for a user who is suspended, deleted or cut off, or whose password changes. */
 export function requireOtherSubject(actor: AccessToken, sub: string): void {
-  if (actor.sub === sub) throw refuseOwn(`it is of ${sub}`);
+  if (actor.sub === sub) throw refuseOwn(`its subject is ${sub}`);
 }

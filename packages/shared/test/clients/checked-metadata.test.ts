@@ -269,7 +269,7 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
     ],
     ...["https://localhost/jwks", "https://10.0.0.1/jwks", "https://metadata.internal/jwks", "https://[::1]/jwks"].map(
       (uri): [string, Record<string, unknown>, string, string] => [
-        `security case 12: ${uri}`,
+        `RFC 9700 §4.11: jwks_uri on a private host: ${uri}`,
         { ...web, jwks_uri: uri },
         "invalid_client_metadata",
         "jwks_uri: must be https on a public host: it is not a public host",
