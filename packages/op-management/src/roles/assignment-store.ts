@@ -1,3 +1,4 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** **Assignments in D1**: permissions of a role, roles of a group. Two tables of one shape. */
@@ -16,7 +17,7 @@ export interface Assignment {
 }
 
 function toAssignment(row: { name: string; given: string }): Assignment {
-  return { name: row.name, values: JSON.parse(row.given) as string[] };
+  return { name: row.name, values: readStored("assignment", row.given, listOf(isText)) };
 }
 
 /** `undefined` if nothing is assigned to the name. */

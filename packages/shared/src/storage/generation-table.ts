@@ -1,4 +1,5 @@
 import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { isNumber, isText, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import { type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /**
@@ -10,6 +11,8 @@ export interface RegionShards {
   /** Durable Object location hint its objects are created with. */
   readonly hint: DurableObjectLocationHint;
 }
+
+export const areRegions = recordOf(objectOf<RegionShards>({ shards: isNumber, hint: isText }));
 
 export interface Generation {
   readonly store: ShardedStore;
