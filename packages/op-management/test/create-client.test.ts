@@ -5,7 +5,6 @@ import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-contro
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { describe, expect, it } from "vitest";
-import { useFreshDeployment } from "../../../test/fixtures/fresh-deployment.ts";
 import type { SharedEnv } from "../../shared/test/fixtures/request-fixtures.ts";
 import type { Actor } from "../src/admin/actor.ts";
 import { type ClientRegistration, createClient } from "../src/clients/create-client.ts";
@@ -13,9 +12,7 @@ import { type ClientRegistration, createClient } from "../src/clients/create-cli
 type Env = SharedEnv & ControlPlaneBindings & MasterKeyBindings;
 const bindings = env as unknown as Env;
 
-useFreshDeployment();
-
-/** An actor without an access token, such as a registration endpoint or a command. */
+/** An actor that is not an access token, as a registration endpoint or a command has one. */
 const registrar: Actor = { clientId: "registrar", sub: "registrar", scope: [] };
 
 function create(registration: Partial<ClientRegistration>, actor = registrar) {

@@ -7,6 +7,7 @@ import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { NewSession } from "@edge-op/shared/users/session-rpc";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { leastMetadata } from "../../../test/fixtures/seed.ts";
 import { KeyManager } from "../src/index.ts";
 import type { SessionStore, SessionStoreEnv } from "../src/sessions/session-store.ts";
 
@@ -234,7 +235,7 @@ describe("effects of its end", () => {
     await stateEnv.DB.prepare(
       "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, ?2, 0, 0)",
     )
-      .bind(clientId, JSON.stringify(metadata))
+      .bind(clientId, JSON.stringify({ ...leastMetadata, ...metadata }))
       .run();
   }
 

@@ -8,6 +8,7 @@ import { ControlView } from "@edge-op/shared/control/control-view";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 import { expect, it, vi } from "vitest";
+import { leastMetadata } from "../../../test/fixtures/seed.ts";
 import { clientSweep } from "../src/control/sweep-clients.ts";
 import { follow, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
@@ -29,9 +30,10 @@ interface Row {
 
 async function store(...rows: readonly Row[]): Promise<void> {
   const insert = DB.prepare(
-    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, used_at_ms) VALUES (?1, '{}', ?2, ?2, ?3, ?4)",
+    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, used_at_ms) VALUES (?1, ?5, ?2, ?2, ?3, ?4)",
   );
-  await DB.batch(rows.map(({ id, origin, createdAtMs, usedAtMs }) => insert.bind(id, createdAtMs, origin, usedAtMs)));
+  const metadata = JSON.stringify(leastMetadata);
+  await DB.batch(rows.map((row) => insert.bind(row.id, row.createdAtMs, row.origin, row.usedAtMs, metadata)));
 }
 
 async function remaining(): Promise<string[]> {

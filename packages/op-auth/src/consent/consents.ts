@@ -1,8 +1,4 @@
-/**
- * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read while a session
- * contains the consent. Cost: 1 D1 call each.
- */
-
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { OfflineGrant } from "@edge-op/shared/users/offline-grants";
 
@@ -25,7 +21,7 @@ interface ConsentRow {
 function toConsent(row: ConsentRow): Consent {
   return {
     clientId: row.client_id,
-    allowed: JSON.parse(row.allowed) as string[],
+    allowed: readStored("consent", row.allowed, listOf(isText)),
     givenAtMs: row.given_at_ms ?? undefined,
     updatedAtMs: row.updated_at_ms ?? undefined,
   };

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 
 /** **A member of a record, as D1 stores it.** What is read is checked: a row that somebody else wrote fails with the name of the column. */
 export interface Column<Value> {
@@ -14,7 +15,11 @@ export type Columns = Readonly<Record<string, Column<unknown>>>;
 export function text<const Value extends string = string>(name: string, allowed?: readonly Value[]): Column<Value> {
   const isValue = (stored: unknown): stored is Value =>
     typeof stored === "string" && (allowed === undefined || allowed.some((each) => each === stored));
-  return { sql: name, read: (stored) => requireValue(name, stored, isValue), write: (value) => ({ [name]: value }) };
+  const read = (stored: unknown) => {
+    if (!isValue(stored)) throw new Error(`D1 contains another value of ${name}`);
+    return stored;
+  };
+  return { sql: name, read, write: (value) => ({ [name]: value }) };
 }
 
 /** `undefined` is NULL. */
@@ -34,30 +39,17 @@ export function json<Value extends object>(name: string): Column<Value> {
   const isValue = (stored: unknown): stored is Value & JsonObject => isJsonObject(stored);
   return {
     sql: name,
-    read: (stored) => requireValue(name, parse(stored), isValue),
+    read: (stored) => readStored(name, String(stored), isValue),
     write: (value) => ({ [name]: JSON.stringify(value) }),
   };
 }
 
 /** Names in rows of another table, selected as one array and written by statements of their own. */
 export function names(sql: string): Column<readonly string[]> {
-  return { sql, read: (stored) => requireValue("names", parse(stored), isNames), write: () => ({}) };
-}
-
-function isNames(stored: unknown): stored is string[] {
-  return Array.isArray(stored) && stored.every((name) => typeof name === "string");
+  return { sql, read: (stored) => readStored("names", String(stored), listOf(isText)), write: () => ({}) };
 }
 
 /** Whether another table has a row. */
 export function exists(sql: string): Column<boolean> {
   return { sql: `EXISTS (${sql})`, read: (stored) => stored === 1, write: () => ({}) };
-}
-
-function parse(stored: unknown): unknown {
-  return typeof stored === "string" ? JSON.parse(stored) : undefined;
-}
-
-function requireValue<Value>(name: string, stored: unknown, isValue: (value: unknown) => value is Value): Value {
-  if (!isValue(stored)) throw new Error(`D1 contains an invalid value of ${name}`);
-  return stored;
 }

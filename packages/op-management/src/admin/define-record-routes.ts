@@ -57,6 +57,11 @@ interface RecordRoutes<
   remove?(call: PatchCall, record: RecordOf<Members>): Promise<BesideRecord>;
 }
 
+/** In operation ids and names of schemas. */
+export function titleOf(noun: string): string {
+  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
+}
+
 /**
  * **The routes of records in a table**: create, list, read, change by JSON Merge Patch, delete; their OpenAPI; entity tags, pages and repeated attempts. A kind of record says
  * what is special about it. A patch may set `status`, but not remove it: that would put a disabled record back into use unnoticed.
@@ -69,7 +74,7 @@ export function defineRecordRoutes<
 >(kind: RecordRoutes<Members, Create, Shown, Created>): readonly AdminRoute[] {
   const { table, scope, summaries, shown, show } = kind;
   const { noun } = table;
-  const title = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
+  const title = titleOf(noun);
   const path = `/${noun}s`;
   const named = `${path}/{${kind.key}}`;
   const respond = (record: RecordOf<Members>) => ({

@@ -1,4 +1,6 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
 import type { EventPlace, EventRow } from "./list-events.ts";
@@ -36,7 +38,7 @@ const named = {
 export function toEventResource({ position, atMs, type, payload, shard, seq, hash }: EventRow) {
   const members: Record<string, string> = {};
   const detail: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(JSON.parse(payload) as Record<string, unknown>)) {
+  for (const [name, value] of Object.entries(readStored("audit event", payload, isJsonObject))) {
     const place = Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
     if (place !== undefined && typeof value === "string") members[place] = value;
     else detail[name] = value;

@@ -8,8 +8,7 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { refuseOwn } from "../admin/own-authority.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients } from "./client-table.ts";
-import { newSecret } from "./new-secret.ts";
-import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets } from "./secret-store.ts";
+import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets, newSecret } from "./secret-store.ts";
 
 /**
  * **`/admin/clients/{client_id}/secrets`**: several secrets live at once, so that a client can be moved from one to the

@@ -1,3 +1,6 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { generateClientSecret, macClientSecret } from "@edge-op/shared/callers/client-secret";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { clients } from "./client-table.ts";
 
@@ -25,13 +28,25 @@ export async function listSecrets(database: D1Database, clientId: string, atMs: 
   }));
 }
 
-export function insertSecret(
-  database: D1Database,
-  secret: { readonly id: string; readonly clientId: string; readonly mac: string; readonly atMs: number },
-): D1PreparedStatement {
-  return database
-    .prepare("INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?2, ?3, ?4)")
-    .bind(secret.id, secret.clientId, secret.mac, secret.atMs);
+/** **A new secret of a client**: its value, to be shown once, and the statement that stores its MAC. */
+export interface NewSecret {
+  readonly id: string;
+  readonly value: string;
+  readonly statement: D1PreparedStatement;
+}
+
+export async function newSecret(
+  env: MasterKeyBindings & { readonly DB: D1Database },
+  clientId: string,
+  atMs: number,
+): Promise<NewSecret> {
+  const id = randomBase64Url(16);
+  const value = generateClientSecret();
+  const mac = await macClientSecret(env, value);
+  const statement = env.DB.prepare(
+    "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?2, ?3, ?4)",
+  ).bind(id, clientId, mac, atMs);
+  return { id, value, statement };
 }
 
 /** Ends every secret of the client at `untilMs`, except those that end sooner. */

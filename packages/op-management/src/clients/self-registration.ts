@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
+import { ownScope } from "@edge-op/shared/clients/client-defaults";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { metadataChoices } from "@edge-op/shared/clients/metadata-choices";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
@@ -29,8 +30,6 @@ const ownMembers = [
 
 const ownGrants = ["authorization_code", "refresh_token"];
 const ownMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
-/** Other scope values come from resources that admit the client (ADR 45). */
-const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
 
 /** RP Metadata Choices 1.0 §2: several values, of which this provider chooses the first that it supports. */
 const choices = Object.entries(metadataChoices).map(([many, { member, values }]) => {
@@ -104,9 +103,4 @@ function ownTypes(body: JsonObject): JsonObject {
 
 function isOwnGrant(asked: unknown): asked is string {
   return ownGrants.some((grant) => grant === asked);
-}
-
-function ownScope(asked: unknown): string {
-  if (typeof asked !== "string") return ownScopes.join(" ");
-  return [...new Set(asked.split(" "))].filter((value) => ownScopes.includes(value)).join(" ");
 }

@@ -1,5 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-hosts";
+import type { HostPolicy } from "@edge-op/shared/config/document-policies";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
@@ -12,13 +13,6 @@ import {
   documentHostSchema,
   requireHost,
 } from "./document-host-schema.ts";
-import {
-  countDocumentHosts,
-  deleteDocumentHost,
-  findDocumentHost,
-  requireDocumentHost,
-  storeDocumentHost,
-} from "./document-host-store.ts";
 
 /**
  * **`/admin/client-document-hosts`**: which hosts may publish metadata documents of clients (ADR 47), before what the settings say. In force everywhere when a call
@@ -37,7 +31,7 @@ const list = defineRoute({
   scope,
   response: { status: 200, description: "The hosts, in the order of their names.", schema: documentHostListSchema },
   async handle({ context }) {
-    return { body: { hosts: await queryDatabase(() => listDocumentHosts(context.env.DB)) } };
+    return { body: { hosts: await listAll(context.env.DB) } };
   },
 });
 
@@ -48,7 +42,7 @@ const read = defineRoute({
   summary: "Shows the policy for a host of client metadata documents.",
   scope,
   response: { status: 200, description: "The policy.", schema: documentHostSchema },
-  handle: async ({ context, parameter }) => ({ body: await requireDocumentHost(context.env.DB, parameter("host")) }),
+  handle: async ({ context, parameter }) => ({ body: await requirePolicy(context.env.DB, parameter("host")) }),
 });
 
 const replace = defineRoute({
@@ -64,7 +58,7 @@ const replace = defineRoute({
     const { DB } = call.context.env;
     const host = requireHost(call.parameter("host"));
     const { policy } = call.body;
-    const before = await findDocumentHost(DB, host);
+    const before = (await listAll(DB)).find((each) => each.host === host);
     try {
       await commitChange(call, {
         statements: [storeDocumentHost(DB, { host, policy }, nowMs())],
@@ -76,7 +70,7 @@ const replace = defineRoute({
         },
       });
     } catch (cause) {
-      if (mayBeConflict(cause) && before === undefined && (await countDocumentHosts(DB)) >= mostDocumentHosts) {
+      if (mayBeConflict(cause) && before === undefined && (await listAll(DB)).length >= mostDocumentHosts) {
         const description = `There are ${mostDocumentHosts} hosts already.`;
         throw new OAuthError("conflict", "document-hosts-too-many", { description });
       }
@@ -95,14 +89,36 @@ const remove = defineRoute({
   response: { status: 204, description: "The host has no policy of its own." },
   async handle(call) {
     const { DB } = call.context.env;
-    const { host, policy: before } = await requireDocumentHost(DB, call.parameter("host"));
+    const { host, policy: before } = await requirePolicy(DB, call.parameter("host"));
     await commitChange(call, {
-      statements: [deleteDocumentHost(DB, host)],
+      statements: [DB.prepare("DELETE FROM document_hosts WHERE host = ?1").bind(host)],
       forget,
       event: { action: "document-host.delete", target: host, detail: { before } },
     });
     return { body: undefined };
   },
 });
+
+/** The policies in D1: always the authority, never a cache. */
+function listAll(database: D1Database): Promise<HostPolicy[]> {
+  return queryDatabase(() => listDocumentHosts(database));
+}
+
+async function requirePolicy(database: D1Database, host: string): Promise<HostPolicy> {
+  const found = (await listAll(database)).find((each) => each.host === host);
+  if (found === undefined) throw new OAuthError("not_found", "resource-not-found");
+  return found;
+}
+
+/** Fails, and with it its transaction, when there are as many hosts as may be: a policy may not be NULL. */
+function storeDocumentHost(database: D1Database, { host, policy }: HostPolicy, atMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO document_hosts (host, policy, updated_at_ms)
+         VALUES (?1, iif((SELECT count(*) FROM document_hosts WHERE host <> ?1) < ?4, ?2, NULL), ?3)
+         ON CONFLICT (host) DO UPDATE SET policy = excluded.policy, updated_at_ms = excluded.updated_at_ms`,
+    )
+    .bind(host, policy, atMs, mostDocumentHosts);
+}
 
 export const documentHostRoutes: readonly AdminRoute[] = [list, read, replace, remove];

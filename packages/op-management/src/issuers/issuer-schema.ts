@@ -1,10 +1,4 @@
-import {
-  audienceSchema,
-  issuerDocumentSchema,
-  issuerIdSchema,
-  presenterSchema,
-  tokenUses,
-} from "@edge-op/shared/issuers/issuer-schema";
+import { clientIdText, idText, issuerDocumentSchema, tokenUses, uriText } from "@edge-op/shared/issuers/issuer-schema";
 import * as z from "zod";
 
 /** **Requests and responses of `/admin/issuers`.** */
@@ -18,7 +12,7 @@ export const issuerCreateSchema = z
   .strictObject({
     ...issuerDocumentSchema.shape,
     issuer: issuerName,
-    issuer_id: issuerIdSchema.optional().describe("Chosen by the server unless given."),
+    issuer_id: idText.optional().describe("Chosen by the server unless given."),
   })
   .meta({ id: "IssuerCreate" });
 
@@ -44,9 +38,9 @@ export const issuerTestSchema = z
     typ: z.string().max(64).optional().describe("With claims: the `typ` of the header."),
     alg: z.string().max(16).optional().describe("With claims: the `alg` of the header; by default the issuer's first."),
     use: z.enum(tokenUses).default("assertion"),
-    client_id: presenterSchema.optional().describe("The authenticated client that presents it; absent: none."),
-    audience: z.array(audienceSchema).max(16).default([]),
-    resource: z.array(audienceSchema).max(16).default([]),
+    client_id: clientIdText.optional().describe("The authenticated client that presents it; absent: none."),
+    audience: z.array(uriText).max(16).default([]),
+    resource: z.array(uriText).max(16).default([]),
   })
   .refine(
     ({ token, claims }) => (token === undefined) !== (claims === undefined),

@@ -1,48 +1,26 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import {
-  findAccessToken,
-  type PresentationScheme,
-  requireUnrevoked,
-  resourceError,
-  verifyPresented,
-} from "@edge-op/shared/callers/require-access-token";
-import { settle } from "@edge-op/shared/control/settle";
+import { findAccessToken, type PresentationScheme, resourceError } from "@edge-op/shared/callers/require-access-token";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
+import { requireToken } from "../admin/authorize-admin.ts";
 import { clients, type StoredClient } from "../clients/client-table.ts";
 import type { ManagementIsolate } from "../isolate.ts";
-
-/** The scope and, below the issuer, the audience of an initial access token. */
-export const registrationScope = "client:register";
-const registrationPath = "/register";
 
 /**
  * **An initial access token** (RFC 7591 §1.2): an access token of this provider for `{issuer}/register` with the scope `client:register`. It is
  * issued, bound, revoked and expires like any other access token. Cost: 0 calls warm.
  */
-export async function requireInitialToken(
+export function requireInitialToken(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
-): Promise<{ readonly clientId: string; readonly sub: string }> {
-  const presented = findAccessToken(request);
-  const { scheme } = presented;
-  return settle(context, isolate, async () => {
-    const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, registrationPath);
-    await requireUnrevoked(context, isolate, accessToken, scheme);
-    const { audiences, scope, clientId, sub } = accessToken;
-    if (!audiences.includes(`${context.settings.issuer}${registrationPath}`)) {
-      throw resourceError(scheme, "invalid_token", "access-token-audience", { scope: registrationScope });
-    }
-    if (!scope.includes(registrationScope)) {
-      throw resourceError(scheme, "insufficient_scope", "scope-insufficient", { scope: registrationScope });
-    }
-    await proof?.spend();
-    return { clientId, sub };
-  });
+): Promise<AccessToken> {
+  const audience = `${context.settings.issuer}/register`;
+  return requireToken(context, isolate, request, { audience, scope: "client:register" });
 }
 
 /**

@@ -1,14 +1,17 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
-/** **Assignments in D1**: permissions of a role, roles of a group. Two tables of one shape. */
+/** **Assignments in D1**: permissions of a role, roles of a group, roles and groups of a user. Tables of one shape. */
 export interface AssignmentTable {
-  readonly table: "role_permissions" | "group_roles";
-  readonly holder: "role" | "group_name";
-  readonly value: "permission" | "role";
+  readonly table: "role_permissions" | "group_roles" | "user_roles" | "user_groups";
+  readonly holder: "role" | "group_name" | "sub";
+  readonly value: "permission" | "role" | "group_name";
 }
 
 export const rolePermissions: AssignmentTable = { table: "role_permissions", holder: "role", value: "permission" };
 export const groupRoles: AssignmentTable = { table: "group_roles", holder: "group_name", value: "role" };
+export const userRoles: AssignmentTable = { table: "user_roles", holder: "sub", value: "role" };
+export const userGroups: AssignmentTable = { table: "user_groups", holder: "sub", value: "group_name" };
 
 export interface Assignment {
   readonly name: string;
@@ -16,7 +19,7 @@ export interface Assignment {
 }
 
 function toAssignment(row: { name: string; given: string }): Assignment {
-  return { name: row.name, values: JSON.parse(row.given) as string[] };
+  return { name: row.name, values: readStored("assignment", row.given, listOf(isText)) };
 }
 
 /** `undefined` if nothing is assigned to the name. */

@@ -1,12 +1,12 @@
-import type { Stored } from "@edge-op/protocol/encoding/json-object";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
-import type * as z from "zod";
+import * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
-import { type AdminCall, type AdminResponse, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, readCursor } from "../admin/paging.ts";
+import { titleOf } from "../admin/define-record-routes.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
 import {
   type Assignment,
   type AssignmentTable,
@@ -17,16 +17,7 @@ import {
   rolePermissions,
 } from "./assignment-store.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "./role-authority.ts";
-import {
-  groupListSchema,
-  groupRolesSchema,
-  groupSchema,
-  rbacListQuery,
-  rbacNamePattern,
-  roleListSchema,
-  rolePermissionsSchema,
-  roleSchema,
-} from "./role-schema.ts";
+import { permissions, rbacNamePattern, rbacNames } from "./role-schema.ts";
 
 /**
  * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may concern every user, so
@@ -35,36 +26,30 @@ import {
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */
-interface Kind<Resource extends z.ZodType, List extends z.ZodType, Body extends z.ZodType> {
+interface Kind {
   readonly noun: "role" | "group";
-  readonly path: string;
-  readonly gives: string;
+  readonly gives: "permissions" | "roles";
   readonly table: AssignmentTable;
-  readonly resource: Resource;
-  readonly list: List;
-  readonly body: Body;
-  valuesOf(body: z.output<Body>): readonly string[];
-  toResource(assignment: Assignment): Stored<z.input<Resource>>;
-  toList(page: readonly Stored<z.input<Resource>>[], next: { next_cursor?: string }): Stored<z.input<List>>;
+  readonly values: z.ZodType<string[]>;
 }
 
 const scope = "admin:users";
 
 async function replace(
   call: AdminCall<unknown, unknown>,
-  kind: { readonly noun: "role" | "group"; readonly table: AssignmentTable },
+  { noun, table }: Pick<Kind, "noun" | "table">,
   assignment: Assignment,
 ): Promise<void> {
   const { name, values } = assignment;
-  if (kind.noun === "role") {
+  if (noun === "role") {
     requireAuthority(call.actor, values);
     await requireAuthorityOverRoles(call, [name], []);
   } else await requireAuthorityOverRoles(call, values, [name]);
-  await requireOwnPermissions(call, { [kind.noun]: assignment });
+  await requireOwnPermissions(call, { [noun]: assignment });
   await commitChange(call, {
-    statements: replaceAssignment(call.context.env.DB, kind.table, assignment),
+    statements: replaceAssignment(call.context.env.DB, table, assignment),
     forget: [{ kind: "rbac", id: everyId }],
-    event: { action: `${kind.noun}.update`, target: name, detail: { given: values.length } },
+    event: { action: `${noun}.update`, target: name, detail: { given: values.length } },
   });
 }
 
@@ -74,25 +59,29 @@ async function requireAssignment(call: AdminCall<unknown, unknown>, table: Assig
   return found;
 }
 
-function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body extends z.ZodType>(
-  kind: Kind<Resource, List, Body>,
-): AdminRoute[] {
-  const { noun, path, gives, table } = kind;
-  const title = noun === "role" ? "Role" : "Group";
+function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
+  const title = titleOf(noun);
+  const path = `/${noun}s`;
   const named = `${path}/{name}`;
-  const response = { status: 200, description: `The ${noun}.`, schema: kind.resource } as const;
+  const resource = z.strictObject({ [noun]: z.string(), [gives]: z.array(z.string()) }).meta({ id: title });
+  const response = { status: 200, description: `The ${noun}.`, schema: resource } as const;
+  const show = (assignment: Assignment) => ({ [noun]: assignment.name, [gives]: assignment.values });
   const list = defineRoute({
     method: "GET",
     path,
     operationId: `list${title}s`,
     summary: `Lists ${noun}s that give ${gives}, in the order of their names, a page at a time.`,
     scope,
-    query: rbacListQuery,
-    response: { status: 200, description: `A page of ${noun}s.`, schema: kind.list },
-    async handle({ context, query: { cursor, limit } }): Promise<AdminResponse<Stored<z.input<List>>>> {
+    query: pageQuery,
+    response: {
+      status: 200,
+      description: `A page of ${noun}s.`,
+      schema: z.strictObject({ [`${noun}s`]: z.array(resource), next_cursor: nextCursor }).meta({ id: `${title}List` }),
+    },
+    async handle({ context, query: { cursor, limit } }) {
       const rows = await listAssignments(context.env.DB, table, readCursor(cursor), limit + 1);
       const { page, next } = cutPage(rows, limit, ({ name }) => name);
-      return { body: kind.toList(page.map(kind.toResource), next) };
+      return { body: { [`${noun}s`]: page.map(show), ...next } };
     },
   });
   const read = defineRoute({
@@ -102,7 +91,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     summary: `Shows which ${gives} a ${noun} gives.`,
     scope,
     response,
-    handle: async (call) => ({ body: kind.toResource(await requireAssignment(call, table)) }),
+    handle: async (call) => ({ body: show(await requireAssignment(call, table)) }),
   });
   const put = defineRoute({
     method: "PUT",
@@ -110,14 +99,14 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     operationId: `replace${title}`,
     summary: `Sets which ${gives} a ${noun} gives. In force everywhere when the call returns.`,
     scope,
-    body: kind.body,
+    body: z.strictObject({ [gives]: values }).meta({ id: `${title}${titleOf(gives)}` }),
     response,
     async handle(call) {
       const name = call.parameter("name");
       if (!rbacNamePattern.test(name)) throw invalidFields([{ path: noun, message: "is not a name" }]);
-      const assignment = { name, values: kind.valuesOf(call.body).toSorted() };
-      await replace(call, kind, assignment);
-      return { body: kind.toResource(assignment) };
+      const assignment = { name, values: (call.body[gives] ?? []).toSorted() };
+      await replace(call, { noun, table }, assignment);
+      return { body: show(assignment) };
     },
   });
   const remove = defineRoute({
@@ -129,7 +118,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     response: { status: 204, description: `The ${noun} gives nothing.` },
     async handle(call) {
       const { name } = await requireAssignment(call, table);
-      await replace(call, kind, { name, values: [] });
+      await replace(call, { noun, table }, { name, values: [] });
       return { body: undefined };
     },
   });
@@ -137,28 +126,6 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
 }
 
 export const rbacRoutes: readonly AdminRoute[] = [
-  ...routesOf({
-    noun: "role",
-    path: "/roles",
-    gives: "permissions",
-    table: rolePermissions,
-    resource: roleSchema,
-    list: roleListSchema,
-    body: rolePermissionsSchema,
-    valuesOf: ({ permissions }) => permissions,
-    toResource: ({ name, values }) => ({ role: name, permissions: values }),
-    toList: (roles, next) => ({ roles, ...next }),
-  }),
-  ...routesOf({
-    noun: "group",
-    path: "/groups",
-    gives: "roles",
-    table: groupRoles,
-    resource: groupSchema,
-    list: groupListSchema,
-    body: groupRolesSchema,
-    valuesOf: ({ roles }) => roles,
-    toResource: ({ name, values }) => ({ group: name, roles: values }),
-    toList: (groups, next) => ({ groups, ...next }),
-  }),
+  ...routesOf({ noun: "role", gives: "permissions", table: rolePermissions, values: permissions }),
+  ...routesOf({ noun: "group", gives: "roles", table: groupRoles, values: rbacNames }),
 ];

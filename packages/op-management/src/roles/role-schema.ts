@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { nextCursor, pageQuery } from "../admin/paging.ts";
 
-/** **The schemas of roles, groups and permissions**, and their names. */
+/** **The names of roles, groups and permissions.** */
 export const rbacNamePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 const nameRule =
@@ -19,7 +18,7 @@ export const rbacNames = z
   .refine(distinct, "must not repeat a value");
 
 /** RFC 9068 §2.2.3.1 does not define their form; here it is that of a scope value. */
-const permissions = z
+export const permissions = z
   .array(
     z
       .string()
@@ -28,18 +27,3 @@ const permissions = z
   )
   .max(mostValues)
   .refine(distinct, "must not repeat a value");
-
-export const rolePermissionsSchema = z.strictObject({ permissions }).meta({ id: "RolePermissions" });
-export const groupRolesSchema = z.strictObject({ roles: rbacNames }).meta({ id: "GroupRoles" });
-
-export const roleSchema = z.strictObject({ role: z.string(), permissions: z.array(z.string()) }).meta({ id: "Role" });
-export const groupSchema = z.strictObject({ group: z.string(), roles: z.array(z.string()) }).meta({ id: "Group" });
-
-export const roleListSchema = z
-  .strictObject({ roles: z.array(roleSchema), next_cursor: nextCursor })
-  .meta({ id: "RoleList" });
-export const groupListSchema = z
-  .strictObject({ groups: z.array(groupSchema), next_cursor: nextCursor })
-  .meta({ id: "GroupList" });
-
-export const rbacListQuery = pageQuery;

@@ -12,9 +12,10 @@ import { nextVersion } from "../admin/entity-tags.ts";
 import { applyMergePatch } from "../admin/merge-patch.ts";
 import { requireOtherSubject } from "../admin/own-authority.ts";
 import { takenError } from "../admin/taken-ids.ts";
+import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
-import { isUsernameTaken, replaceGroups, replaceRoles, type StoredUser } from "./user-table.ts";
+import { isUsernameTaken, type StoredUser } from "./user-table.ts";
 
 /** **What a patch makes of a user.** A suspension and a password end every session and grant, and the account page lists nothing any more. */
 export function patchUser(call: PatchCall) {
@@ -37,8 +38,8 @@ export function patchUser(call: PatchCall) {
     const { username } = changed;
     if (username !== known.username && (await isUsernameTaken(DB, username, sub))) throw takenError("username");
     const statements = [
-      ...(body.roles === undefined ? [] : replaceRoles(DB, sub, changed.roles)),
-      ...(body.groups === undefined ? [] : replaceGroups(DB, sub, changed.groups)),
+      ...(body.roles === undefined ? [] : replaceAssignment(DB, userRoles, { name: sub, values: changed.roles })),
+      ...(body.groups === undefined ? [] : replaceAssignment(DB, userGroups, { name: sub, values: changed.groups })),
       ...(password === null ? [deletePassword(DB, sub)] : []),
       ...(hash === undefined ? [] : [savePassword(DB, sub, hash, atMs)]),
       ...(isCutOff ? forgetAccess(DB, sub) : []),

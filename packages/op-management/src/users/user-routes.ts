@@ -7,11 +7,12 @@ import type * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
 import { hashSub } from "../admin/taken-ids.ts";
+import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
-import { refuseTakenSub, replaceGroups, replaceRoles, type StoredUser, usernameKey, users } from "./user-table.ts";
+import { refuseTakenSub, type StoredUser, usernameKey, users } from "./user-table.ts";
 
 /**
  * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups; a change 4 D1 and the control plane's calls of the live shards; a deletion 5 D1 calls and
@@ -73,8 +74,8 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   await users.create(call, record, {
     statements: [
       refuseTakenSub(env.DB, sub, await hashSub(sub)),
-      ...replaceRoles(env.DB, sub, roles),
-      ...replaceGroups(env.DB, sub, groups),
+      ...replaceAssignment(env.DB, userRoles, { name: sub, values: roles }),
+      ...replaceAssignment(env.DB, userGroups, { name: sub, values: groups }),
       ...(password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)]),
     ],
   });

@@ -63,23 +63,3 @@ export function refuseTakenSub(database: D1Database, sub: string, hash: ArrayBuf
   const isTaken = `EXISTS (SELECT 1 FROM clients WHERE client_id = ?1) OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?2)`;
   return users.refuseIf(database, sub, isTaken, hash);
 }
-
-/** Replaces the user's roles by `roles`. */
-export function replaceRoles(database: D1Database, sub: string, roles: readonly string[]): D1PreparedStatement[] {
-  return [
-    database.prepare("DELETE FROM user_roles WHERE sub = ?1").bind(sub),
-    database
-      .prepare("INSERT INTO user_roles (sub, role) SELECT ?1, value FROM json_each(?2)")
-      .bind(sub, JSON.stringify(roles)),
-  ];
-}
-
-/** Replaces the user's groups by `groups`. */
-export function replaceGroups(database: D1Database, sub: string, groups: readonly string[]): D1PreparedStatement[] {
-  return [
-    database.prepare("DELETE FROM user_groups WHERE sub = ?1").bind(sub),
-    database
-      .prepare("INSERT INTO user_groups (sub, group_name) SELECT ?1, value FROM json_each(?2)")
-      .bind(sub, JSON.stringify(groups)),
-  ];
-}

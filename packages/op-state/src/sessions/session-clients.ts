@@ -1,3 +1,4 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { GrantFamily } from "@edge-op/shared/leases/grant-revocation";
 import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/users/session-rpc";
 import type { GrantRevocations } from "../outbox/grant-revocations.ts";
@@ -23,7 +24,7 @@ function toClient(row: ClientRow): SessionClient {
   return {
     clientId: row.client_id,
     subject: row.subject,
-    consented: JSON.parse(row.consented) as string[],
+    consented: readStored("consented", row.consented, listOf(isText)),
     registeredAtMs: row.registered_at_ms ?? undefined,
   };
 }

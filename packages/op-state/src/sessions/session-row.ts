@@ -1,3 +1,4 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { NewSession, Session } from "@edge-op/shared/users/session-rpc";
 import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
@@ -26,7 +27,7 @@ export function toSession(row: SessionRow): Session {
     sub: row.sub,
     signedInAtMs: row.signed_in_at_ms,
     acr: row.acr,
-    amr: JSON.parse(row.amr) as string[],
+    amr: readStored("amr", row.amr, listOf(isText)),
     endsAtMs: row.ends_at_ms,
   };
 }

@@ -17,6 +17,7 @@ import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/
 import { controlPlaneName, formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
 import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { leastMetadata } from "../../../../test/fixtures/seed.ts";
 
 /**
  * **D1 reads of isolates because of administrative changes** that name none of their records: none, at any rate of requests. Eight shards;
@@ -135,9 +136,9 @@ async function warmUp(isolate: Isolate): Promise<void> {
 }
 
 beforeEach(async () => {
-  await DB.prepare(
-    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('app', '{}', 0, 0)",
-  ).run();
+  await DB.prepare("INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('app', ?1, 0, 0)")
+    .bind(JSON.stringify(leastMetadata))
+    .run();
 });
 
 describe.each([0, 1])("%i relays", (relays) => {

@@ -1,3 +1,4 @@
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { DocumentPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
@@ -8,7 +9,7 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { FetchedDocuments } from "../storage/fetched-documents.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
-import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
+import { type Client, type ClientMetadata, type ClientOrigin, type ClientSecret, isClientMetadata } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 import { DocumentHosts } from "./document-hosts.ts";
 import { isDocumentUrl } from "./document-policy.ts";
@@ -167,6 +168,14 @@ async function inBackground(statement: D1PreparedStatement, clientId: string): P
   }
 }
 
+const areSecrets = listOf(
+  objectOf<{ readonly id: string; readonly mac: string; readonly expiresAtMs: number | null }>({
+    id: isText,
+    mac: isText,
+    expiresAtMs: (value) => value === null || isNumber(value),
+  }),
+);
+
 interface ClientRow {
   readonly client_id: string;
   readonly status: "active" | "disabled";
@@ -192,11 +201,11 @@ export async function loadClient(database: D1Database, clientId: string): Promis
     .bind(clientId)
     .first<ClientRow>();
   if (row === null) return undefined;
-  const secrets = JSON.parse(row.secrets) as { id: string; mac: string; expiresAtMs: number | null }[];
+  const secrets = readStored("secrets of a client", row.secrets, areSecrets);
   return {
     clientId: row.client_id,
     status: row.status,
-    metadata: JSON.parse(row.metadata) as ClientMetadata,
+    metadata: readStored("client", row.metadata, isClientMetadata),
     secrets: secrets.map(
       ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
     ),

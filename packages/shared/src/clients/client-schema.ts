@@ -20,7 +20,7 @@ import {
 } from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
 import { securityProfiles } from "../config/security-profiles.ts";
-import { plainText, visibleText } from "../http/plain-text.ts";
+import { plainText, policyList, scopeValue, visibleText } from "../http/plain-text.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 
 export const clientIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
@@ -49,11 +49,6 @@ const algorithm = z.enum(signingAlgorithms);
 const keyManagement = z.enum(keyManagementAlgorithms);
 const contentEncryption = z.enum(contentEncryptionAlgorithms);
 
-const scopeValue = z
-  .string()
-  .max(256)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
-
 const scope = z
   .string()
   .max(8192)
@@ -64,14 +59,6 @@ const scope = z
 
 const isDistinguishedName = (text: string) => parseDistinguishedName(text) !== undefined;
 const isAddress = (text: string) => canonicalAddress(text) !== undefined;
-
-/** `"*"` means any, and must be the only value. */
-function policyList<T extends z.ZodType<string>>(value: T) {
-  return z
-    .array(value)
-    .max(mostValues)
-    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone');
-}
 
 const audience = z
   .string()
@@ -148,6 +135,7 @@ export const metadataMembers = {
   contacts: z.array(plainText(320)).max(20),
   application_type: z.enum(["web", "native"]),
   token_endpoint_auth_method: z.enum(clientAuthMethods),
+  /** Of client assertions; absent: any that is supported. */
   token_endpoint_auth_signing_alg: algorithm,
   grant_types: z.array(z.enum(grantTypes)).min(1).max(grantTypes.length),
   response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
@@ -171,6 +159,7 @@ export const metadataMembers = {
   id_token_signed_response_alg: algorithm,
   userinfo_signed_response_alg: algorithm,
   introspection_signed_response_alg: algorithm,
+  /** Of authorization responses in JWT form (JARM §3). */
   authorization_signed_response_alg: algorithm,
   id_token_encrypted_response_alg: keyManagement,
   id_token_encrypted_response_enc: contentEncryption,
@@ -189,6 +178,7 @@ export const metadataMembers = {
   backchannel_logout_session_required: z.boolean(),
   frontchannel_logout_uri: endpointUri,
   frontchannel_logout_session_required: z.boolean(),
+  /** Absent: the default of the deployment. */
   access_token_signed_response_alg: algorithm,
   security_profile: z
     .enum(securityProfiles)
@@ -218,7 +208,7 @@ export const metadataMembers = {
   ...policies,
 };
 
-/** A whole document, defaults filled in, as it is stored. */
+/** A whole document as it is stored: defaults are filled in when it is written, not when it is read. */
 export const metadataSchema = z.strictObject(metadataMembers).exactPartial().required({
   token_endpoint_auth_method: true,
   grant_types: true,

@@ -1,4 +1,5 @@
 import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
 import type * as z from "zod";
 import type { DocumentPolicy } from "../config/document-policies.ts";
@@ -7,6 +8,16 @@ import type { metadataSchema } from "./client-schema.ts";
 
 /** The RFC 7591 document in its own spelling, with the extensions of this provider, as stored in D1 and shown by the admin API. */
 export type ClientMetadata = Stored<z.output<typeof metadataSchema>>;
+
+export const isClientMetadata = objectOf<ClientMetadata>({
+  token_endpoint_auth_method: isText,
+  grant_types: listOf(isText<ClientMetadata["grant_types"][number]>),
+  response_types: listOf(isText<ClientMetadata["response_types"][number]>),
+  redirect_uris: listOf(isText),
+  scope: isText,
+  audiences: listOf(isText),
+});
+
 export type TokenExchangePolicy = NonNullable<ClientMetadata["token_exchange"]>;
 export type JwtBearerPolicy = NonNullable<ClientMetadata["jwt_bearer"]>;
 export type IdJagTarget = NonNullable<ClientMetadata["id_jag_targets"]>[number];

@@ -5,6 +5,7 @@ import { HostBudget } from "../http/host-budget.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
 import { findDocumentFaults, requireDocument } from "./checked-metadata.ts";
 import type { ClientMetadata } from "./client.ts";
+import { ownScope } from "./client-defaults.ts";
 
 /**
  * **Client ID Metadata Documents**: the metadata of an unregistered client, at the https URL that is its `client_id`. Drafts -00 (which MCP names)
@@ -57,8 +58,6 @@ const readMembers = [
 const linkMembers = ["client_uri", "logo_uri", "tos_uri", "policy_uri"] as const;
 const documentGrants = ["authorization_code", "refresh_token"];
 const documentMethods = ["none", "private_key_jwt"];
-/** Other scope values come from resources that admit the client. */
-const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
 
 export async function readClientDocument(
   body: string,
@@ -93,7 +92,7 @@ function pick(document: JsonObject): JsonObject {
     application_type: picked["application_type"] ?? inferType(document["redirect_uris"]),
     grant_types: Array.isArray(grants) ? documentGrants.filter((grant) => grants.includes(grant)) : grants,
     response_types: ["code"],
-    scope: ownScopeOf(document["scope"]),
+    scope: ownScope(document["scope"]),
   };
 }
 
@@ -104,10 +103,4 @@ function pick(document: JsonObject): JsonObject {
 function inferType(redirectUris: unknown): "native" | "web" {
   const isOther = (uri: unknown) => typeof uri === "string" && !uri.startsWith("https:");
   return Array.isArray(redirectUris) && redirectUris.some(isOther) ? "native" : "web";
-}
-
-function ownScopeOf(stated: unknown): string {
-  if (typeof stated !== "string") return ownScopes.join(" ");
-  const values = stated.split(" ");
-  return ownScopes.filter((value) => values.includes(value)).join(" ");
 }

@@ -1,3 +1,4 @@
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "../config/settings.ts";
 
 /**
@@ -38,9 +39,11 @@ export function selectCutOffs(kind: "sub" | "client"): string {
 /** Whether a change has cut off what rests on a sign-in of the user ?1 at the version ?2. A condition in SQL. */
 export const isCutOffSince = "EXISTS (SELECT 1 FROM cut_offs WHERE key = 'nb:sub:' || ?1 AND version > ?2)";
 
+const areCutOffs = listOf(objectOf<RecordedCutOff>({ key: isText, version: isNumber }));
+
 /** The text of {@link selectCutOffs}. */
 export function parseCutOffs(json: string): readonly RecordedCutOff[] {
-  return JSON.parse(json) as RecordedCutOff[];
+  return readStored("cut-offs", json, areCutOffs);
 }
 
 const combine =

@@ -25,3 +25,16 @@ export function plainText(longest: number) {
 export function visibleText(longest: number) {
   return plainText(longest).refine(isVisible, "must have a visible character");
 }
+
+export const scopeValue = z
+  .string()
+  .max(256)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
+
+/** What a policy allows: `"*"` means any, and must be the only value. */
+export function policyList<Value extends z.ZodType<string>>(value: Value) {
+  return z
+    .array(value)
+    .max(100)
+    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone');
+}

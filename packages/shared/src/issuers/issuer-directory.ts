@@ -1,9 +1,10 @@
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { importedKeysBytes } from "../clients/client-bytes.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
-import type { IssuerDocument, TrustedIssuer } from "./trusted-issuer.ts";
+import { isIssuerDocument, type TrustedIssuer } from "./trusted-issuer.ts";
 
 /**
  * **Finds trusted issuers by `iss`** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of an issuer
@@ -53,5 +54,5 @@ export async function loadIssuer(database: D1Database, issuer: string): Promise<
     .first<IssuerRow>();
   if (row === null) return undefined;
   const { issuer_id: issuerId, status } = row;
-  return { issuerId, issuer: row.issuer, status, document: JSON.parse(row.document) as IssuerDocument };
+  return { issuerId, issuer: row.issuer, status, document: readStored("issuer", row.document, isIssuerDocument) };
 }

@@ -1,35 +1,22 @@
 import { issuerAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import * as z from "zod";
 import { jwksSchema } from "../clients/jwks-schema.ts";
-import { plainText } from "../http/plain-text.ts";
+import { plainText, policyList, scopeValue } from "../http/plain-text.ts";
 import { globFault } from "./glob.ts";
 
 /** What a token is presented as. */
 export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
 
 const status = z.enum(["active", "disabled"]);
-export const issuerIdSchema = z
+export const idText = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be 1 to 64 letters, digits, dots, hyphens or underscores");
-export const presenterSchema = z.string().min(1).max(255);
-export const audienceSchema = z
+export const clientIdText = z.string().min(1).max(255);
+export const uriText = z
   .string()
   .min(1)
   .max(2048)
   .regex(/^[\x21-\x7e]+$/, "must be a URI");
-const scopeValue = z
-  .string()
-  .max(256)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
-
-/** `"*"` means any, and must be the only value. */
-function policyList<T extends z.ZodType<string>>(value: T) {
-  return z
-    .array(value)
-    .max(100)
-    .refine((list) => list.length === 1 || !list.includes("*" as z.output<T>), '"*" must stand alone');
-}
-
 const text = z.string().min(1).max(1024);
 const value = z.union([text, z.number(), z.boolean()], { error: "must be a string, a number, true or false" });
 /** Without it, `repo:acme` would match `repo:acme-evil/app` too. */
@@ -63,22 +50,22 @@ const subject = z
 
 const rule = z
   .strictObject({
-    rule_id: issuerIdSchema,
+    rule_id: idText,
     status: status.default("active"),
     description: plainText(200).exactOptional(),
     uses: z.array(z.enum(tokenUses)).min(1).max(tokenUses.length).describe("What its tokens may be presented as."),
     claims: z
       .record(claimName, claimRule)
       .describe("Every one must match; a name that begins with / is a JSON pointer."),
-    clients: policyList(presenterSchema)
+    clients: policyList(clientIdText)
       .exactOptional()
       .describe("Clients that may present the token, authenticated by themselves."),
-    client_id: presenterSchema
+    client_id: clientIdText
       .exactOptional()
       .describe("The service client: a request without client authentication acts as it."),
     subject: subject.exactOptional().describe("Whom the token stands for here; required but for software statements."),
-    audiences: policyList(audienceSchema).default([]),
-    resources: policyList(audienceSchema).default([]),
+    audiences: policyList(uriText).default([]),
+    resources: policyList(uriText).default([]),
     scopes: policyList(scopeValue).default([]),
     access_token_lifetime: z.int().min(1).max(86_400).exactOptional().describe("Seconds, at most."),
   })
@@ -91,14 +78,15 @@ const rule = z
 export const issuerDocumentSchema = z.strictObject({
   name: plainText(200).exactOptional(),
   status: status.default("active"),
+  /** Exactly one of these three: its public keys, where they are, or the metadata that names where they are. */
   jwks: jwksSchema.exactOptional(),
-  jwks_uri: audienceSchema.exactOptional(),
-  discovery_uri: audienceSchema
+  jwks_uri: uriText.exactOptional(),
+  discovery_uri: uriText
     .exactOptional()
     .describe("Metadata that names its jwks_uri; by default below an https issuer, if no keys are given."),
   algorithms: z.array(z.enum(issuerAlgorithms)).min(1).max(issuerAlgorithms.length).default(["RS256", "ES256"]),
   audiences: z
-    .array(audienceSchema)
+    .array(uriText)
     .min(1)
     .max(16)
     .exactOptional()

@@ -1,4 +1,5 @@
 import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import { isFlag, isNumber, isText, listOf, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
 import type { issuerDocumentSchema, tokenUses } from "./issuer-schema.ts";
 
@@ -43,6 +44,24 @@ export type RuleSubject =
   | { readonly type: "client" }
   | { readonly type: "user"; readonly sub: string }
   | { readonly type: "user"; readonly claim: string; readonly by: "sub" | "username" };
+
+const isRule = objectOf<IssuerRule>({
+  rule_id: isText,
+  status: isText,
+  uses: listOf(isText<TokenUse>),
+  claims: recordOf(objectOf<ClaimRule>({})),
+  subject: objectOf<RuleSubject>({ type: isText }),
+  audiences: listOf(isText),
+  resources: listOf(isText),
+  scopes: listOf(isText),
+});
+
+export const isIssuerDocument = objectOf<IssuerDocument>({
+  algorithms: listOf(isText<IssuerDocument["algorithms"][number]>),
+  max_token_lifetime: isNumber,
+  reusable_assertions: isFlag,
+  rules: listOf(isRule),
+});
 
 /**
  * The name of an issuer, or of one of its rules, as a party of a grant (`grant_client` and `via` of its tokens), so that a cut-off of this name

@@ -1,3 +1,7 @@
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { queryDatabase } from "../storage/query-database.ts";
+import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
+
 /**
  * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that KeyManager
  * does not respond to. Private keys are wrapped under `OP_MASTER_KEY`, as they are in KV and in KeyManager.
@@ -20,6 +24,19 @@ export function storeSchedule(database: D1Database, { keys, revision }: KeySched
   return [database.prepare("DELETE FROM key_schedule"), ...parts];
 }
 
+const areKeys = listOf(
+  objectOf<ScheduledKey>({
+    kid: isText,
+    alg: isText,
+    publicJwk: objectOf<JsonWebKey>({ kty: isText }),
+    wrappedPrivateKey: isText,
+    publishAtMs: isNumber,
+    signFromMs: isNumber,
+    signUntilMs: isNumber,
+    retireAtMs: isNumber,
+  }),
+);
+
 interface StoredPart {
   readonly revision: number;
   readonly keys: string;
@@ -41,5 +58,5 @@ export async function readStoredSchedule(database: D1Database, knownVersion: num
   const { results } = await queryDatabase(() => query.all<StoredPart>());
   const [first] = results;
   if (first === undefined) return undefined;
-  return { keys: results.flatMap(({ keys }) => JSON.parse(keys) as ScheduledKey[]), revision: first.revision };
+  return { keys: results.flatMap(({ keys }) => readStored("key schedule", keys, areKeys)), revision: first.revision };
 }

@@ -1,8 +1,9 @@
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
-import type { Resource, ResourceMetadata } from "./resource.ts";
+import { isResourceMetadata, type Resource } from "./resource.ts";
 
 /**
  * **Finds resources by identifier** through memory (1 h), KV (1 h) and D1, kept current by the control version. Absence is cached for an hour,
@@ -39,5 +40,5 @@ async function loadResource(database: D1Database, identifier: string): Promise<R
     .bind(identifier)
     .first<{ readonly identifier: string; readonly metadata: string }>();
   if (row === null) return undefined;
-  return { identifier: row.identifier, metadata: JSON.parse(row.metadata) as ResourceMetadata };
+  return { identifier: row.identifier, metadata: readStored("resource", row.metadata, isResourceMetadata) };
 }

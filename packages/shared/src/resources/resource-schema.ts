@@ -2,7 +2,7 @@ import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
 import * as z from "zod";
-import { visibleText } from "../http/plain-text.ts";
+import { scopeValue, visibleText } from "../http/plain-text.ts";
 
 const mostScopes = 100;
 const mostClients = 100;
@@ -13,11 +13,10 @@ const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object
 
 const scopeSchema = z
   .strictObject({
-    value: z
-      .string()
-      .max(256)
-      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)")
-      .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
+    value: scopeValue.refine(
+      (value) => !isAdminScope(value) && !reservedScopes.includes(value),
+      "is a scope value of this provider",
+    ),
     description: visibleText(200).describe("As people read it at consent."),
     default: z.boolean().exactOptional().describe("Part of a request that names the resource and no scope."),
   })

@@ -1,10 +1,19 @@
 import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
 import type { resourceMetadataSchema } from "./resource-schema.ts";
 
 export type ResourceMetadata = Stored<z.output<typeof resourceMetadataSchema>>;
 
-/** **A resource**, as every Worker reads it. The identifier, including its path, is a value of `aud`. */
+const isClientList = listOf<string>(isText);
+
+export const isResourceMetadata = objectOf<ResourceMetadata>({
+  name: isText,
+  scopes: listOf(objectOf<ResourceMetadata["scopes"][number]>({ value: isText, description: isText })),
+  clients: (value): value is ResourceMetadata["clients"] => isText(value) || isClientList(value),
+});
+
+/** **A resource**, as every Worker reads it. The identifier is a value of `aud`, with its path. */
 export interface Resource {
   readonly identifier: string;
   readonly metadata: ResourceMetadata;

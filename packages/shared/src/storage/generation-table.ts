@@ -1,4 +1,5 @@
 import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { isNumber, isText, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import { type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 export interface RegionShards {
@@ -6,6 +7,8 @@ export interface RegionShards {
   /** The location hint with which its Durable Objects are created. */
   readonly hint: DurableObjectLocationHint;
 }
+
+export const areRegions = recordOf(objectOf<RegionShards>({ shards: isNumber, hint: isText }));
 
 export interface Generation {
   readonly store: ShardedStore;

@@ -1,4 +1,5 @@
-import type { Generation, RegionShards } from "./generation-table.ts";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { areRegions, type Generation } from "./generation-table.ts";
 import type { ShardedStore } from "./shard-address.ts";
 
 interface GenerationRow {
@@ -27,7 +28,7 @@ function readGeneration(row: GenerationRow): Generation {
   return {
     store: row.store,
     generation: row.generation,
-    regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+    regions: readStored("regions of a generation", row.regions, areRegions),
     mintedFromMs: row.minted_from_ms,
     mintedUntilMs: row.minted_until_ms ?? undefined,
     retired: row.retired === 1,

@@ -1,8 +1,4 @@
-/**
- * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing here is cached: a
- * changed password takes effect at once. Cost: 1 D1 call each.
- */
-
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { User } from "./user.ts";
 import { canonicalUsername } from "./username.ts";
@@ -87,7 +83,7 @@ function toPasskey(row: PasskeyRow): Passkey {
     sub: row.sub,
     publicKey: row.public_key,
     signCount: row.sign_count,
-    transports: JSON.parse(row.transports) as string[],
+    transports: readStored("transports of a passkey", row.transports, listOf(isText)),
     backedUp: row.backed_up === 1,
     name: row.name,
     createdAtMs: row.created_at_ms,

@@ -1,3 +1,4 @@
+import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
@@ -38,6 +39,9 @@ export class UserDirectory {
   }
 }
 
+const isUserClaims = objectOf<UserClaims>({});
+const isNames = listOf(isText);
+
 interface UserRow {
   readonly sub: string;
   readonly username: string;
@@ -52,7 +56,7 @@ export async function loadUser(database: D1Database, sub: string): Promise<User 
     .bind(sub)
     .first<UserRow>();
   if (row === null) return undefined;
-  const claims = JSON.parse(row.claims) as UserClaims;
+  const claims = readStored("claims of a user", row.claims, isUserClaims);
   const cutOffs = parseCutOffs(row.cut_offs);
   return { sub: row.sub, username: row.username, status: row.status, claims, cutOffs };
 }
@@ -73,8 +77,8 @@ export async function loadRbacClaims(database: D1Database, sub: string): Promise
     .first<{ roles: string; groups: string; permissions: string }>();
   if (row === null) return { roles: [], groups: [], permissions: [] };
   return {
-    roles: JSON.parse(row.roles) as string[],
-    groups: JSON.parse(row.groups) as string[],
-    permissions: JSON.parse(row.permissions) as string[],
+    roles: readStored("roles", row.roles, isNames),
+    groups: readStored("groups", row.groups, isNames),
+    permissions: readStored("permissions", row.permissions, isNames),
   };
 }

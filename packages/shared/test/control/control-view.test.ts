@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import { leastMetadata } from "../../../../test/fixtures/seed.ts";
 import { setChangeLogBackTo } from "../../../../test/fixtures/set-back.ts";
 import { ClientDirectory } from "../../src/clients/client-directory.ts";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
@@ -26,9 +27,9 @@ class Isolate {
 
 async function register(...clientIds: readonly string[]): Promise<void> {
   const insert = DB.prepare(
-    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, '{}', 0, 0)",
+    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, ?2, 0, 0)",
   );
-  await DB.batch(clientIds.map((clientId) => insert.bind(clientId)));
+  await DB.batch(clientIds.map((clientId) => insert.bind(clientId, JSON.stringify(leastMetadata))));
 }
 
 /** Answers the change's number; the migration's row is 1. */

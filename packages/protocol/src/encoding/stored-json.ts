@@ -1,0 +1,47 @@
+import { isJsonObject } from "./json-object.ts";
+
+/** Whether a value has the form that its readers rely on. */
+export type Form<Value> = (value: unknown) => value is Value;
+
+/**
+ * **Reads JSON that this provider stored.** It is checked for the members that every value has, so that a row which something else wrote fails where it is read, not as a
+ * wrong decision later. Members that may be absent, and values of members, were valid when they were written: a later rule does not count.
+ */
+export function readStored<Value>(what: string, text: string, isValue: Form<Value>): Value {
+  const value: unknown = JSON.parse(text);
+  if (!isValue(value)) throw new Error(`what is stored as ${what} has another form`);
+  return value;
+}
+
+/** A text of any value: a later release may know others. */
+export function isText<Value extends string>(value: unknown): value is Value {
+  return typeof value === "string";
+}
+
+export function isNumber(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+export function isFlag(value: unknown): value is boolean {
+  return typeof value === "boolean";
+}
+
+export function listOf<Item>(isItem: Form<Item>): Form<readonly Item[]> {
+  return (value): value is readonly Item[] => Array.isArray(value) && value.every(isItem);
+}
+
+export function recordOf<Item>(isItem: Form<Item>): Form<Readonly<Record<string, Item>>> {
+  return (value): value is Readonly<Record<string, Item>> => isJsonObject(value) && Object.values(value).every(isItem);
+}
+
+type RequiredName<Value> = { [Name in keyof Value]-?: object extends Pick<Value, Name> ? never : Name }[keyof Value];
+
+/** An object with at least these members, which are all that a value must have. */
+export function objectOf<Value extends object>(
+  members: {
+    readonly [Name in RequiredName<Value>]: Form<Value[Name]>;
+  },
+): Form<Value> {
+  const forms = Object.entries<Form<unknown>>(members);
+  return (value): value is Value => isJsonObject(value) && forms.every(([name, isMember]) => isMember(value[name]));
+}
