@@ -1,3 +1,4 @@
+import { controlLeaseMs, leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import {
   auditEventsOf,
@@ -26,6 +27,8 @@ const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
 /** A row of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
 const rowsPerAuditEvent = 6;
+/** Renewals of a shard's lease on the control log while it lasts. */
+const followsInLease = 4;
 /** An administrator's changes, a second. */
 const changesPerSecond = 0.01;
 
@@ -71,6 +74,18 @@ function leaseUse(fleet: LeaseFleet, mode: MonthSettings["mode"]): Partial<Month
     objectGigabyteSeconds: awakeSeconds * platform.objectGigabytes,
     workerCpuMs: calls * leaseWork.renewalCpuMs,
     rowsRead: calls,
+  };
+}
+
+/** The calls by which shards in use follow the control log, whatever the mode, and the object that answers them. */
+function controlUse({ isolates, requestsPerIsolate, shards }: LeaseFleet): Partial<MonthlyUse> {
+  const usesInLease = ((isolates * requestsPerIsolate) / shards) * (controlLeaseMs / 1_000);
+  const shardsInUse = shards * (1 - Math.exp(-usesInLease));
+  const awakeSeconds = Math.min(1, shardsInUse) * secondsPerMonth;
+  return {
+    objectRequests: (shardsInUse * followsInLease * secondsPerMonth) / (controlLeaseMs / 1_000),
+    objectGigabyteSeconds: awakeSeconds * platform.objectGigabytes,
+    rowsWritten: awakeSeconds / (leaseTiming.horizonStepMs / 1_000),
   };
 }
 
@@ -141,7 +156,7 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
   const mostLines = settings.isolates * linesPerIsolateAndSecond * secondsPerMonth;
   const logged = Math.min(requests.workerRequests * settings.lineShare, mostLines) * logBytesPerLine;
   const logs = { logBytes: logged, logByteMonths: logged * logRetentionMonths };
-  const all = plus(plus(requests, leases), logs);
+  const all = plus(plus(plus(requests, leases), controlUse(fleet)), logs);
   const total = monthlyCost(all);
   const without = (less: Partial<MonthlyUse>) => {
     const negative = Object.fromEntries(Object.entries(less).map(([meter, value]) => [meter, -(value ?? 0)]));
