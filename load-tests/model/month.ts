@@ -1,5 +1,4 @@
-/** **The consumption and cost of a month**, by people's habits and the number of isolates. */
-
+import { controlLeaseMs, leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import {
   auditEventsOf,
@@ -28,6 +27,8 @@ const logRetentionMonths = 7 / daysPerMonth;
 /** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
 const rowsPerAuditEvent = 6;
 /** Administrative changes per second. */
+const followsInLease = 4;
+/** An administrator's changes, a second. */
 const changesPerSecond = 0.01;
 
 export interface MonthSettings {
@@ -72,6 +73,18 @@ function leaseUse(fleet: LeaseFleet, mode: MonthSettings["mode"]): Partial<Month
     objectGigabyteSeconds: awakeSeconds * platform.objectGigabytes,
     workerCpuMs: calls * leaseWork.renewalCpuMs,
     rowsRead: calls,
+  };
+}
+
+/** The calls by which shards in use follow the control log, whatever the mode, and the object that answers them. */
+function controlUse({ isolates, requestsPerIsolate, shards }: LeaseFleet): Partial<MonthlyUse> {
+  const usesInLease = ((isolates * requestsPerIsolate) / shards) * (controlLeaseMs / 1_000);
+  const shardsInUse = shards * (1 - Math.exp(-usesInLease));
+  const awakeSeconds = Math.min(1, shardsInUse) * secondsPerMonth;
+  return {
+    objectRequests: (shardsInUse * followsInLease * secondsPerMonth) / (controlLeaseMs / 1_000),
+    objectGigabyteSeconds: awakeSeconds * platform.objectGigabytes,
+    rowsWritten: awakeSeconds / (leaseTiming.horizonStepMs / 1_000),
   };
 }
 
@@ -142,7 +155,7 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
   const mostLines = settings.isolates * linesPerIsolateAndSecond * secondsPerMonth;
   const logged = Math.min(requests.workerRequests * settings.lineShare, mostLines) * logBytesPerLine;
   const logs = { logBytes: logged, logByteMonths: logged * logRetentionMonths };
-  const all = plus(plus(requests, leases), logs);
+  const all = plus(plus(plus(requests, leases), controlUse(fleet)), logs);
   const total = monthlyCost(all);
   const without = (less: Partial<MonthlyUse>) => {
     const negative = Object.fromEntries(Object.entries(less).map(([meter, value]) => [meter, -(value ?? 0)]));

@@ -40,12 +40,33 @@ function takeFault(className: string, name: string | undefined, method: string):
 type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject;
 type Method = (this: DurableObject, ...args: unknown[]) => unknown;
 
+async function fail(fault: Fault | undefined, name: string): Promise<void> {
+  if (fault?.kind === "throw") throw new Error(`${name} fails by order of a test`);
+  if (fault?.kind === "hang") await new Promise(() => {});
+  if (fault?.kind === "delay") await scheduler.wait(fault.ms ?? 0);
+}
+
+function withFaultyDatabase<Env extends { readonly DB: D1Database }>(env: Env): Env {
+  const database = new Proxy(env.DB, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      if (property !== "batch") return (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+      return async (...args: unknown[]) => {
+        await fail(takeFault("D1", undefined, "batch"), "D1.batch");
+        return Reflect.apply(value, target, args) as unknown;
+      };
+    },
+  });
+  return { ...env, DB: database };
+}
+
 function faulty(className: string, base: ObjectClass): ObjectClass {
   class Faulty extends base {
     readonly objectName: string | undefined;
 
     constructor(ctx: DurableObjectState, env: never) {
-      super(ctx, env);
+      super(ctx, withFaultyDatabase(env) as never);
       this.objectName = ctx.id.name;
     }
 
@@ -64,9 +85,7 @@ function faulty(className: string, base: ObjectClass): ObjectClass {
     const failing: Method = async function (this: DurableObject, ...args) {
       calls.set(`${className}.${method}`, (calls.get(`${className}.${method}`) ?? 0) + 1);
       const fault = takeFault(className, (this as Faulty).objectName, method);
-      if (fault?.kind === "throw") throw new Error(`${className}.${method} fails by order of a test`);
-      if (fault?.kind === "hang") await new Promise(() => {});
-      if (fault?.kind === "delay") await scheduler.wait(fault.ms ?? 0);
+      await fail(fault, `${className}.${method}`);
       const result: unknown = await Reflect.apply(original, this, args);
       if (fault?.kind === "lose") throw new Error(`the reply of ${className}.${method} is lost by order of a test`);
       return result;
@@ -89,6 +108,7 @@ interface ObjectBindings {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace;
   readonly REVOCATION_RELAY: DurableObjectNamespace;
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace;
+  readonly CONTROL_PLANE: DurableObjectNamespace;
 }
 
 function namespaces(env: ObjectBindings): Readonly<Record<string, DurableObjectNamespace>> {
@@ -96,6 +116,7 @@ function namespaces(env: ObjectBindings): Readonly<Record<string, DurableObjectN
     TokenRevocationStore: env.TOKEN_REVOCATION_STORE,
     RevocationRelay: env.REVOCATION_RELAY,
     RefreshTokenRotator: env.REFRESH_TOKEN_ROTATOR,
+    ControlPlane: env.CONTROL_PLANE,
   };
 }
 

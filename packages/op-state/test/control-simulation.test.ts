@@ -9,7 +9,7 @@ const firstSeed = replayed === "" ? Math.floor(Math.random() * 2 ** 31) : Number
 const runs = replayed === "" ? 300 : 1;
 const mutantRuns = 10_000;
 
-it(`W1, W2 hold with the control plane, D1 and shards lost in every combination, from seed ${firstSeed}`, {
+it(`I6, I7 hold with the control plane, D1 and shards lost in every combination, from seed ${firstSeed}`, {
   timeout: 240_000,
 }, () => {
   const total: Record<string, number> = {};

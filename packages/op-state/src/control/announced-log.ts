@@ -1,6 +1,7 @@
 import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
+import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import { replicatedUntilMs } from "@edge-op/shared/control/cut-offs";
-import type { ControlNews, CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { changesAfter, continueChanges, type RecentChanges, rememberedChanges } from "../revocation/recent-changes.ts";
 
 /** Cut-offs that a shard is sent at once; it asks for the others before it gets a lease. */

@@ -1,9 +1,9 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
+import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import type {
   CheckResponse,
-  ControlNews,
   LeaseRequest,
   LeaseResponse,
   RevocationShard,

@@ -11,7 +11,7 @@ import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
  * the product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Simulated are messages, clocks, storage, D1 and
  * isolates. A {@link ControlWiring} replaces a rule, to show that the simulation sees its fault.
  *
- * W1: a decision rests on every change that was answered before its request arrived. W2: no number is adopted for two changes.
+ * I7: a decision rests on every change that was answered before its request arrived. ADR 11: no number is adopted for two changes.
  */
 export interface ControlWiring {
   /** What a new instance of the control plane knows of its predecessor. */
@@ -500,7 +500,7 @@ export class ControlSimulation {
     shard.machine.apply(plan);
     shard.tag = tag;
     const other = this.#adopted.get(version);
-    if (other !== undefined && other !== tag) this.violations.push(`W2: ${version} is two changes`);
+    if (other !== undefined && other !== tag) this.violations.push(`ADR 11: ${version} is two changes`);
     this.#adopted.set(version, tag);
     return true;
   }
@@ -699,7 +699,7 @@ export class ControlSimulation {
   }
 
   #decide(isolate: Isolate, { answered, atMs }: Requested["arrived"]): void {
-    if (isolate.known < answered) this.violations.push(`W1: ${isolate.known} for ${answered}, arrived at ${atMs}`);
+    if (isolate.known < answered) this.violations.push(`I7: ${isolate.known} for ${answered}, arrived at ${atMs}`);
   }
 
   // Faults

@@ -2,10 +2,10 @@ import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
-import type { ControlNews } from "../leases/revocation-shard-rpc.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";
-import type { CutOffKind } from "./cut-offs.ts";
+import type { ControlChange } from "./control-view.ts";
+import type { CutOffKind, RecordedCutOff } from "./cut-offs.ts";
 
 /**
  * The user or client whose grants end with a change: suspension, disabling, deletion or a new password. Durable, so that the
@@ -26,6 +26,17 @@ export interface CommittedCutOff {
   readonly version: number;
   /** False if D1 listed no session as ending after the commit (ADR 16). */
   readonly listsSessions: boolean;
+}
+
+/** The control log after a version: what a shard installs before it vouches for `cv`. */
+export interface ControlNews {
+  readonly cv: number;
+  /** Of the change `cv`, by which D1's log shows that it was not set back to before it; `undefined` if that is not known. */
+  readonly cvAtMs: number | undefined;
+  /** The newest changes, ending with `cv`; empty if they are not known. */
+  readonly changes: readonly ControlChange[];
+  /** All after that version by which an access token can be alive. */
+  readonly cutOffs: readonly (RecordedCutOff & { readonly untilMs: number })[];
 }
 
 /** What a shard lacks of the control log, and for how long it may vouch for it from before its call on. */

@@ -1,4 +1,5 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 
 /**
@@ -103,17 +104,6 @@ export type LeaseResponse =
       /** When to request a lease again, at the earliest. */
       readonly againMs: number;
     };
-
-/** The control log after a version: what a shard installs before it vouches for `cv`. */
-export interface ControlNews {
-  readonly cv: number;
-  /** Of the change `cv`, by which D1's log shows that it was not set back to before it; `undefined` if that is not known. */
-  readonly cvAtMs: number | undefined;
-  /** The newest changes, ending with `cv`; empty if they are not known. */
-  readonly changes: readonly NamedChange[];
-  /** All after that version by which an access token can be alive. */
-  readonly cutOffs: readonly CutOff[];
-}
 
 export interface CheckResponse {
   /** The requested row keys that are revoked. */

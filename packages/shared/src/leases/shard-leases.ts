@@ -135,7 +135,7 @@ export class ShardLeases {
   /** Whether a lease was valid then that confirms the control version; it is kept. */
   confirmsControl(context: Context): boolean {
     const latest = this.#latest;
-    // A shard that a change of generations has removed may not receive the next change.
+    // A shard that a change of generations has removed is not used any more.
     if (latest?.located !== true || !this.covers(latest, context.arrivedAtMs)) return false;
     this.use(context, latest);
     return true;
