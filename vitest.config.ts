@@ -24,6 +24,7 @@ const compactExcluded = [
   "deployment-settings",
   "ends-of-grants",
   "resource-server-guides",
+  "resource-server-package",
   "isolate-process",
   "local-provider",
   "login-costs",
