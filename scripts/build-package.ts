@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { buildEdgeOp } from "./build-edge-op.ts";
 import { runCommand } from "./steps.ts";
 
 /**
@@ -21,7 +22,10 @@ interface Manifest {
   readonly [member: string]: unknown;
 }
 
-export const publishedPackages: readonly PublishedPackage[] = [{ folder: "resource-server" }];
+export const publishedPackages: readonly PublishedPackage[] = [
+  { folder: "resource-server" },
+  { folder: "edge-op", build: buildEdgeOp },
+];
 
 /** Where it is built. */
 export async function buildPackage({ folder, build }: PublishedPackage): Promise<string> {

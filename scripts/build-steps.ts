@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { compactWorker, repositoryRoot, workers } from "../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../packages/edge-op/src/workers.ts";
 import { buildPackage, publishedPackages } from "./build-package.ts";
 import { runCommand, type Step } from "./steps.ts";
 

@@ -1,4 +1,4 @@
-import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import { findRuntime, pinApart } from "../lib/process-time.ts";
 import type { SeedClient } from "../lib/seed-file.ts";

@@ -1,4 +1,4 @@
-import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
+import type { IsolateProcess } from "../../packages/edge-op/src/isolate-process.ts";
 
 /**
  * **Starts a local provider in this process**, for measurements that freeze and kill its isolates. The rest of the load tests talk to
@@ -22,7 +22,7 @@ export interface MeasuredProviderOptions {
   readonly relays?: number;
 }
 
-const script = new URL("../../packages/local-provider/src/local-provider.ts", import.meta.url).href;
+const script = new URL("../../packages/edge-op/src/local-provider.ts", import.meta.url).href;
 
 export async function startMeasuredProvider(options: MeasuredProviderOptions): Promise<MeasuredProvider> {
   const { startLocalProvider } = (await import(script)) as {

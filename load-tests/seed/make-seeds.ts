@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError } from "../../packages/local-provider/src/provider-api.ts";
+import { ApiError } from "../../packages/edge-op/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { ScenarioName } from "../lib/presets.ts";
 import { actorNames, type Seed } from "../lib/seed-file.ts";

@@ -1,4 +1,4 @@
-import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { Shape, WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { factsHeader } from "../../packages/shared/src/http/report-facts.ts";
 import type { DeploymentFacts } from "../../packages/shared/src/secrets/deployment-facts.ts";
 

@@ -1,4 +1,4 @@
-import { type Shape, shapes } from "../../packages/local-provider/src/workers.ts";
+import { type Shape, shapes } from "../../packages/edge-op/src/workers.ts";
 import { deploymentDefinitions as authDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
 import {
   type DeploymentSettingName,

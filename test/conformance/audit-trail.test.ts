@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 
 /**
  * **An event followed from a request to `/admin/audit`** by the id that the response, the log line and the event share, before and after

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { findFreePort } from "../../../packages/local-provider/src/free-port.ts";
+import { findFreePort } from "../../../packages/edge-op/src/free-port.ts";
 import {
   type AccountState,
   type Binding,

@@ -1,5 +1,6 @@
 import { macClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
+import type { Statement } from "./store-worker.ts";
 
 /**
  * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The
@@ -56,6 +57,24 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
     `DELETE FROM client_secrets WHERE client_id = ${id}`,
     `INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (${id}, ${id}, ${text(row.mac)}, ${nowMs})`,
     `INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ${id}, ${nowMs})`,
+  ];
+}
+
+/** Replaces the secrets of a client by one of one's own, for a seed: the admin API generates them. */
+export async function clientSecretStatements(
+  masterKey: string,
+  clientId: string,
+  secret: string,
+): Promise<Statement[]> {
+  const mac = await macClientSecret({ OP_MASTER_KEY: masterKey }, secret);
+  const nowMs = Date.now();
+  return [
+    { sql: "DELETE FROM client_secrets WHERE client_id = ?1", parameters: [clientId] },
+    {
+      sql: "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?1, ?2, ?3)",
+      parameters: [clientId, mac, nowMs],
+    },
+    { sql: "INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, ?2)", parameters: [clientId, nowMs] },
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { Miniflare, V4WorkerOptions } from "miniflare";
+import { boundElsewhere } from "./bound-elsewhere.ts";
 import { callHelper } from "./call-helper.ts";
-import { boundElsewhere } from "./describe-workers.ts";
 
 /**
  * **A Worker through which this process reads and writes the provider's database and cache, and starts its objects.** Miniflare's own stubs of

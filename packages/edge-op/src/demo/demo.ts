@@ -1,5 +1,6 @@
-import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
-import type { UserClaims } from "../../packages/shared/src/users/user.ts";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import type { SeedUser } from "./seed.ts";
 
 /**
  * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be
@@ -9,14 +10,6 @@ export interface DemoClient {
   readonly metadata: Partial<ClientMetadata>;
   /** It signs assertions with its own key; the private key is in `.op/dev.json`. */
   readonly hasKey?: true;
-}
-
-export interface DemoUser {
-  readonly username: string;
-  readonly password: string;
-  readonly claims: UserClaims;
-  readonly roles: readonly string[];
-  readonly groups: readonly string[];
 }
 
 export const demoApi = "https://api.example.com";
@@ -183,4 +176,4 @@ export const demoUsers = {
       locale: "en-US",
     },
   },
-} as const satisfies Record<string, DemoUser>;
+} as const satisfies Record<string, SeedUser & { readonly username: string; readonly claims: UserClaims }>;
