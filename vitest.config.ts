@@ -26,6 +26,7 @@ const compactExcluded = [
   "resource-server-guides",
   "resource-server-package",
   "isolate-process",
+  "edge-op-package",
   "local-provider",
   "login-costs",
   "mcp-sdk-1",

@@ -5,7 +5,7 @@ import { buildEdgeOp } from "./build-edge-op.ts";
 import { runCommand } from "./steps.ts";
 
 /**
- * **Builds a package as it is published**, in `dist/packages/<folder>`: `npm pack` or `npm publish` of that folder. The manifest is the one
+ * **Builds a package as it is published**: a folder for `npm pack` and `npm publish`. The manifest is the one
  * of the workspace, with the built files in place of the sources and without what only the workspace needs.
  */
 export interface PublishedPackage {
@@ -27,20 +27,26 @@ export const publishedPackages: readonly PublishedPackage[] = [
   { folder: "edge-op", build: buildEdgeOp },
 ];
 
-/** Where it is built. */
-export async function buildPackage({ folder, build }: PublishedPackage): Promise<string> {
+export function packageFolder({ folder }: PublishedPackage): string {
+  return join(repositoryRoot, "dist/packages", folder);
+}
+
+export async function buildPackage({ folder, build }: PublishedPackage, built: string): Promise<void> {
   const source = join(repositoryRoot, "packages", folder);
-  const built = join(repositoryRoot, "dist/packages", folder);
   rmSync(built, { recursive: true, force: true });
   mkdirSync(built, { recursive: true });
-  const { code, output } = await runCommand("tsc", ["-p", join(source, "tsconfig.build.json")]);
+  const { code, output } = await runCommand("tsc", [
+    "-p",
+    join(source, "tsconfig.build.json"),
+    "--outDir",
+    join(built, "dist"),
+  ]);
   if (code !== 0) throw new Error(output);
   await build?.(join(built, "dist"));
   const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8")) as Manifest;
   writeFileSync(join(built, "package.json"), `${JSON.stringify(publishedManifest(manifest), null, 2)}\n`);
   cpSync(join(source, "README.md"), join(built, "README.md"));
   cpSync(join(repositoryRoot, "LICENSE"), join(built, "LICENSE"));
-  return built;
 }
 
 function publishedManifest(manifest: Manifest): Manifest {

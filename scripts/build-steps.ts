@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../packages/edge-op/src/workers.ts";
-import { buildPackage, publishedPackages } from "./build-package.ts";
+import { buildPackage, packageFolder, publishedPackages } from "./build-package.ts";
 import { runCommand, type Step } from "./steps.ts";
 
 /** **Builds into `dist/`**: each Worker, and the packages that are published. */
@@ -12,7 +12,8 @@ function packageSteps(): Step[] {
   return publishedPackages.map((each) => ({
     name: `package ${each.folder}`,
     async run(print) {
-      print(`  ${await buildPackage(each)}`);
+      await buildPackage(each, packageFolder(each));
+      print(`  ${packageFolder(each)}`);
       return { passed: 1, failed: 0 };
     },
   }));

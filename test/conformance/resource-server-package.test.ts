@@ -1,30 +1,18 @@
-import { execFile, spawn } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundleWorker } from "../../packages/edge-op/src/bundle-worker.ts";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
-import { buildPackage, publishedPackages } from "../../scripts/build-package.ts";
+import { EmptyFolder } from "./fixtures/packed-package.ts";
 import { accessToken, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /** `@edge-op/resource-server` as others get it: from its tarball, in an empty folder, with the lines of its README. */
-const execute = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), "edge-op-package-"));
+const folder = new EmptyFolder();
 const readme = readFileSync(join(repositoryRoot, "packages/resource-server/README.md"), "utf8");
 const resource = "http://localhost:9/notes";
 const variables = { ISSUER: provider.issuer, RESOURCE: resource };
@@ -36,30 +24,10 @@ function exampleOf(file: string): string {
   return text;
 }
 
-async function pack(directory: string): Promise<string> {
-  const { stdout } = await execute("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: directory });
-  return `./${stdout.trim()}`;
-}
-
-/** A package of the examples that this repository has, for the folder. */
-function link(name: string, version: string): void {
-  const stored = readdirSync(join(repositoryRoot, "node_modules/.pnpm")).find((path) =>
-    path.startsWith(`${name}@${version}`),
-  );
-  symlinkSync(
-    join(repositoryRoot, "node_modules/.pnpm", stored!, "node_modules", name),
-    join(folder, "node_modules", name),
-  );
-}
-
 beforeAll(async () => {
-  const built = await buildPackage(publishedPackages.find((each) => each.folder === "resource-server")!);
-  const jose = join(repositoryRoot, "packages/resource-server/node_modules/jose");
-  const tarballs = [await pack(built), await pack(jose)];
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty", private: true, type: "module" }));
-  await execute("npm", ["install", "--offline", "--no-audit", "--no-fund", ...tarballs], { cwd: folder });
-  link("hono", "4");
-  link("express", "5");
+  await folder.install("resource-server", ["jose"]);
+  folder.link("hono", "4");
+  folder.link("express", "5");
   await fixtures.admin.require("POST", "/resources", {
     identifier: resource,
     name: "Notes",
@@ -68,7 +36,7 @@ beforeAll(async () => {
   });
   client = await fixtures.client({ scope: "notes:read", audiences: [resource] });
 }, 180_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => folder.remove());
 
 async function tokenFor(audience: string | undefined): Promise<string> {
   const form = { grant_type: "client_credentials", ...(audience === undefined ? {} : { resource: audience }) };
@@ -92,9 +60,9 @@ async function expectProtection(send: Send, path: string): Promise<void> {
 
 /** Runs an example in a Node of its own. */
 async function withServer(source: string, use: (send: Send) => Promise<void>): Promise<void> {
-  writeFileSync(join(folder, "server.js"), source);
+  writeFileSync(folder.file("server.js"), source);
   const server = spawn(process.execPath, ["server.js"], {
-    cwd: folder,
+    cwd: folder.path,
     env: { ...process.env, ...variables },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -108,7 +76,7 @@ async function withServer(source: string, use: (send: Send) => Promise<void>): P
 
 describe("the tarball of @edge-op/resource-server", () => {
   test("contains built modules with types and source maps, and depends on jose alone", () => {
-    const installed = join(folder, "node_modules/@edge-op/resource-server");
+    const installed = folder.file("node_modules/@edge-op/resource-server");
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
     expect(manifest).toMatchObject({ license: "MIT", publishConfig: { access: "public" }, engines: { node: ">=20" } });
     expect(manifest["private"]).toBe(undefined);
@@ -137,7 +105,7 @@ export default new OAuthResourceServer({
     },
   },
 });`;
-    writeFileSync(join(folder, "typed.ts"), source);
+    writeFileSync(folder.file("typed.ts"), source);
     const options = [
       "--strict",
       "--noEmit",
@@ -151,7 +119,7 @@ export default new OAuthResourceServer({
       "",
     ];
     const tsc = join(repositoryRoot, "node_modules/.bin/tsc");
-    await expect(execute(tsc, [...options, "typed.ts"], { cwd: folder })).resolves.toMatchObject({ stdout: "" });
+    expect(await folder.run(tsc, [...options, "typed.ts"])).toBe("");
   });
 
   test("the README's lines for Hono protect an API in Node", async () => {
@@ -172,9 +140,9 @@ createServer(async ({ url, headers }, outgoing) => {
   });
 
   test("the README's lines for Workers protect an API in workerd", async () => {
-    mkdirSync(join(folder, "src"));
-    writeFileSync(join(folder, "src/worker.js"), exampleOf("worker.js"));
-    const contents = await bundleWorker("src/worker.js", { absWorkingDir: folder });
+    mkdirSync(folder.file("src"));
+    writeFileSync(folder.file("src/worker.js"), exampleOf("worker.js"));
+    const contents = await bundleWorker("src/worker.js", { absWorkingDir: folder.path });
     const worker = new Miniflare(
       convertV4MiniflareOptions({
         modules: [{ type: "ESModule", path: "worker.js", contents }],
@@ -196,9 +164,8 @@ createServer(async ({ url, headers }, outgoing) => {
     const source = `import { toMcpAuthInfo } from "@edge-op/resource-server/mcp-auth-info";
 const auth = { token: "t", scheme: "Bearer", audience: "https://mcp.example.com/mcp", scope: ["a"], userId: "alice", clientId: "c" };
 console.log(JSON.stringify(toMcpAuthInfo({ ...auth, resourceMetadataUrl: "https://mcp.example.com/m" })));`;
-    writeFileSync(join(folder, "mcp.js"), source);
-    const { stdout } = await execute(process.execPath, ["mcp.js"], { cwd: folder });
-    expect(JSON.parse(stdout)).toEqual({
+    writeFileSync(folder.file("mcp.js"), source);
+    expect(JSON.parse(await folder.run(process.execPath, ["mcp.js"]))).toEqual({
       token: "t",
       clientId: "c",
       scopes: ["a"],

@@ -60,21 +60,18 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
   ];
 }
 
-/** Replaces the secrets of a client by one of one's own, for a seed: the admin API generates them. */
+/** Replaces the secrets of a client by one of one's own, for a seed: the admin API generates them. A change of the client must follow. */
 export async function clientSecretStatements(
   masterKey: string,
   clientId: string,
   secret: string,
 ): Promise<Statement[]> {
-  const mac = await macClientSecret({ OP_MASTER_KEY: masterKey }, secret);
-  const nowMs = Date.now();
   return [
     { sql: "DELETE FROM client_secrets WHERE client_id = ?1", parameters: [clientId] },
     {
       sql: "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?1, ?2, ?3)",
-      parameters: [clientId, mac, nowMs],
+      parameters: [clientId, await macClientSecret({ OP_MASTER_KEY: masterKey }, secret), Date.now()],
     },
-    { sql: "INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, ?2)", parameters: [clientId, nowMs] },
   ];
 }
 

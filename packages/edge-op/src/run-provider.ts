@@ -76,7 +76,7 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
-  /** Gives a client a secret of one's own, from the next start on. */
+  /** Stores a secret of one's own for a client; it is in force after the next change of the client. */
   setClientSecret(clientId: string, secret: string): Promise<void>;
   /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Needs `isolateProcesses`. */
   startIsolate(): Promise<IsolateProcess>;

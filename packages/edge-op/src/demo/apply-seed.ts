@@ -10,7 +10,7 @@ import type { Seed, SeedClient, SeededClient, SeededUser, SeedUser } from "./see
 export interface SeededProvider {
   readonly origin: string;
   readonly admin: Credentials;
-  /** Gives a client a secret of the seed's. */
+  /** Stores a secret of the seed's; a change of the client follows. */
   setClientSecret(clientId: string, secret: string): Promise<void>;
 }
 
@@ -94,6 +94,8 @@ async function liveSecret(
     return wanted;
   if (own !== undefined) {
     await provider.setClientSecret(clientId, own);
+    // A change of the client, by which every isolate discards its copy.
+    await admin.require("PATCH", `/clients/${clientId}`, { status: "active" });
     return own;
   }
   const secret = await admin.require("POST", `/clients/${clientId}/secrets`, { overlap_seconds: 0 });

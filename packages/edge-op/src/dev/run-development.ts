@@ -8,13 +8,14 @@ import { applySeed } from "../demo/apply-seed.ts";
 import type { DemoResources } from "../demo/demo.ts";
 import type { Seed } from "../demo/seed.ts";
 import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
+import { type Forwarder, forwardPort } from "../forward-port.ts";
 import { isPortFree } from "../free-port.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
 import { lockState, StateInUseError } from "../state-lock.ts";
 
 /**
- * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Set-up and seeding use a different port, so
- * that everything is complete when `GET /health` first succeeds.
+ * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Its port is opened when it is
+ * seeded, so that everything is complete when `GET /health` first succeeds.
  */
 export interface DevelopmentOptions extends Pick<LocalProviderOptions, "shape" | "direct" | "vars" | "onLog"> {
   readonly port: number;
@@ -43,6 +44,7 @@ export class DevelopmentRun {
   readonly #stateDir: string;
   #provider: LocalProvider | undefined;
   #relyingParty: DemoRp | undefined;
+  #forwarder: Forwarder | undefined;
 
   constructor(builds: Builds, options: DevelopmentOptions) {
     this.#builds = builds;
@@ -51,7 +53,7 @@ export class DevelopmentRun {
   }
 
   async start(reset = false): Promise<{ readonly provider: LocalProvider; readonly registered: Registered }> {
-    const { port, host, demoPort, seed, applications, direct, onProgress } = this.#options;
+    const { port, host, demoPort, seed, applications, shape, direct, vars, onLog, onProgress } = this.#options;
     const others = Object.values(applications ?? {}).map((application) => application.port);
     for (const wanted of [port, ...(seed === undefined ? [demoPort] : []), ...others]) {
       if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
@@ -59,32 +61,23 @@ export class DevelopmentRun {
     process.once("exit", lockState(this.#stateDir));
     if (reset) this.#wipe();
     onProgress("Setting up: database, keys, first admin client, demo …");
-    this.#provider = await this.#run({});
-    const registered = await this.#register(this.#provider);
-    await this.#provider.stop();
-    onProgress(this.#options.shape === "compact" ? "Starting the compact Worker …" : "Starting the Workers …");
-    this.#provider = await this.#run({
-      port,
-      ...(direct === undefined ? {} : { direct }),
-      ...(applications === undefined ? {} : { applications }),
-    });
-    const client = registered.clients["app"];
-    if (seed === undefined && client !== undefined) {
-      this.#relyingParty = await startDemoRp({ port: demoPort, issuer: this.#provider.issuer, client });
-    }
-    return { provider: this.#provider, registered };
-  }
-
-  #run(more: Pick<LocalProviderOptions, "port" | "direct" | "applications">): Promise<LocalProvider> {
-    const { shape, host, vars, onLog, port } = this.#options;
-    return runProvider(this.#builds, {
+    const provider = await runProvider(this.#builds, {
       ...(shape === undefined ? {} : { shape }),
       ...(onLog === undefined ? {} : { onLog }),
+      ...(direct === undefined ? {} : { direct }),
+      ...(applications === undefined ? {} : { applications }),
       host,
       stateDir: this.#stateDir,
       vars: { ISSUER: `http://localhost:${port}`, ...vars },
-      ...more,
     });
+    this.#provider = provider;
+    const registered = await this.#register(provider);
+    const client = registered.clients["app"];
+    if (seed === undefined && client !== undefined) {
+      this.#relyingParty = await startDemoRp({ port: demoPort, issuer: provider.issuer, client });
+    }
+    this.#forwarder = await forwardPort(host, port, Number(new URL(provider.origin).port));
+    return { provider: { ...provider, origin: `http://localhost:${port}` }, registered };
   }
 
   async #register(provider: LocalProvider): Promise<Registered> {
@@ -110,6 +103,7 @@ export class DevelopmentRun {
   }
 
   async stop(): Promise<void> {
+    this.#forwarder?.close();
     await Promise.all([this.#provider?.stop(), this.#relyingParty?.stop()]);
     if (this.#options.stateDir === undefined) rmSync(this.#stateDir, { recursive: true, force: true });
   }

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { adminClientId, adminClientRow, clientSecretStatements, writeAdminClient } from "../admin-client.ts";
 import type { Builds } from "../builds.ts";
 import { applySeed, type Seeded } from "../demo/apply-seed.ts";
 import type { Seed } from "../demo/seed.ts";
+import { type Forwarder, forwardPort } from "../forward-port.ts";
 import type { LogLine } from "../log-line.ts";
 import { openToAgents } from "../run-provider.ts";
 import type { Statement } from "../store-worker.ts";
@@ -36,7 +35,7 @@ type DatabaseName = (typeof databases)[number];
 
 interface Running {
   readonly slot: number;
-  readonly server: Server;
+  readonly forwarder: Forwarder;
 }
 
 export class InstanceHost {
@@ -102,22 +101,22 @@ export class InstanceHost {
   ): Promise<Omit<CreatedInstance, keyof Seeded>> {
     const slot = this.#freeSlots.shift();
     if (slot === undefined) throw new Error(`more than ${slotCount} test providers at a time: close some`);
-    const { server, port } = await forward(this.#runtime.port);
+    const forwarder = await forwardPort("127.0.0.1", 0, this.#runtime.port);
     this.#created += 1;
     const name = `i${this.#created}`;
-    this.#running.set(name, { slot, server });
+    this.#running.set(name, { slot, forwarder });
     try {
-      const origin = `http://localhost:${port}`;
+      const origin = `http://localhost:${forwarder.port}`;
       const { OP_MASTER_KEY, adminClientSecret } = this.#secrets;
       const executor = this.#executorOf(slot);
       const row = await adminClientRow(origin, OP_MASTER_KEY, adminClientSecret);
       await Promise.all(databases.map((database) => fill(executor(database), database)));
       await executor("DB")(writeAdminClient(row, Date.now()).map((sql) => ({ sql })));
       const variables = { ...openToAgents, ...settings, ISSUER: origin, OP_MASTER_KEY };
-      await this.#runtime.order({ kind: "register", instance: { name, slot, port, variables } });
+      await this.#runtime.order({ kind: "register", instance: { name, slot, port: forwarder.port, variables } });
       return { name, origin, admin: { client_id: adminClientId, client_secret: adminClientSecret } };
     } catch (error) {
-      server.close();
+      forwarder.close();
       this.#running.delete(name);
       throw error;
     }
@@ -135,7 +134,7 @@ export class InstanceHost {
     const running = this.#running.get(name);
     if (running === undefined) return;
     this.#running.delete(name);
-    running.server.close();
+    running.forwarder.close();
     const { slot } = running;
     await this.#runtime.order({ kind: "unregister", name });
     const executor = this.#executorOf(slot);
@@ -147,20 +146,7 @@ export class InstanceHost {
   }
 
   async stop(): Promise<void> {
-    for (const { server } of this.#running.values()) server.close();
+    for (const { forwarder } of this.#running.values()) forwarder.close();
     await this.#runtime.stop();
   }
-}
-
-/** A port whose connections go to the runtime: the `Host` of a request tells it which instance is meant. */
-async function forward(target: number): Promise<{ readonly server: Server; readonly port: number }> {
-  const server = createServer({ noDelay: true }, (inner) => {
-    const outer = connect({ host: "127.0.0.1", port: target, noDelay: true });
-    inner.pipe(outer).pipe(inner);
-    inner.on("error", () => outer.destroy());
-    outer.on("error", () => inner.destroy());
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { server, port: (server.address() as AddressInfo).port };
 }

@@ -10,12 +10,15 @@ import {
   register,
   unregister,
 } from "./instances.ts";
+import { shareRsaKeys } from "./shared-rsa-keys.ts";
 
 /**
  * **The compact Worker for many instances in one isolate**: the product's apps and objects, with bindings, isolate state, clock and faults for
  * each instance. Tests alone run it; no bundle that can be deployed contains it (test/topology/workers.test.ts).
  */
 export * from "./instance-objects.ts";
+
+shareRsaKeys();
 
 interface Statement {
   readonly sql: string;

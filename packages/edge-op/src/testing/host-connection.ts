@@ -85,6 +85,7 @@ export class HostConnection {
         { socketPath: this.#path, path: "/hold", headers: { holder: this.#id }, agent: false },
         (response) => {
           response.on("error", () => held.destroy()).resume();
+          response.socket.unref();
           resolve(true);
         },
       );
