@@ -26,14 +26,14 @@ export async function applySeed(
   known: Readonly<Record<string, SeededClient>> = {},
 ): Promise<Seeded> {
   const admin = new AdminApi(provider.origin, provider.admin);
-  const [users] = await Promise.all([
+  const [users, clients] = await Promise.all([
     // Roles first: a user has them.
     mapValues(seed.roles, (permissions, role) => registerRole(admin, role, permissions)).then(() =>
       mapValues(seed.users, (user, username) => registerUser(admin, username, user)),
     ),
+    mapValues(seed.clients, (client, id) => registerClient(provider, admin, id, client, known[id])),
     mapValues(seed.resources, (resource, id) => registerResource(admin, id, resource)),
   ]);
-  const clients = await mapValues(seed.clients, (client, id) => registerClient(provider, admin, id, client, known[id]));
   return { clients, users };
 }
 
