@@ -3,7 +3,7 @@ import { buildSync } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import { defineConfig } from "vitest/config";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { boundElsewhere } from "./packages/local-provider/src/describe-workers.ts";
+import { boundElsewhere } from "./packages/edge-op/src/bound-elsewhere.ts";
 import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
@@ -56,7 +56,9 @@ const compactExcluded = [
   "deployment-settings",
   "ends-of-grants",
   "resource-server-guides",
+  "resource-server-package",
   "isolate-process",
+  "edge-op-package",
   "local-provider",
   "login-costs",
   "mcp-sdk-1",

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { staleFiles } from "./reference/generated-files.ts";
 import { commandStep, type Step } from "./steps.ts";
 

@@ -5,7 +5,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { Simulation } from "../packages/op-state/test/simulation/lease-simulation.ts";
 import * as lease from "../packages/op-state/test/simulation/lease-wiring.ts";
 import {

@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
-import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
+import { adminClientId, adminClientRow, writeAdminClient } from "../packages/edge-op/src/admin-client.ts";
 import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./deploy/environment-files.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { openSession, query, refuseConflicts } from "./deploy/session.ts";

@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
-import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
+import { adminClientId, adminClientRow, writeAdminClient } from "../packages/edge-op/src/admin-client.ts";
 import { runCommand } from "./steps.ts";
 
 const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { runCommand } from "./steps.ts";
 
 const file = "wrangler.toml";

@@ -5,7 +5,7 @@
 
 import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { keepRelease, keptDirectory } from "../test/compatibility/previous-release.ts";
 
 const checkout = resolve(process.argv[2] ?? repositoryRoot);

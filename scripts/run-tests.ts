@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { runCommand, type Tally } from "./steps.ts";
 
 /** The used fields of a file in Vitest's JSON report. A file that runs in two projects appears twice. */

@@ -1,6 +1,6 @@
 import { watch } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 
 /** An editor writes a file in several steps, and a branch switch changes many files. */
 const settledMs = 100;

@@ -1,27 +1,14 @@
-/**
- * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set-up and seeding use a different port, so that
- * everything is complete when `GET /health` first succeeds.
- */
-
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type DemoRp, startDemoRp } from "../packages/demo-rp/src/start-demo-rp.ts";
-import { resourceOf } from "../packages/local-provider/src/applications.ts";
-import { exampleApplications } from "../packages/local-provider/src/example-applications.ts";
-import { isPortFree } from "../packages/local-provider/src/free-port.ts";
-import {
-  type LocalProvider,
-  PortTakenError,
-  startLocalProvider,
-} from "../packages/local-provider/src/local-provider.ts";
-import { settingsFrom } from "../packages/local-provider/src/settings-variables.ts";
-import { lockState, StateInUseError } from "../packages/local-provider/src/state-lock.ts";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
-import { demoUsers } from "./demo/demo.ts";
-import { seedDemo } from "./demo/seed-demo.ts";
+import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
+import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-development.ts";
+import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
+import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
+import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
+import { settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
+import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { onSourceChange } from "./source-changes.ts";
-import { onStop } from "./stop-signals.ts";
 
 const usage = `npm start [-- options]
 
@@ -64,7 +51,6 @@ function readPort(name: string, fallback: number): number {
   process.exit(2);
 }
 
-const stateDir = join(repositoryRoot, ".op");
 const options = readOptions();
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
@@ -73,56 +59,32 @@ const applications = {
   api: { ...exampleApplications.api, port: readPort("API_PORT", port + 3) },
 };
 const host = process.env.HOST ?? "127.0.0.1";
-const shape = options.compact ? "compact" : "separate";
-/** With `--verbose`, every request has its log line. */
-const vars = { ISSUER: `http://localhost:${port}`, REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) };
+/** Every request has its line in `--verbose`. */
+const vars = { REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")
     console.error(`[${line.level}] ${line.message}`);
 }
 
-let running: LocalProvider | undefined;
-let relyingParty: DemoRp | undefined;
+const run = new DevelopmentRun(sourceBuilds, {
+  port,
+  host,
+  demoPort,
+  applications,
+  vars,
+  stateDir: join(repositoryRoot, ".op"),
+  shape: options.compact ? "compact" : "separate",
+  direct: options.direct,
+  onLog: log,
+  onProgress: console.log,
+});
 let stopping = false;
 const claimSignals = onStop(async (reason) => {
   stopping = true;
   if (reason === "SIGINT") console.log("\nStopping …");
-  await Promise.all([running?.stop(), relyingParty?.stop()]);
+  await run.stop();
 });
-
-/** Deletes all state except the lock that this process holds. */
-function wipe(): void {
-  for (const name of ["state", "secrets.json", "dev.json", "mcp-client.json"]) {
-    rmSync(join(stateDir, name), { recursive: true, force: true });
-  }
-}
-
-async function start(): Promise<LocalProvider> {
-  for (const wanted of [port, demoPort, applications.mcp.port, applications.api.port]) {
-    if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
-  }
-  process.once("exit", lockState(stateDir));
-  if (options.reset) wipe();
-  console.log("Setting up: database, keys, first admin client, demo …");
-  running = await startLocalProvider({ shape, host, stateDir, vars, onLog: log });
-  const resources = { mcp: resourceOf(applications.mcp), api: resourceOf(applications.api) };
-  const { clients } = await seedDemo(running, join(stateDir, "dev.json"), `http://localhost:${demoPort}`, resources);
-  await running.stop();
-  console.log(options.compact ? "Starting the compact Worker …" : "Starting the Workers …");
-  running = await startLocalProvider({
-    shape,
-    port,
-    host,
-    stateDir,
-    vars,
-    direct: options.direct,
-    applications,
-    onLog: log,
-  });
-  relyingParty = await startDemoRp({ port: demoPort, issuer: running.issuer, client: clients.app });
-  return running;
-}
 
 function describe(provider: LocalProvider): string {
   const { origin } = provider;
@@ -144,14 +106,14 @@ ${options.verbose ? "The log follows." : "To see why a request was refused, run 
 }
 
 try {
-  const provider = await start();
+  const { provider } = await run.start(options.reset);
   claimSignals();
   console.log(describe(provider));
   if (options.watch) onSourceChange(() => reload(provider));
 } catch (error) {
   if (!stopping) {
-    console.error(advice(error));
-    await running?.stop();
+    console.error(adviceFor(error, `PORT=${port + 100} npm start`) ?? error);
+    await run.stop();
     process.exit(1);
   }
 }
@@ -167,12 +129,4 @@ async function reload(provider: LocalProvider): Promise<void> {
   } catch (error) {
     console.error(`Not reloaded: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-function advice(error: unknown): unknown {
-  if (error instanceof PortTakenError) {
-    return `${error.message} Stop the process that listens there, or choose another port: PORT=${port + 100} npm start`;
-  }
-  if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
-  return error;
 }

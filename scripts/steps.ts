@@ -1,7 +1,7 @@
 /** **A run of checks**: each step passes or fails on its own, and all steps run. */
 
 import { spawn } from "node:child_process";
-import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 
 export interface Tally {
   readonly passed: number;

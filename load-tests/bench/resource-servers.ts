@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { basicAuthorization, type Credentials, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, type Credentials, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { readCommandLine } from "../lib/command-line.ts";
 import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
 import { table } from "../lib/format.ts";

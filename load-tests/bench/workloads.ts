@@ -1,6 +1,4 @@
-/** **The requests that the bench sends**, with their expected responses. Each endpoint names the Worker that serves it. */
-
-import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import { findRuntime, pinApart } from "../lib/process-time.ts";
 import type { SeedClient } from "../lib/seed-file.ts";

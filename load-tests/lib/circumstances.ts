@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { cpus, type as systemName, totalmem } from "node:os";
-import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
+import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { findRuntime } from "./process-time.ts";
 import type { Deployment } from "./start-provider.ts";
 

@@ -1,4 +1,4 @@
-import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
+import type { IsolateProcess } from "../../packages/edge-op/src/isolate-process.ts";
 
 export interface MeasuredProvider {
   readonly origin: string;
@@ -18,7 +18,7 @@ export interface MeasuredProviderOptions {
   readonly relays?: number;
 }
 
-const script = new URL("../../packages/local-provider/src/local-provider.ts", import.meta.url).href;
+const script = new URL("../../packages/edge-op/src/local-provider.ts", import.meta.url).href;
 
 /**
  * **Starts a local provider in this process**, for measurements that freeze and kill its isolates. The other load tests use a separate process

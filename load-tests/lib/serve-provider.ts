@@ -15,7 +15,7 @@ interface LocalProviderModule {
   }>;
 }
 
-const scripts = new URL("../../packages/local-provider/src/local-provider.ts", import.meta.url).href;
+const scripts = new URL("../../packages/edge-op/src/local-provider.ts", import.meta.url).href;
 const { startLocalProvider } = (await import(scripts)) as LocalProviderModule;
 const provider = await startLocalProvider({
   ...JSON.parse(process.argv[2] ?? "{}"),

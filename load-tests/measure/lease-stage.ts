@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { AdminApi, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { type MeasuredProvider, type MeasuredProviderOptions, startMeasuredProvider } from "../lib/local-provider.ts";
 import { percentile } from "../lib/percentile.ts";
 import type { Latency } from "../model/lease-report.ts";

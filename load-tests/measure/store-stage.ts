@@ -1,10 +1,5 @@
 import { join } from "node:path";
-import {
-  AdminApi,
-  type ApiResponse,
-  basicAuthorization,
-  postForm,
-} from "../../packages/local-provider/src/provider-api.ts";
+import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { type MeasuredProvider, startMeasuredProvider } from "../lib/local-provider.ts";
 import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 import { readServerTiming } from "../lib/server-timing.ts";

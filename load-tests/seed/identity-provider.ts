@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
+import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { jwtSigner, newPrivateKey, publicKeyOf } from "../lib/node-jwt-signer.ts";
 import type { IdentityProvider, SeedClient } from "../lib/seed-file.ts";
 import type { Deployment } from "../lib/start-provider.ts";

@@ -1,7 +1,7 @@
 /** **The recipes of seeds, by class**, and their concurrency: a strict revocation waits up to a second for leases, so many run at a time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError } from "../../packages/local-provider/src/provider-api.ts";
+import { ApiError } from "../../packages/edge-op/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { ScenarioName } from "../lib/presets.ts";
 import { actorNames, type Seed } from "../lib/seed-file.ts";

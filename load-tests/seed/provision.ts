@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
+import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { newPrivateKey, publicKeyOf } from "../lib/node-jwt-signer.ts";
 import { actorNames, type PrivateKey, type SeedClient } from "../lib/seed-file.ts";
 import type { Deployment } from "../lib/start-provider.ts";

@@ -1,10 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import {
-  ApiError,
-  type ApiResponse,
-  basicAuthorization,
-  postForm,
-} from "../../packages/local-provider/src/provider-api.ts";
+import { ApiError, type ApiResponse, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
 import { jwtSigner } from "../lib/node-jwt-signer.ts";
 import type { Seed, SeedClient } from "../lib/seed-file.ts";

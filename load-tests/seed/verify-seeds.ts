@@ -1,4 +1,4 @@
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import {
   type Answer,

@@ -11,10 +11,10 @@ import {
   type SavedAuthorization,
 } from "../../examples/mcp-client/src/client-authorization.ts";
 import { McpSession, type SignIn } from "../../examples/mcp-client/src/mcp-session.ts";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
-import { Person } from "../../test/conformance/fixtures/person.ts";
-import type { DevFile } from "./seed-demo.ts";
+import type { DevFile } from "../../packages/edge-op/src/demo/seed-demo.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 
 const usage = `npm run mcp -- <command> [options]
 

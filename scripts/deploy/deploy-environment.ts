@@ -1,5 +1,5 @@
-import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/local-provider/src/admin-client.ts";
-import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/edge-op/src/admin-client.ts";
+import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { enableCertificates, manualStep, verifyAliases } from "./certificate-host.ts";
 import { createStores } from "./create-stores.ts";

@@ -1,6 +1,4 @@
-/** **The facts that the Workers and objects of an environment report**, read at the issuer. */
-
-import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { Shape, WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { factsHeader } from "../../packages/shared/src/http/report-facts.ts";
 import type { DeploymentFacts } from "../../packages/shared/src/secrets/deployment-facts.ts";
 

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { scriptOf, workers } from "../../packages/local-provider/src/workers.ts";
+import { scriptOf, workers } from "../../packages/edge-op/src/workers.ts";
 import { CloudflareError } from "./cloudflare-api.ts";
 import { forgetSecrets } from "./made-secrets.ts";
 import { Refusal } from "./refusal.ts";

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment, type Environment, type EnvironmentFile, isEnvironmentName } from "./environment.ts";
 import { Refusal } from "./refusal.ts";
 

@@ -1,4 +1,4 @@
-import { type Shape, shapes } from "../../packages/local-provider/src/workers.ts";
+import { type Shape, shapes } from "../../packages/edge-op/src/workers.ts";
 import { pageSettings, readDeployment } from "../../packages/op-auth/src/deployment.ts";
 import { type PlatformSettings, platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readAll, type Setting, type SettingTable } from "../../packages/shared/src/config/setting.ts";

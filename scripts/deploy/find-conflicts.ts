@@ -1,4 +1,4 @@
-import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import type { Environment } from "./environment.ts";
 import { foreignRoutes, type Inventory } from "./inventory.ts";
 import { deployedWorkerName, hasSecret, scriptsOf, workersOf } from "./shape.ts";

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot, scriptOf, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot, scriptOf, type WorkerName, workers } from "../../packages/edge-op/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import type { MadeSecrets } from "./made-secrets.ts";
 import { query, type Session } from "./session.ts";
 import { makeTemporaryClient, type TemporaryClient } from "./temporary-client.ts";

@@ -1,4 +1,4 @@
-import { type Shape, scriptOf, shapes, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { type Shape, scriptOf, shapes, type WorkerName, workers } from "../../packages/edge-op/src/workers.ts";
 import type { Environment } from "./environment.ts";
 
 /** **The Workers of an environment by its shape** (ADR 32), in the order of their deployment. */

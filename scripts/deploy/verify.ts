@@ -1,5 +1,5 @@
 import * as oidc from "openid-client";
-import type { Shape } from "../../packages/local-provider/src/workers.ts";
+import type { Shape } from "../../packages/edge-op/src/workers.ts";
 import {
   difference,
   endpointWorkers,

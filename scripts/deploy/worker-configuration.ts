@@ -5,7 +5,7 @@
 
 import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
-import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { ownedPaths } from "../../packages/workers/src/paths.ts";
 import { type WorkerRow, workers } from "../../packages/workers/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";

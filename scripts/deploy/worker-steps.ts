@@ -1,4 +1,4 @@
-import { scriptOf, type WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { scriptOf, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { deleteOtherShapeStep, recordShapeStep, releaseQueuesStep } from "./change-shape.ts";
 import { isFirstDeployment, workersWithoutSecret } from "./find-conflicts.ts";
 import { isAddressServed } from "./inventory.ts";

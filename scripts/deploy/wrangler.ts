@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface WranglerAccess {

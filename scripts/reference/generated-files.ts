@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { commonPasswordsModule } from "./common-passwords.ts";
 import { logEventsPage } from "./log-events-page.ts";
 import { refusalReasonsPage } from "./refusal-reasons-page.ts";

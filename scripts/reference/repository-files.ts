@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { testsIn } from "./tests-in.ts";
 
 const leftOut = new Set(["node_modules", "dist", "test-output", "coverage"]);

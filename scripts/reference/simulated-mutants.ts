@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts";
 import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
 import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { generatedNotice, table } from "./markdown.ts";
 import { mutantGroups } from "./simulated-mutants.ts";
 import { testsIn } from "./tests-in.ts";

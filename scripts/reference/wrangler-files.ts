@@ -1,5 +1,5 @@
 import { dirname, relative } from "node:path";
-import { compactWorker, stateScript, type WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, stateScript, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import type { Binding } from "../../packages/workers/src/binding.ts";
 import {
   type BindingName,

@@ -3,13 +3,13 @@
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import {
   type LocalProvider,
   type LocalProviderOptions,
   startLocalProvider,
-} from "../../packages/local-provider/src/local-provider.ts";
-import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
+} from "../../packages/edge-op/src/local-provider.ts";
+import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
 export interface BrowserFixtures {

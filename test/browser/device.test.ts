@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import {
   accessibilityProblems,
   type BrowserFixtures,

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts";
-import type { BuiltWorker } from "../../packages/local-provider/src/describe-workers.ts";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import type { BuiltWorker } from "../../packages/edge-op/src/builds.ts";
+import { bundleWorker } from "../../packages/edge-op/src/bundle-worker.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 
 interface KeptRelease {
   /** The name of the newest migration in `migrations/`. */
@@ -31,7 +31,7 @@ export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-
 
 /** Writes the bundles of a checkout, not minified by name, and the bindings of its Workers to `directory`. */
 export async function keepRelease(checkout: string, directory: string): Promise<void> {
-  const { workers } = (await import(join(checkout, "packages/local-provider/src/workers.ts"))) as WorkersModule;
+  const { workers } = (await import(join(checkout, "packages/edge-op/src/workers.ts"))) as WorkersModule;
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const release: KeptRelease = {

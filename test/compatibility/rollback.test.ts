@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import {
   type LocalProvider,
   type LocalProviderOptions,
   startLocalProvider,
-} from "../../packages/local-provider/src/local-provider.ts";
+} from "../../packages/edge-op/src/local-provider.ts";
 import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { endpointWorkers, isKept, PreviousRelease } from "./previous-release.ts";
 import { StoredState } from "./stored-state.ts";

@@ -1,5 +1,5 @@
-import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type { ProviderFixtures, TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { proxiedFetch } from "../conformance/fixtures/proxied-fetch.ts";
 import type { endpointWorkers } from "./previous-release.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, allScopes, type Tokens } from "../conformance/fixtures/application.ts";
-import type { Person } from "../conformance/fixtures/person.ts";
 import { ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { registerPerson } from "../conformance/fixtures/register-person.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
 import { Application, allScopes, type Tokens } from "../conformance/fixtures/application.ts";
 import {
   accessToken,

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
-import { demoUsers } from "../../scripts/demo/demo.ts";
-import { seedDemo } from "../../scripts/demo/seed-demo.ts";
-import { type Page, Person } from "./fixtures/person.ts";
+import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { seedDemo } from "../../packages/edge-op/src/demo/seed-demo.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
+import { type Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 
 /** docs/operating/certify.md, executed as written: each marked block, in one shell, in a directory like the repository's. */

@@ -2,8 +2,8 @@
 
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { Application, allScopes, goodbye, redirectUri } from "./fixtures/application.ts";
 import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";

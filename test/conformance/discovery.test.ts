@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const { origin, issuer } = provider;

@@ -6,10 +6,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { type Page, type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, allScopes, type SignIn, type Tokens } from "./fixtures/application.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
-import { type Page, type Person, textOf } from "./fixtures/person.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Application } from "./fixtures/application.ts";
 import { grantTypes, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";

@@ -4,9 +4,9 @@ import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWTPayload, jwtVer
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { type ApiResponse, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { type ApiResponse, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { selfSigned, TestAuthority, type TestCertificate } from "../fixtures/client-certificates.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { redirectUri } from "./fixtures/application.ts";

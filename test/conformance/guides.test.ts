@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Guide, runBlock } from "./fixtures/guide.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

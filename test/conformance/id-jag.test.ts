@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { discoverAndRequestJwtAuthGrant, exchangeJwtAuthGrant } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import {
   type ApiResponse,
   basicAuthorization,
   type Credentials,
   postForm,
   readResponse,
-} from "../../packages/local-provider/src/provider-api.ts";
+} from "../../packages/edge-op/src/provider-api.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import { Guide, runBlock } from "./fixtures/guide.ts";
-import { Person } from "./fixtures/person.ts";
 import {
   accessToken,
   api,

@@ -9,7 +9,7 @@ import {
 } from "jose";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
 import { Application, readAuthorizationResponse, redirectUri } from "./fixtures/application.ts";
 import { claimsOf, grantTypes, headerOf, type TestClient } from "./fixtures/provider-fixtures.ts";

@@ -1,7 +1,7 @@
 import { CompactEncrypt, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import {
   accessToken,

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { isPortFree } from "../../packages/local-provider/src/free-port.ts";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { isPortFree } from "../../packages/edge-op/src/free-port.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 
 let child: ChildProcess | undefined;
 afterEach(() => child?.kill("SIGKILL"));

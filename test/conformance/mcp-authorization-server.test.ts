@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 

@@ -13,9 +13,9 @@ import { Client } from "modelcontextprotocol-sdk-1/client/index.js";
 import { StreamableHTTPClientTransport } from "modelcontextprotocol-sdk-1/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type StartedProcess, startProcess } from "../../load-tests/lib/start-process.ts";
-import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
+import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { selfSigned } from "../fixtures/client-certificates.ts";
-import { Person } from "./fixtures/person.ts";
 import { claimsOf, type ProviderAddress, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 
 const redirectUrl = "http://127.0.0.1:50124/callback";

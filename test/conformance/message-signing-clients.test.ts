@@ -7,8 +7,8 @@ import { CompactEncrypt, compactDecrypt, exportJWK, generateKeyPair, importJWK, 
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { TestAuthority, type TestCertificate } from "../fixtures/client-certificates.ts";
 import { redirectUri } from "./fixtures/application.ts";
 import { claimsOf, headerOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";

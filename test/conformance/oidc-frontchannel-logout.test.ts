@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, goodbye } from "./fixtures/application.ts";
-import type { Page, Person } from "./fixtures/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

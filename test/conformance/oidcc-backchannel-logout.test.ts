@@ -7,9 +7,9 @@
 
 import { decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
 import { type LogoutReceiver, startLogoutReceiver } from "./fixtures/logout-receiver.ts";
-import type { Person } from "./fixtures/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

@@ -6,8 +6,8 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
+import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, readAuthorizationResponse, type Tokens } from "./fixtures/application.ts";
-import type { Person } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 

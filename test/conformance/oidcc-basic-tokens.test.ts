@@ -7,9 +7,9 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, allScopes, redirectUri, type Tokens } from "./fixtures/application.ts";
-import { Person } from "./fixtures/person.ts";
 import { api, claimsOf, headerOf, otherApi } from "./fixtures/provider-fixtures.ts";
 import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

@@ -7,7 +7,7 @@
 
 import { importJWK, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
 const algorithms = ["ES256", "RS256", "EdDSA", "PS256"];

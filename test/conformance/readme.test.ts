@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { clientDocumentPath, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
 /** A walk through the README as written: each marked block, in one shell, in a directory like the repository's. */

@@ -6,8 +6,8 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
+import { type Page, textOf } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
-import { type Page, textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { type ApiResponse, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
 import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Application } from "../../packages/local-provider/src/applications.ts";
-import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import type { Application } from "../../packages/edge-op/src/applications.ts";
+import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { accessToken, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { introspectionValidator } from "../../packages/resource-server/src/validate-by-introspection.ts";
 import { jwtValidator } from "../../packages/resource-server/src/validate-jwt.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { api, claimsOf, headerOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import { claimsOf, headerOf, type KeyedClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

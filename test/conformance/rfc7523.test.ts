@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { accessToken, claimsOf, grantTypes, type KeyedClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import {
   accessToken,

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { type ApiResponse, readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { type ApiResponse, readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import {
   type CertificateOptions,
   selfSigned,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
-import { type Person, textOf } from "./fixtures/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";

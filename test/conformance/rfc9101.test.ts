@@ -16,9 +16,9 @@ import {
   UnsecuredJWT,
 } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import { textOf } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
-import { textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

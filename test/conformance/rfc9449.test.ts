@@ -3,10 +3,10 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type ApiResponse, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { Application } from "./fixtures/application.ts";
-import { Person } from "./fixtures/person.ts";
 import { accessToken, api, claimsOf, grantTypes, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

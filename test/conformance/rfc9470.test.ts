@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { Application } from "./fixtures/application.ts";
 import { claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

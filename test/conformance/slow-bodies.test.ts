@@ -4,7 +4,7 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Application } from "./fixtures/application.ts";
 import type { KeyedClient, TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";

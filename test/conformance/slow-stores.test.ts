@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type { SlowStore } from "../faults/slow-stores.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
+import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import {
   grantTypes,

@@ -1,7 +1,7 @@
 /** **Tokens with a key that is not in the schedule**, wherever a token of this provider is verified (protocols.md §4). */
 
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
+import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import {

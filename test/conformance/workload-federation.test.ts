@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

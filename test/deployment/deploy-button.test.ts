@@ -8,7 +8,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { runNode } from "./operator.ts";
 

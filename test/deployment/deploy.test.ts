@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { workers } from "../../packages/local-provider/src/workers.ts";
+import { workers } from "../../packages/edge-op/src/workers.ts";
 import { routePatterns } from "../../scripts/deploy/worker-configuration.ts";
 import { describeCalls } from "./golden-calls.ts";
 import { runningVersion, type Script, type UploadMetadata } from "./local-cloudflare/account-state.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { workers } from "../../packages/local-provider/src/workers.ts";
+import { workers } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment, type Environment, type EnvironmentFile } from "../../scripts/deploy/environment.ts";
 import { checkNewEnvironment, loadEnvironment, writeEnvironment } from "../../scripts/deploy/environment-files.ts";
 import { Refusal } from "../../scripts/deploy/refusal.ts";

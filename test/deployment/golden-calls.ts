@@ -1,4 +1,4 @@
-import { workers } from "../../packages/local-provider/src/workers.ts";
+import { workers } from "../../packages/edge-op/src/workers.ts";
 import { deployedWorkerName } from "../../scripts/deploy/shape.ts";
 import type { RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment } from "../../scripts/deploy/environment.ts";
 import { workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
 

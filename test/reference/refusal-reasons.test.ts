@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 
 /** The reasons are keys of one record, so they are distinct; the types refuse an unknown reason. */

@@ -4,9 +4,9 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
-import { Person } from "../conformance/fixtures/person.ts";
+import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
+import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
 import { shardOf } from "./object-names.ts";

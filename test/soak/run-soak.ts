@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import type { Shape, WorkerName } from "../../packages/edge-op/src/workers.ts";
 import type { Tally } from "./guarantee.ts";
 import { type Operations, operationsOn } from "./operations.ts";
 import type { Operation, Phase } from "./phases.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
+import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
+import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application } from "../conformance/fixtures/application.ts";
-import type { Page, Person } from "../conformance/fixtures/person.ts";
 import { api, claimsOf } from "../conformance/fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "../conformance/fixtures/register-person.ts";
 import { shardOf } from "./object-names.ts";

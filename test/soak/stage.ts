@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
-import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { LogLine } from "../../packages/local-provider/src/log-line.ts";
+import type { IsolateProcess } from "../../packages/edge-op/src/isolate-process.ts";
+import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import type { LogLine } from "../../packages/edge-op/src/log-line.ts";
 
-import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application } from "../conformance/fixtures/application.ts";
-import type { Person } from "../conformance/fixtures/person.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { registerPerson } from "../conformance/fixtures/register-person.ts";
 import type { Check, ClientSettings, ToClient } from "./checking-client.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 
 /**
  * Every access to D1 and KV has a time limit: D1 by `queryDatabase`, KV by `readCache` and `writeCache`, parsed from the sources. Functions that only

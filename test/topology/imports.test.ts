@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 
 /** The allowed imports (ARCHITECTURE.md), parsed from the sources. */
 const sourcePattern = /\.(tsx?|m?js)$/;
@@ -184,7 +184,7 @@ function importsByPath(tree: string): Map<string, string[]> {
   return new Map(entries);
 }
 
-test("load-tests import local-provider and the lease timing; only Workers that count calls contain code of Workers", () => {
+test("load-tests import edge-op and the lease timing; only Workers that count calls contain code of Workers", () => {
   const outside = [...importsByPath("load-tests")].flatMap(([path, imports]) =>
     imports.filter((imported) => !imported.startsWith("load-tests/")).map((imported) => [dirname(path), imported]),
   );
@@ -196,8 +196,8 @@ test("load-tests import local-provider and the lease timing; only Workers that c
   ]);
   const others = outside.filter(([room]) => room !== "load-tests/measure/workers").map(([, imported]) => imported);
   expect([...new Set(others)].toSorted()).toEqual([
-    "packages/local-provider/src/isolate-process.ts",
-    "packages/local-provider/src/provider-api.ts",
+    "packages/edge-op/src/isolate-process.ts",
+    "packages/edge-op/src/provider-api.ts",
     "packages/shared/src/config/lease-timing.ts",
   ]);
 });

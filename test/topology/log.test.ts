@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
 
 /** Node programs, whose output is for a terminal. */
-const programs = ["demo-rp", "local-provider"];
+const programs = ["demo-rp", "edge-op"];
 const logFile = "packages/shared/src/runtime/log.ts";
 
 const sources = readdirSync(join(repositoryRoot, "packages"))

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts";
-import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { bundleWorker } from "../../packages/edge-op/src/bundle-worker.ts";
+import { sourceBuilds } from "../../packages/edge-op/src/source-builds.ts";
+import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { runCommand } from "../../scripts/steps.ts";
 
 /** The parts of a deployment, compared across the wrangler files. */
@@ -70,6 +71,32 @@ test("a fetch of any Worker passes the protections of its own zone", () => {
   for (const { name, config } of configs) {
     expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public"]);
   }
+});
+
+/** The files of this repository that a bundle contains. */
+function filesIn(bundle: string): string[] {
+  const comments = bundle.matchAll(/^\/\/ (?:\.\.\/)*((?:examples|load-tests|packages|scripts|test)\/\S+)$/gm);
+  return [...comments].map(([, path]) => path!);
+}
+
+test("no bundle that can be deployed contains development code: clocks that move, stores that fail, pages of /dev, the demo", async () => {
+  const deployable = new Set([...allWorkers.map(({ name }) => name), "pages", "protocol", "shared", "workers"]);
+  const isDeployable = (path: string) => path.startsWith("packages/") && deployable.has(path.split("/")[1]!);
+  for (const { name, entry } of allWorkers) {
+    const files = filesIn(await bundleWorker(entry));
+    expect(files, name).toContain(entry);
+    expect(
+      files.filter((path) => !isDeployable(path)),
+      name,
+    ).toEqual([]);
+  }
+  const { contents } = await sourceBuilds.instances();
+  expect(filesIn(contents).filter((path) => !isDeployable(path))).toEqual(
+    expect.arrayContaining(
+      ["movable-clock", "failing-stores"].map((name) => `packages/edge-op/src/instances/${name}.ts`),
+    ),
+  );
+  expect(filesIn(contents)).not.toContain("packages/shared/src/runtime/clock.ts");
 });
 
 /** Bindings by kind and name, with the settings that must not differ. */

@@ -1,7 +1,7 @@
 /** **Workers**: uploads, versions, deployments, secrets, settings. */
 
 import { randomUUID } from "node:crypto";
-import { findFreePort } from "../../../packages/local-provider/src/free-port.ts";
+import { findFreePort } from "../../../packages/edge-op/src/free-port.ts";
 import {
   type AccountState,
   type Binding,

@@ -1,19 +1,14 @@
-import { dirname, join } from "node:path";
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
-import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { bundleWorker } from "./bundle-worker.ts";
+import type { ApplicationFiles, Builds } from "./builds.ts";
 import type { Socket } from "./describe-workers.ts";
 import { findFreePort } from "./free-port.ts";
-import { repositoryRoot, type Shape, shapes, stateScript } from "./workers.ts";
+import { type Shape, shapes, stateScript } from "./workers.ts";
 
 /**
  * **A Worker beside the provider**, such as a resource server: it runs in the same workerd, with Service Bindings to the provider's Workers
  * as its wrangler file has them. Its variables `RESOURCE` and `ISSUER` are those of the run.
  */
-export interface Application {
-  /** Path of its wrangler file below the root of the repository. */
-  readonly config: string;
-  readonly entry: string;
+export interface Application extends ApplicationFiles {
   /** Replaces the contents of the entry. */
   readonly source?: string;
   /** Further variables. */
@@ -51,29 +46,24 @@ export async function placeApplications(
 }
 
 export function describeApplications(
+  builds: Builds,
   placed: readonly PlacedApplication[],
   shape: Shape,
   issuer: string,
 ): Promise<V4WorkerOptions[]> {
   return Promise.all(
-    placed.map(async ({ name, config, entry, source, vars, socket, resource }) => {
-      const options: V4WorkerOptionsShape = readWorkerOptions(join(repositoryRoot, config)).workerOptions;
+    placed.map(async ({ name, source, vars, socket, resource, ...files }) => {
+      const { contents, options } = await builds.application(files, source);
       return {
         ...options,
         name: `application-${name}`,
-        modules: [{ type: "ESModule", path: "index.js", contents: await bundleSource(entry, source) }],
+        modules: [{ type: "ESModule", path: "index.js", contents }],
         bindings: { ...options.bindings, ...vars, RESOURCE: resource, ISSUER: issuer },
         serviceBindings: inShape(options.serviceBindings ?? {}, shape),
         unsafeDirectSockets: [socket],
       };
     }),
   );
-}
-
-function bundleSource(entry: string, source: string | undefined): Promise<string> {
-  if (source === undefined) return bundleWorker(entry);
-  const stdin = { contents: source, resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
-  return bundleWorker(entry, { entryPoints: [], stdin });
 }
 
 type ServiceBindings = NonNullable<V4WorkerOptionsShape["serviceBindings"]>;

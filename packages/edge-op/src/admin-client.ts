@@ -5,6 +5,7 @@
 
 import { macClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
+import type { Statement } from "./store-worker.ts";
 
 export const adminClientId = "admin";
 
@@ -57,6 +58,21 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
     `DELETE FROM client_secrets WHERE client_id = ${id}`,
     `INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (${id}, ${id}, ${text(row.mac)}, ${nowMs})`,
     `INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ${id}, ${nowMs})`,
+  ];
+}
+
+/** Replaces the secrets of a client by one of one's own, for a seed: the admin API generates them. A change of the client must follow. */
+export async function clientSecretStatements(
+  masterKey: string,
+  clientId: string,
+  secret: string,
+): Promise<Statement[]> {
+  return [
+    { sql: "DELETE FROM client_secrets WHERE client_id = ?1", parameters: [clientId] },
+    {
+      sql: "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?1, ?2, ?3)",
+      parameters: [clientId, await macClientSecret({ OP_MASTER_KEY: masterKey }, secret), Date.now()],
+    },
   ];
 }
 

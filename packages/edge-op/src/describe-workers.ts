@@ -1,19 +1,8 @@
-/** **The Workers of a local provider, for Miniflare**: each isolate with its bundle, its bindings and its sockets. */
-
-import { join } from "node:path";
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
-import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { bundleWorker } from "./bundle-worker.ts";
+import { boundElsewhere } from "./bound-elsewhere.ts";
+import type { Builds, BuiltWorker } from "./builds.ts";
 import { findFreePort } from "./free-port.ts";
-import {
-  compactWorker,
-  repositoryRoot,
-  type Shape,
-  scriptOf,
-  shapes,
-  stateScript,
-  type WorkerName,
-} from "./workers.ts";
+import { compactWorker, type Shape, scriptOf, shapes, stateScript, type WorkerName } from "./workers.ts";
 
 export interface WorkerChoice {
   readonly shape?: Shape | undefined;
@@ -22,14 +11,6 @@ export interface WorkerChoice {
   readonly extraIsolates?: number | undefined;
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>> | undefined;
 }
-
-/** A Worker that was built earlier, such as one of the previous release, with its own bindings. */
-export interface BuiltWorker {
-  readonly contents: string;
-  readonly options: V4WorkerOptionsShape;
-}
-
-type DurableObjects = NonNullable<V4WorkerOptionsShape["durableObjects"]>;
 
 export interface Socket {
   readonly host: string;
@@ -97,6 +78,7 @@ export function directOrigins(choice: WorkerChoice, sockets: ReadonlyMap<string,
 
 /** `sockets` includes the front door's. */
 export async function describeWorkers(
+  builds: Builds,
   choice: WorkerChoice,
   bindings: Readonly<Record<string, string>>,
   sockets: ReadonlyMap<string, Socket>,
@@ -105,7 +87,7 @@ export async function describeWorkers(
   const builtOf = ({ worker, name }: Isolate): Promise<BuiltWorker> | BuiltWorker => {
     const given = choice.builtWorkers?.[name];
     if (given !== undefined) return given;
-    const bundle = bundles.get(worker.name) ?? build(worker, choice.entryPoints?.[worker.name]);
+    const bundle = bundles.get(worker.name) ?? builds.worker(worker, choice.entryPoints?.[worker.name]);
     bundles.set(worker.name, bundle);
     return bundle;
   };
@@ -128,21 +110,7 @@ export async function describeWorkers(
   );
 }
 
-async function build({ config, entry }: Worker, replacement: string | undefined): Promise<BuiltWorker> {
-  const options: V4WorkerOptionsShape = readWorkerOptions(join(repositoryRoot, config)).workerOptions;
-  return { contents: await bundleWorker(replacement ?? entry), options };
-}
-
-/** An additional isolate consumes no queue messages and calls the objects of the first one. */
+/** A further isolate consumes no messages instead of the first one, and calls the objects of the first one. */
 function withoutOwnership({ durableObjects = {} }: V4WorkerOptionsShape): V4WorkerOptionsShape {
   return { queueConsumers: {}, durableObjects: boundElsewhere(durableObjects) };
-}
-
-/** The bindings of a Worker that defines no class. */
-export function boundElsewhere(durableObjects: DurableObjects): DurableObjects {
-  const bound = Object.entries(durableObjects).map(([name, binding]) => {
-    const object = typeof binding === "string" ? { className: binding } : binding;
-    return [name, { ...object, scriptName: object.scriptName ?? stateScript }] as const;
-  });
-  return Object.fromEntries(bound);
 }

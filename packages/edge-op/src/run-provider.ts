@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare";
-import { adminClientId, adminClientRow, findAdminClient, writeAdminClient } from "./admin-client.ts";
-import { type Application, describeApplications, placeApplications } from "./applications.ts";
 import {
-  type BuiltWorker,
-  chooseDirectSockets,
-  describeWorkers,
-  directOrigins,
-  frontDoorOf,
-  type Socket,
-} from "./describe-workers.ts";
+  adminClientId,
+  adminClientRow,
+  clientSecretStatements,
+  findAdminClient,
+  writeAdminClient,
+} from "./admin-client.ts";
+import { type Application, describeApplications, placeApplications } from "./applications.ts";
+import type { Builds, BuiltWorker } from "./builds.ts";
+import { chooseDirectSockets, describeWorkers, directOrigins, frontDoorOf, type Socket } from "./describe-workers.ts";
 import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
@@ -71,6 +71,8 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
+  /** Stores a secret of one's own for a client; it is in force after the next change of the client. */
+  setClientSecret(clientId: string, secret: string): Promise<void>;
   /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Needs `isolateProcesses`. */
   startIsolate(): Promise<IsolateProcess>;
   /** The spans of all requests since the last start; needs `observe`. */
@@ -89,7 +91,7 @@ export class PortTakenError extends Error {
 }
 
 /** Local runs are for trying out, so unregistered clients may request authorization. Deployments set their own policy. */
-const openToAgents = { CLIENT_DOCUMENTS: "ask", CLIENT_REGISTRATION: "open" } as const;
+export const openToAgents = { CLIENT_DOCUMENTS: "ask", CLIENT_REGISTRATION: "open" } as const;
 
 const localHost = "127.0.0.1";
 
@@ -106,9 +108,13 @@ async function setUp(
   runtime: Miniflare,
   issuer: string,
   secrets: DevelopmentSecrets,
+  builds: Builds,
   { lastMigration, relays = 0 }: LocalProviderOptions,
 ): Promise<void> {
-  await migrateDatabase(runtime, "DB", lastMigration);
+  await Promise.all([
+    migrateDatabase(runtime, "DB", await builds.migrations("DB"), lastMigration),
+    migrateDatabase(runtime, "AUDIT_DB", await builds.migrations("AUDIT_DB")),
+  ]);
   if (relays > 0) await openRelays(runtime, relays);
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   const [found] = await executeStatements(runtime, "DB", [{ sql: findAdminClient(row) }]);
@@ -130,12 +136,7 @@ async function openRelays(runtime: Miniflare, relays: number): Promise<void> {
   await executeStatements(runtime, "DB", [{ sql, parameters: [regions] }]);
 }
 
-/**
- * **Runs the whole provider from this process**: every Worker, or the compact one, from production bundles, in one workerd with its own sockets
- * (wrangler's development proxy is twenty times slower). The database is migrated and contains the first admin client. `npm start`, the black-box
- * tests, the load smoke tests and the benchmark use it.
- */
-export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
+export async function runProvider(builds: Builds, options: LocalProviderOptions = {}): Promise<LocalProvider> {
   const sockets = await chooseSockets(options);
   const applications = await placeApplications(options.applications ?? {}, options.host ?? localHost);
   const front = sockets.get(frontDoorOf(options.shape))!;
@@ -150,14 +151,14 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
   const describedWorkers = async () => {
-    const described = await describeWorkers(options, bindings(), sockets);
+    const described = await describeWorkers(builds, options, bindings(), sockets);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
       workers: [
         ...(await describedWorkers()),
-        ...(await describeApplications(applications, options.shape ?? "separate", issuer)),
+        ...(await describeApplications(builds, applications, options.shape ?? "separate", issuer)),
       ],
       resourcePersistencePath: resources,
       isolatedResourcePersistencePath: resources,
@@ -175,8 +176,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const started = new Miniflare(description);
     try {
       await started.ready;
-      await setUp(started, issuer, secrets, options);
-      await migrateDatabase(started, "AUDIT_DB");
+      await setUp(started, issuer, secrets, builds, options);
       return started;
     } catch (error) {
       await started.dispose();
@@ -196,7 +196,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     // This also applies to a compact Worker, whose objects have the same script.
     const endpoints = { shape: "separate", direct: true } as const;
     const own = await chooseDirectSockets(endpoints, options.host ?? localHost);
-    const described = await describeWorkers({ ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);
+    const described = await describeWorkers(builds, { ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);
     const served = described.filter(({ name }) => own.has(name!)).map((worker) => ({ ...worker, queueConsumers: {} }));
     const origins = directOrigins(endpoints, own);
     const workers = withRateLimiter(served);
@@ -222,6 +222,9 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       const description = await describe();
       await runtime.dispose();
       runtime = await start(description);
+    },
+    setClientSecret: async (clientId, secret) => {
+      await executeStatements(runtime, "DB", await clientSecretStatements(secrets.OP_MASTER_KEY, clientId, secret));
     },
     startIsolate,
     readSpans: () => readSpans(runtime),

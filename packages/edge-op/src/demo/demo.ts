@@ -1,23 +1,11 @@
-/**
- * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be tried. The names
- * are the keys of `.op/dev.json`.
- */
-
-import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
-import type { UserClaims } from "../../packages/shared/src/users/user.ts";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import type { SeedUser } from "./seed.ts";
 
 export interface DemoClient {
   readonly metadata: Partial<ClientMetadata>;
   /** The client signs assertions with its own key; the private key is in `.op/dev.json`. */
   readonly hasKey?: true;
-}
-
-export interface DemoUser {
-  readonly username: string;
-  readonly password: string;
-  readonly claims: UserClaims;
-  readonly roles: readonly string[];
-  readonly groups: readonly string[];
 }
 
 export const demoApi = "https://api.example.com";
@@ -184,4 +172,4 @@ export const demoUsers = {
       locale: "en-US",
     },
   },
-} as const satisfies Record<string, DemoUser>;
+} as const satisfies Record<string, SeedUser & { readonly username: string; readonly claims: UserClaims }>;

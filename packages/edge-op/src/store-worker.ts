@@ -5,8 +5,8 @@
  */
 
 import type { Miniflare, V4WorkerOptions } from "miniflare";
+import { boundElsewhere } from "./bound-elsewhere.ts";
 import { callHelper } from "./call-helper.ts";
-import { boundElsewhere } from "./describe-workers.ts";
 
 const storeWorkerName = "local-stores";
 

@@ -1,0 +1,34 @@
+import type { V4WorkerOptionsShape } from "miniflare";
+import type { DatabaseName } from "./store-worker.ts";
+import type { WorkerFiles } from "./workers.ts";
+
+/**
+ * **Where the Workers of a local run come from**: built from the sources of this repository (`source-builds.ts`), or, in the published package,
+ * built when it was packed (`packed-builds.ts`). What runs them knows no difference.
+ */
+export interface Builds {
+  /** `entry` replaces the Worker's own entry point. */
+  worker(worker: WorkerFiles, entry?: string): Promise<BuiltWorker>;
+  /** The compact Worker for many instances (`instances/`). */
+  instances(): Promise<BuiltWorker>;
+  /** A Worker beside the provider; `source` replaces the contents of its entry. */
+  application(files: ApplicationFiles, source?: string): Promise<BuiltWorker>;
+  migrations(database: DatabaseName): Promise<readonly Migration[]>;
+}
+
+/** A Worker with the bindings of its wrangler file. */
+export interface BuiltWorker {
+  readonly contents: string;
+  readonly options: V4WorkerOptionsShape;
+}
+
+export interface ApplicationFiles {
+  /** Below the root of the repository. */
+  readonly config: string;
+  readonly entry: string;
+}
+
+export interface Migration {
+  readonly name: string;
+  readonly statements: readonly string[];
+}

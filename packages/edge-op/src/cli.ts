@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+import { join } from "node:path";
+import { runDevCommand } from "./dev/dev-command.ts";
+import { packedBuilds } from "./packed-builds.ts";
+
+/** **The command `edge-op`** of the published package. Each command reads its own options. */
+const usage = `edge-op <command> [options]
+
+  dev     run the provider on this machine, with a demo or with a seed file
+
+edge-op <command> --help lists the options of a command.`;
+
+const [command, ...rest] = process.argv.slice(2);
+if (command === "dev") {
+  await runDevCommand(packedBuilds(join(import.meta.dirname, "workers")), rest);
+} else {
+  const isHelp = command === undefined || command === "--help" || command === "help";
+  console[isHelp ? "log" : "error"](isHelp ? usage : `edge-op has no command "${command}".\n\n${usage}`);
+  process.exitCode = isHelp ? 0 : 2;
+}

@@ -1,0 +1,73 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { clientDocumentPath } from "@edge-op/demo-rp/start-demo-rp";
+import type { Credentials } from "../provider-api.ts";
+import { applySeed, type SeededProvider } from "./apply-seed.ts";
+import {
+  type DemoClient,
+  type DemoClientName,
+  type DemoResources,
+  demoClients,
+  demoResource,
+  demoRoles,
+  demoUsers,
+} from "./demo.ts";
+import type { Seed, SeededClient, SeededUser } from "./seed.ts";
+
+/**
+ * **Registers the demo**, and writes the registrations to `.op/dev.json` (0600). It runs at every start: existing registrations that work
+ * are kept; missing or changed ones are restored.
+ */
+export interface DevFile {
+  readonly issuer: string;
+  readonly admin: Credentials;
+  readonly clients: Readonly<Record<DemoClientName, SeededClient>>;
+  readonly users: Readonly<Record<keyof typeof demoUsers, SeededUser>>;
+  readonly resources: DemoResources;
+  /** The URL of the metadata document of an MCP client, which the demo application serves. */
+  readonly client_document: string;
+}
+
+/** The demo as a seed. Ids of resources contain the port: an identifier cannot change, and `PORT` can. */
+export function demoSeed(relyingParty: string, resources: Partial<DemoResources> = {}): Seed {
+  const clients = Object.entries<DemoClient>(demoClients(relyingParty)).map(
+    ([name, client]) => [demoId(name), client] as const,
+  );
+  const names = { mcp: "Notes (MCP)", api: "Notes (API)" };
+  const described = Object.entries(resources).map(([name, identifier]) => {
+    const resource = { ...demoResource, identifier, name: names[name as keyof DemoResources] };
+    return [`demo-${new URL(identifier).port}`, resource] as const;
+  });
+  return {
+    clients: Object.fromEntries(clients),
+    users: demoUsers,
+    roles: demoRoles,
+    resources: Object.fromEntries(described),
+  };
+}
+
+function demoId(name: string): string {
+  return `demo-${name.replaceAll("_", "-")}`;
+}
+
+/** `resources`: those that run beside the provider. */
+export async function seedDemo<Resources extends Partial<DemoResources>>(
+  provider: SeededProvider & { readonly issuer: string },
+  path: string,
+  relyingParty: string,
+  resources: Resources,
+): Promise<Omit<DevFile, "resources"> & { readonly resources: Resources }> {
+  const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Partial<DevFile>) : {};
+  const knownById = Object.values(known.clients ?? {}).map((client) => [client.client_id, client] as const);
+  const seeded = await applySeed(provider, demoSeed(relyingParty, resources), Object.fromEntries(knownById));
+  const names = Object.keys(demoClients(relyingParty)) as DemoClientName[];
+  const file = {
+    issuer: provider.issuer,
+    admin: provider.admin,
+    clients: Object.fromEntries(names.map((name) => [name, seeded.clients[demoId(name)]!])) as DevFile["clients"],
+    users: seeded.users as DevFile["users"],
+    resources,
+    client_document: relyingParty + clientDocumentPath,
+  };
+  writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  return file;
+}

@@ -1,0 +1,119 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DemoRp, startDemoRp } from "@edge-op/demo-rp/start-demo-rp";
+import { type Application, resourceOf } from "../applications.ts";
+import type { Builds } from "../builds.ts";
+import { applySeed } from "../demo/apply-seed.ts";
+import type { DemoResources } from "../demo/demo.ts";
+import type { Seed } from "../demo/seed.ts";
+import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
+import { type Forwarder, forwardPort } from "../forward-port.ts";
+import { isPortFree } from "../free-port.ts";
+import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
+import { lockState, StateInUseError } from "../state-lock.ts";
+
+/**
+ * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Its port is opened when it is
+ * seeded, so that everything is complete when `GET /health` first succeeds.
+ */
+export interface DevelopmentOptions extends Pick<LocalProviderOptions, "shape" | "direct" | "vars" | "onLog"> {
+  readonly port: number;
+  readonly host: string;
+  /** Where the state is kept; without it, nothing is. */
+  readonly stateDir?: string;
+  /** In place of the demo. */
+  readonly seed?: Seed;
+  /** Of the demo application. */
+  readonly demoPort: number;
+  /** The examples that run beside the provider. */
+  readonly applications?: Readonly<Record<keyof DemoResources, Application & { readonly port: number }>>;
+  onProgress(text: string): void;
+}
+
+/** What was registered; the demo's names are keys in place of ids. */
+export type Registered = Omit<DevFile, "clients" | "users" | "resources" | "client_document"> &
+  Pick<Awaited<ReturnType<typeof applySeed>>, "clients" | "users">;
+
+/** In the state directory: what was registered. */
+const registeredFile = "dev.json";
+
+export class DevelopmentRun {
+  readonly #builds: Builds;
+  readonly #options: DevelopmentOptions;
+  readonly #stateDir: string;
+  #provider: LocalProvider | undefined;
+  #relyingParty: DemoRp | undefined;
+  #forwarder: Forwarder | undefined;
+
+  constructor(builds: Builds, options: DevelopmentOptions) {
+    this.#builds = builds;
+    this.#options = options;
+    this.#stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), "edge-op-"));
+  }
+
+  async start(reset = false): Promise<{ readonly provider: LocalProvider; readonly registered: Registered }> {
+    const { port, host, demoPort, seed, applications, shape, direct, vars, onLog, onProgress } = this.#options;
+    const others = Object.values(applications ?? {}).map((application) => application.port);
+    for (const wanted of [port, ...(seed === undefined ? [demoPort] : []), ...others]) {
+      if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
+    }
+    process.once("exit", lockState(this.#stateDir));
+    if (reset) this.#wipe();
+    onProgress("Setting up: database, keys, first admin client, demo …");
+    const provider = await runProvider(this.#builds, {
+      ...(shape === undefined ? {} : { shape }),
+      ...(onLog === undefined ? {} : { onLog }),
+      ...(direct === undefined ? {} : { direct }),
+      ...(applications === undefined ? {} : { applications }),
+      host,
+      stateDir: this.#stateDir,
+      vars: { ISSUER: `http://localhost:${port}`, ...vars },
+    });
+    this.#provider = provider;
+    const registered = await this.#register(provider);
+    const client = registered.clients["app"];
+    if (seed === undefined && client !== undefined) {
+      this.#relyingParty = await startDemoRp({ port: demoPort, issuer: provider.issuer, client });
+    }
+    this.#forwarder = await forwardPort(host, port, Number(new URL(provider.origin).port));
+    return { provider: { ...provider, origin: `http://localhost:${port}` }, registered };
+  }
+
+  async #register(provider: LocalProvider): Promise<Registered> {
+    const { seed, demoPort, applications } = this.#options;
+    const path = join(this.#stateDir, registeredFile);
+    if (seed === undefined) {
+      const resources =
+        applications === undefined ? {} : { mcp: resourceOf(applications.mcp), api: resourceOf(applications.api) };
+      return seedDemo(provider, path, `http://localhost:${demoPort}`, resources);
+    }
+    const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Registered) : undefined;
+    const { issuer, admin } = provider;
+    const registered = { issuer, admin, ...(await applySeed(provider, seed, known?.clients)) };
+    writeFileSync(path, `${JSON.stringify(registered, null, 2)}\n`, { mode: 0o600 });
+    return registered;
+  }
+
+  /** Deletes all state except the lock that this process holds. */
+  #wipe(): void {
+    for (const name of ["state", "secrets.json", registeredFile, "mcp-client.json"]) {
+      rmSync(join(this.#stateDir, name), { recursive: true, force: true });
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#forwarder?.close();
+    await Promise.all([this.#provider?.stop(), this.#relyingParty?.stop()]);
+    if (this.#options.stateDir === undefined) rmSync(this.#stateDir, { recursive: true, force: true });
+  }
+}
+
+/** What to do about an error of a start; `undefined` for one that nobody expects. `otherPort`: how another port is chosen. */
+export function adviceFor(error: unknown, otherPort: string): string | undefined {
+  if (error instanceof PortTakenError) {
+    return `${error.message} Stop the process that listens there, or choose another port: ${otherPort}`;
+  }
+  if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
+  return undefined;
+}

@@ -1,0 +1,42 @@
+import type { Statement } from "../store-worker.ts";
+
+/** **A database as statements**: what a new instance begins with, read from one that was set up and seeded. */
+export type Execute = (
+  statements: readonly Statement[],
+) => Promise<readonly (readonly Readonly<Record<string, unknown>>[])[]>;
+
+const tables = `SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'`;
+/** D1 binds at most so many. */
+const mostParameters = 100;
+
+export async function readImage(execute: Execute): Promise<readonly Statement[]> {
+  const [schema] = await execute([{ sql: `${tables} ORDER BY type = 'table' DESC, rowid` }]);
+  const names = (await execute([{ sql: `${tables} AND type = 'table' ORDER BY rowid` }]))[0]!.map(({ name }) =>
+    String(name),
+  );
+  const contents = await execute(names.map((name) => ({ sql: `SELECT * FROM "${name}"` })));
+  return [
+    { sql: "PRAGMA defer_foreign_keys = on" },
+    ...schema!.map(({ sql }) => ({ sql: String(sql) })),
+    ...contents.flatMap((rows, index) => insertions(names[index]!, rows)),
+  ];
+}
+
+function insertions(table: string, rows: readonly Readonly<Record<string, unknown>>[]): Statement[] {
+  return rows.map((row) => {
+    const columns = Object.keys(row).filter((column) => row[column] !== null);
+    if (columns.length > mostParameters) throw new Error(`${table} has too many columns`);
+    const places = columns.map((_, index) => `?${index + 1}`);
+    const sql = `INSERT INTO "${table}" (${columns.map((column) => `"${column}"`).join(", ")}) VALUES (${places.join(", ")})`;
+    return { sql, parameters: columns.map((column) => row[column] as string | number) };
+  });
+}
+
+/** Removes what an earlier instance has left. */
+export async function emptyDatabase(execute: Execute): Promise<void> {
+  // Tables that refer to others first.
+  const [found] = await execute([{ sql: `${tables} AND type = 'table' ORDER BY rowid DESC` }]);
+  if (found!.length === 0) return;
+  const drops = found!.map(({ name }) => ({ sql: `DROP TABLE "${String(name)}"` }));
+  await execute([{ sql: "PRAGMA defer_foreign_keys = on" }, ...drops]);
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from "node:crypto";
+import { adminClientId, adminClientRow, clientSecretStatements, writeAdminClient } from "../admin-client.ts";
+import type { Builds } from "../builds.ts";
+import { applySeed, type Seeded } from "../demo/apply-seed.ts";
+import type { Seed } from "../demo/seed.ts";
+import { type Forwarder, forwardPort } from "../forward-port.ts";
+import type { LogLine } from "../log-line.ts";
+import { openToAgents } from "../run-provider.ts";
+import type { Statement } from "../store-worker.ts";
+import { type Execute, emptyDatabase, readImage } from "./database-image.ts";
+import { InstanceRuntime, slotCount } from "./instance-runtime.ts";
+
+/**
+ * **Makes and ends instances.** The first one with a seed is set up through the public API like every deployment; its databases are then copied, so that the
+ * next ones need no migration and no hash of a password.
+ */
+export interface InstanceOptions {
+  readonly seed: Seed;
+  /** Settings of the Workers. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export interface CreatedInstance extends Seeded {
+  readonly name: string;
+  readonly origin: string;
+  readonly admin: { readonly client_id: string; readonly client_secret: string };
+}
+
+interface Template extends Seeded {
+  readonly images: Readonly<Record<DatabaseName, readonly Statement[]>>;
+}
+
+const databases = ["DB", "AUDIT_DB"] as const;
+type DatabaseName = (typeof databases)[number];
+
+interface Running {
+  readonly slot: number;
+  readonly forwarder: Forwarder;
+}
+
+export class InstanceHost {
+  readonly #runtime: InstanceRuntime;
+  readonly #builds: Builds;
+  /** One for all instances of the host; each has keys of its own. */
+  readonly #secrets = {
+    OP_MASTER_KEY: randomBytes(32).toString("base64url"),
+    adminClientSecret: randomBytes(32).toString("base64url"),
+  };
+  readonly #templates = new Map<string, Promise<Template>>();
+  readonly #running = new Map<string, Running>();
+  readonly #freeSlots = Array.from({ length: slotCount }, (_, slot) => slot);
+  #created = 0;
+
+  private constructor(runtime: InstanceRuntime, builds: Builds) {
+    this.#runtime = runtime;
+    this.#builds = builds;
+  }
+
+  static async start(builds: Builds, onLog: (line: LogLine) => void): Promise<InstanceHost> {
+    return new InstanceHost(await InstanceRuntime.start(await builds.instances(), onLog), builds);
+  }
+
+  async create({ seed, settings }: InstanceOptions): Promise<CreatedInstance> {
+    const key = JSON.stringify(seed);
+    const template = this.#templates.get(key) ?? this.#makeTemplate(seed);
+    this.#templates.set(key, template);
+    template.catch(() => this.#templates.delete(key));
+    const { images, clients, users } = await template;
+    const created = await this.#open(settings, (execute, database) => execute(images[database]));
+    return { ...created, clients, users };
+  }
+
+  async #makeTemplate(seed: Seed): Promise<Template> {
+    const { name, origin, admin } = await this.#open({}, async (execute, database) => {
+      const migrations = await this.#builds.migrations(database);
+      await execute(migrations.flatMap(({ statements }) => statements.map((sql) => ({ sql }))));
+    });
+    try {
+      const execute = this.#executorOf(this.#running.get(name)!.slot);
+      const auditImage = await readImage(execute("AUDIT_DB"));
+      const setClientSecret = async (clientId: string, secret: string) => {
+        await execute("DB")(await clientSecretStatements(this.#secrets.OP_MASTER_KEY, clientId, secret));
+      };
+      const seeded = await applySeed({ origin, admin, setClientSecret }, seed);
+      const image = await readImage(execute("DB"));
+      return { ...seeded, images: { DB: image, AUDIT_DB: auditImage } };
+    } finally {
+      await this.end(name);
+    }
+  }
+
+  #executorOf(slot: number): (database: DatabaseName) => Execute {
+    return (database) => async (statements) =>
+      (await this.#runtime.order({ kind: "execute", slot, database, statements })) as Awaited<ReturnType<Execute>>;
+  }
+
+  /** `fill` gives the databases their tables. */
+  async #open(
+    settings: Readonly<Record<string, string>>,
+    fill: (execute: Execute, database: DatabaseName) => Promise<unknown>,
+  ): Promise<Omit<CreatedInstance, keyof Seeded>> {
+    const slot = this.#freeSlots.shift();
+    if (slot === undefined) throw new Error(`more than ${slotCount} test providers at a time: close some`);
+    const forwarder = await forwardPort("127.0.0.1", 0, this.#runtime.port);
+    this.#created += 1;
+    const name = `i${this.#created}`;
+    this.#running.set(name, { slot, forwarder });
+    try {
+      const origin = `http://localhost:${forwarder.port}`;
+      const { OP_MASTER_KEY, adminClientSecret } = this.#secrets;
+      const executor = this.#executorOf(slot);
+      const row = await adminClientRow(origin, OP_MASTER_KEY, adminClientSecret);
+      await Promise.all(databases.map((database) => fill(executor(database), database)));
+      await executor("DB")(writeAdminClient(row, Date.now()).map((sql) => ({ sql })));
+      const variables = { ...openToAgents, ...settings, ISSUER: origin, OP_MASTER_KEY };
+      await this.#runtime.order({ kind: "register", instance: { name, slot, port: forwarder.port, variables } });
+      return { name, origin, admin: { client_id: adminClientId, client_secret: adminClientSecret } };
+    } catch (error) {
+      forwarder.close();
+      this.#running.delete(name);
+      throw error;
+    }
+  }
+
+  async fail(name: string, bindings: readonly string[]): Promise<void> {
+    await this.#runtime.order({ kind: "fail", name, bindings });
+  }
+
+  async advance(name: string, byMs: number): Promise<void> {
+    await this.#runtime.order({ kind: "advance", name, byMs });
+  }
+
+  async end(name: string): Promise<void> {
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    this.#running.delete(name);
+    running.forwarder.close();
+    const { slot } = running;
+    await this.#runtime.order({ kind: "unregister", name });
+    const executor = this.#executorOf(slot);
+    await Promise.all([
+      ...databases.map((database) => emptyDatabase(executor(database))),
+      this.#runtime.order({ kind: "clearCache", slot }),
+    ]);
+    this.#freeSlots.push(slot);
+  }
+
+  async stop(): Promise<void> {
+    for (const { forwarder } of this.#running.values()) forwarder.close();
+    await this.#runtime.stop();
+  }
+}

@@ -1,0 +1,100 @@
+import { env as workerEnv } from "cloudflare:workers";
+import type { CompactEnv } from "@edge-op/op-compact/compact-env";
+import { createIsolate } from "@edge-op/op-compact/isolate";
+import { createWorker } from "@edge-op/op-compact/worker";
+import { bindings, compactBindings, nameOf } from "@edge-op/workers/workers";
+import { guardDatabase, guardObjects, guardStore } from "./failing-stores.ts";
+import { type Instance, prefixed } from "./instance.ts";
+
+/** **The instances of this isolate**, each with the Worker and the bindings that are made for it. */
+interface Registered {
+  readonly instance: Instance;
+  readonly environment: CompactEnv;
+  readonly worker: ReturnType<typeof createWorker>;
+}
+
+const registered = new Map<string, Registered>();
+const namesByPort = new Map<string, string>();
+const namesBySlot = new Map<number, string>();
+type Bound = Readonly<Record<string, unknown>>;
+
+export interface NewInstance {
+  readonly name: string;
+  readonly slot: number;
+  readonly port: number;
+  /** Settings and secrets. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+export function register({ name, slot, port, variables }: NewInstance): void {
+  const instance: Instance = { name, slot, aheadMs: 0, failing: new Set(), objects: new Map() };
+  const environment: object = { ...variables, ...bindingsOf(instance) };
+  registered.set(name, { instance, environment: environment as CompactEnv, worker: createWorker(createIsolate()) });
+  namesByPort.set(String(port), name);
+  namesBySlot.set(slot, name);
+}
+
+export function unregister(name: string): void {
+  registered.delete(name);
+  for (const names of [namesByPort, namesBySlot]) {
+    for (const [key, value] of names as Map<unknown, string>)
+      if (value === name) (names as Map<unknown, string>).delete(key);
+  }
+}
+
+function bindingsOf(instance: Instance): Bound {
+  const bound = workerEnv as Bound;
+  const entries = compactBindings().flatMap((binding): [string, unknown][] => {
+    const name = nameOf(binding);
+    const isFailing = () => instance.failing.has(name);
+    const ofSlot = bound[`${name}_${instance.slot}`];
+    switch (bindings[binding].kind) {
+      case "d1":
+        return [[name, guardDatabase(ofSlot as D1Database, isFailing)]];
+      case "kv":
+      case "queue":
+        return [[name, guardStore(ofSlot as object, isFailing)]];
+      case "object":
+        return [
+          [
+            name,
+            guardObjects(bound[name] as DurableObjectNamespace, (object) => prefixed(instance, object), isFailing),
+          ],
+        ];
+      case "rateLimit":
+        return [[name, limitOf(instance, bound[name] as RateLimit)]];
+      default:
+        // Optional: data points and the export of the audit log.
+        return [];
+    }
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Counted for each instance apart. */
+function limitOf(instance: Instance, limit: RateLimit): RateLimit {
+  return { limit: (options) => limit.limit({ ...options, key: prefixed(instance, options.key) }) };
+}
+
+export function findInstance(name: string): Instance {
+  return find(name).instance;
+}
+
+export function environmentOf({ name }: Instance): CompactEnv {
+  return find(name).environment;
+}
+
+function find(name: string | undefined): Registered {
+  const found = registered.get(name ?? "");
+  if (found === undefined) throw new Error(`there is no instance ${name}`);
+  return found;
+}
+
+/** The instance whose port a request was sent to. */
+export function instanceAt(url: string): Registered | undefined {
+  return registered.get(namesByPort.get(new URL(url).port) ?? "");
+}
+
+export function instanceOfSlot(slot: number): Registered | undefined {
+  return registered.get(namesBySlot.get(slot) ?? "");
+}

@@ -1,0 +1,232 @@
+import { createHash, randomBytes } from "node:crypto";
+import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../provider-api.ts";
+import type { HostConnection } from "./host-connection.ts";
+import { type FormInputs, Person } from "./person.ts";
+import { type StoreName, stores } from "./stores.ts";
+
+/** What a provider contains at first: docs/test-provider.md. */
+export interface SeedFile {
+  /** Metadata as the admin API takes it, by `client_id`; `client_secret` is a secret of your own. */
+  readonly clients?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** By user name. */
+  readonly users?: Readonly<Record<string, SeedUser>>;
+  /** Permissions, by role. */
+  readonly roles?: Readonly<Record<string, readonly string[]>>;
+  /** As the admin API takes them, by `resource_id`. */
+  readonly resources?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+export interface SeedUser {
+  readonly password: string;
+  readonly claims?: Readonly<Record<string, unknown>>;
+  readonly roles?: readonly string[];
+  readonly groups?: readonly string[];
+}
+
+export interface TestClient {
+  readonly client_id: string;
+  /** Empty for a public client. */
+  readonly client_secret: string;
+  readonly redirect_uris?: readonly string[];
+  readonly scope: string;
+}
+
+export interface TestUser {
+  readonly sub: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+/** The response of `/token`, with the claims of the ID token. */
+export interface Tokens {
+  readonly access_token: string;
+  readonly id_token?: string;
+  readonly refresh_token?: string;
+  readonly token_type: string;
+  readonly expires_in: number;
+  readonly scope?: string;
+  /** Of the ID token, whose signature is not checked here: your application does. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+/** The provider's session of the user. */
+export interface Session {
+  /** The header `Cookie` of a request to the provider. */
+  readonly cookie: string;
+  /** For `context.addCookies()` of Playwright. */
+  readonly cookies: readonly { readonly name: string; readonly value: string; readonly url: string }[];
+}
+
+export interface SignedIn extends Tokens {
+  readonly session: Session;
+}
+
+export interface SignInOptions {
+  /** Its id; the first one with a redirect URI by default. */
+  readonly client?: string;
+  /** All scopes of the client by default, without `offline_access`. */
+  readonly scope?: string;
+  /** More parameters of the request: `nonce`, `resource`, `max_age`, … */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** What the user says on a page, by its name, in place of signing in and allowing: `{ consent: { decision: "deny" } }`. */
+  readonly inputs?: FormInputs;
+}
+
+/** What the host has made. */
+export interface CreatedProvider {
+  readonly name: string;
+  readonly origin: string;
+  readonly admin: { readonly client_id: string; readonly client_secret: string };
+  readonly clients: Readonly<Record<string, TestClient>>;
+  readonly users: Readonly<Record<string, TestUser>>;
+}
+
+/** **One provider of a test**: the product with its pages and signatures, and what a test needs of it. */
+export class TestProvider implements AsyncDisposable {
+  readonly issuer: string;
+  /** By `client_id`. */
+  readonly clients: Record<string, TestClient>;
+  /** By user name. */
+  readonly users: Record<string, TestUser>;
+  readonly #host: HostConnection;
+  readonly #created: CreatedProvider;
+  #admin: AdminApi;
+  #aheadMs = 0;
+
+  constructor(host: HostConnection, created: CreatedProvider) {
+    this.issuer = created.origin;
+    this.clients = { ...created.clients };
+    this.users = { ...created.users };
+    this.#host = host;
+    this.#created = created;
+    this.#admin = new AdminApi(created.origin, created.admin);
+  }
+
+  /** Calls the admin API, with a path below `/admin`. Throws for anything but success. */
+  admin(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    return this.#admin.require(method, path, body);
+  }
+
+  /** Registers a client: metadata as the admin API takes it. */
+  async createClient(metadata: Readonly<Record<string, unknown>>): Promise<TestClient> {
+    const created = await this.admin("POST", "/clients", metadata);
+    const { client_id, client_secret = "", redirect_uris, scope = "" } = created;
+    const client = { client_id, client_secret, redirect_uris, scope } as TestClient;
+    this.clients[client.client_id] = client;
+    return client;
+  }
+
+  async createUser(username: string, user: Partial<SeedUser> = {}): Promise<TestUser> {
+    const { password = randomBytes(16).toString("base64url"), ...rest } = user;
+    const { sub } = await this.admin("POST", "/users", { username, sub: username, password, ...rest });
+    const created = { sub: String(sub), username, password };
+    this.users[username] = created;
+    return created;
+  }
+
+  /**
+   * Signs a user in at a client: the code flow with PKCE, over HTTP, with the provider's own pages filled in. Throws the error that the client
+   * would receive.
+   */
+  async signIn(username: string, options: SignInOptions = {}): Promise<SignedIn> {
+    const user = this.users[username];
+    if (user === undefined) throw new Error(`there is no user ${username}`);
+    const client = this.#clientFor(options.client);
+    const redirectUri = client.redirect_uris?.[0] ?? "";
+    const verifier = randomBytes(32).toString("base64url");
+    const scopes = client.scope.split(" ").filter((scope) => scope !== "offline_access");
+    const request = {
+      response_type: "code",
+      client_id: client.client_id,
+      redirect_uri: redirectUri,
+      scope: options.scope ?? scopes.join(" "),
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+      code_challenge_method: "S256",
+      ...options.parameters,
+    };
+    const person = new Person(this.issuer, user);
+    const { url, body } = await person.visit(
+      `${this.issuer}/authorize?${new URLSearchParams(request)}`,
+      options.inputs,
+    );
+    const received = body ?? url.searchParams;
+    const code = received.get("code");
+    if (code === null) throw new Error(`${received.get("error")}: ${received.get("error_description")}`);
+    const form = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
+    const { resource } = options.parameters ?? {};
+    const tokens = await this.token(client.client_id, resource === undefined ? form : { ...form, resource });
+    return { ...tokens, session: this.#sessionOf(person) };
+  }
+
+  #clientFor(id: string | undefined): TestClient {
+    const all = Object.values(this.clients);
+    const found =
+      id === undefined
+        ? all.find(({ redirect_uris: uris }) => uris !== undefined && uris.length > 0)
+        : this.clients[id];
+    if (found === undefined)
+      throw new Error(id === undefined ? "no client has a redirect URI" : `there is no client ${id}`);
+    return found;
+  }
+
+  #sessionOf(person: Person): Session {
+    const cookies = [...person.cookies].map(([name, value]) => ({ name, value, url: this.issuer }));
+    return { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join("; "), cookies };
+  }
+
+  /** A request of a client to `/token`: `token("demo-service", { grant_type: "client_credentials" })`. Throws the error of a refusal. */
+  async token(client: string, form: Readonly<Record<string, string>>): Promise<Tokens> {
+    const { status, body, text } = await this.#post("/token", client, form);
+    if (status !== 200) throw new Error(text);
+    const { id_token: idToken } = body;
+    const payload = typeof idToken === "string" ? (idToken.split(".")[1] ?? "") : undefined;
+    if (payload === undefined) return body as object as Tokens;
+    return { ...(body as object as Tokens), claims: JSON.parse(Buffer.from(payload, "base64url").toString()) };
+  }
+
+  #post(path: string, id: string, form: Readonly<Record<string, string>>): Promise<ApiResponse> {
+    const { client_id, client_secret } = this.#clientFor(id);
+    if (client_secret === "") return postForm(this.issuer + path, { ...form, client_id });
+    return postForm(this.issuer + path, form, { authorization: basicAuthorization({ client_id, client_secret }) });
+  }
+
+  /** Revokes a token, or everything that a user or a client was granted. In force when it returns. */
+  async revoke(
+    what: { readonly token: string; readonly client: string } | { readonly user: string } | { readonly client: string },
+  ): Promise<void> {
+    if ("token" in what) {
+      const { status, text } = await this.#post("/revoke", what.client, { token: what.token });
+      if (status !== 200) throw new Error(text);
+    } else {
+      const sub = "user" in what ? (this.users[what.user]?.sub ?? what.user) : undefined;
+      await this.admin("POST", "/revocations", "client" in what ? { client_id: what.client } : { sub });
+    }
+  }
+
+  /** The time of this provider. */
+  get now(): Date {
+    return new Date(Date.now() + this.#aheadMs);
+  }
+
+  /** Moves this provider's clock ahead: tokens, codes, sessions and keys expire as they would. */
+  async advance(seconds: number): Promise<void> {
+    if (!(seconds >= 0)) throw new Error("a provider's clock moves ahead only");
+    await this.#host.call("PUT", `/instances/${this.#created.name}/clock`, seconds * 1000);
+    this.#aheadMs += seconds * 1000;
+    this.#admin = new AdminApi(this.#created.origin, this.#created.admin);
+  }
+
+  /** From now on these stores fail, as if they could not be reached; without names, none. */
+  async fail(...names: readonly StoreName[]): Promise<void> {
+    const bindings = names.flatMap((name) => stores[name]);
+    await this.#host.call("PUT", `/instances/${this.#created.name}/failing`, bindings);
+  }
+
+  async close(): Promise<void> {
+    await this.#host.call("DELETE", `/instances/${this.#created.name}`);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

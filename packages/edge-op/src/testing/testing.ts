@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { HostConnection, type HostProgram } from "./host-connection.ts";
+import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
+
+export { Person } from "./person.ts";
+export type { StoreName } from "./stores.ts";
+export type {
+  SeedFile,
+  SeedUser,
+  Session,
+  SignedIn,
+  SignInOptions,
+  TestClient,
+  TestProvider,
+  TestUser,
+  Tokens,
+} from "./test-provider.ts";
+
+/** **A provider for a file of tests**: docs/test-provider.md. */
+export interface TestProviderOptions {
+  /** Clients, users, roles and resources; the demo's by default. */
+  readonly seed?: SeedFile;
+  /** Settings of the provider: `{ SESSION_IDLE: "3600" }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Creates a provider with its own state, keys and clock. All test processes of a machine share one runtime: the first provider starts it, and it
+ * ends by itself some seconds after the last process.
+ */
+export async function createTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
+  const host = await HostConnection.open(program());
+  const created = (await host.call("POST", "/instances", {
+    seed: options.seed,
+    settings: options.settings ?? {},
+  })) as CreatedProvider;
+  return new TestProvider(host, created);
+}
+
+/** Of this package as it was built. */
+function program(): HostProgram {
+  const path = join(import.meta.dirname, "../host-program.js");
+  const { mtimeMs, size } = statSync(path);
+  const key = createHash("sha256").update(`${path} ${mtimeMs} ${size}`).digest("hex").slice(0, 16);
+  return { key, argv: [path] };
+}

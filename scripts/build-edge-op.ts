@@ -1,0 +1,52 @@
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import type { BuiltWorker } from "../packages/edge-op/src/builds.ts";
+import { instancesName, type PackedWorkers } from "../packages/edge-op/src/packed-builds.ts";
+import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
+import { compactWorker, repositoryRoot } from "../packages/edge-op/src/workers.ts";
+
+/** **The built files of the package `edge-op`**: its programs for Node, and the Workers that they run (`packed-builds.ts`). */
+const source = join(repositoryRoot, "packages/edge-op/src");
+
+export async function buildEdgeOp(into: string): Promise<void> {
+  await Promise.all([buildPrograms(into), writeWorkers(join(into, "workers"))]);
+  copyFileSync(join(source, "workerd-of-parent.sh"), join(into, "workerd-of-parent.sh"));
+}
+
+/** Everything but the runtime is inside. */
+async function buildPrograms(into: string): Promise<void> {
+  await build({
+    entryPoints: ["cli", "host-program", "testing/testing"].map((name) => join(source, `${name}.ts`)),
+    outbase: source,
+    outdir: into,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node22",
+    external: ["miniflare"],
+    sourcemap: true,
+    logLevel: "warning",
+  });
+}
+
+async function writeWorkers(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const built: Readonly<Record<string, BuiltWorker>> = {
+    [compactWorker.name]: await sourceBuilds.worker(compactWorker),
+    [instancesName]: await sourceBuilds.instances(),
+  };
+  for (const [name, { contents }] of Object.entries(built)) {
+    writeFileSync(join(folder, `${name}.js`), contents.replace(/\n\/\/# sourceMappingURL=.*/, ""));
+  }
+  const packed: PackedWorkers = {
+    workers: Object.fromEntries(Object.entries(built).map(([name, { options }]) => [name, withoutPaths(options)])),
+    migrations: { DB: await sourceBuilds.migrations("DB"), AUDIT_DB: await sourceBuilds.migrations("AUDIT_DB") },
+  };
+  writeFileSync(join(folder, "workers.json"), JSON.stringify(packed));
+}
+
+function withoutPaths({ rootPath: _, modulesRules: __, ...options }: BuiltWorker["options"]): BuiltWorker["options"] {
+  return options;
+}

@@ -1,0 +1,314 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createRemoteJWKSet, jwtVerify } from "jose";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { checkSeed } from "../../packages/edge-op/src/demo/read-seed-file.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import type * as Testing from "../../packages/edge-op/src/testing/testing.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { EmptyFolder } from "./fixtures/packed-package.ts";
+
+/** `edge-op` as others get it: from its tarball, in an empty folder. */
+const folder = new EmptyFolder();
+const page = readFileSync(join(repositoryRoot, "docs/test-provider.md"), "utf8");
+const command = folder.file("node_modules/.bin/edge-op");
+
+beforeAll(() => folder.install("edge-op", ["miniflare"]), 240_000);
+afterAll(() => folder.remove());
+
+function blockOf(name: string): string {
+  const [, block] = new RegExp(`<!-- ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];
+  if (block === undefined) throw new Error(`the page has no block ${name}`);
+  return block;
+}
+
+describe("edge-op dev", () => {
+  let running: ChildProcess | undefined;
+  afterEach(async () => {
+    if (running !== undefined) await stop(running);
+    running = undefined;
+  });
+
+  async function stop(child: ChildProcess): Promise<void> {
+    const ended = child.exitCode === null ? once(child, "exit") : undefined;
+    child.kill("SIGTERM");
+    await ended;
+  }
+
+  /** What it prints until it is ready, or until it ends. */
+  async function start(...words: readonly string[]): Promise<string> {
+    const child = spawn(command, ["dev", ...words], { cwd: folder.path, stdio: ["ignore", "pipe", "pipe"] });
+    running = child;
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+    const exited = once(child, "exit");
+    while (!output.includes("Ready in") && child.exitCode === null)
+      await Promise.race([once(child.stdout, "data"), exited]);
+    return output;
+  }
+
+  async function currentKeys(port: number): Promise<unknown[]> {
+    const response = await fetch(`http://localhost:${port}/jwks`);
+    return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+  }
+
+  test("the demo's users and clients, which work as printed, and the demo application at the next port", async () => {
+    const port = await findFreePort("127.0.0.1");
+    const output = await start("--port", String(port));
+    const [, secret = ""] = /demo-service +(\S+)/.exec(output) ?? [];
+    const authorization = basicAuthorization({ client_id: "demo-service", client_secret: secret });
+    const response = await postForm(
+      `http://localhost:${port}/token`,
+      { grant_type: "client_credentials" },
+      { authorization },
+    );
+    expect([response.status, response.body["scope"]]).toEqual([200, "api:read api:write"]);
+    expect((await fetch(`http://localhost:${port + 1}/`)).status).toBe(200);
+    expect(output).toContain("alice                        correct horse battery staple");
+  });
+
+  test("--seed and --data: the page's seed with a secret of its own, and a second start with the same keys", async () => {
+    const port = await findFreePort("127.0.0.1");
+    writeFileSync(folder.file("seed.json"), blockOf("seed"));
+    const words = ["--port", String(port), "--seed", "seed.json", "--data", "data"];
+    const secret = "a secret of your own choice";
+    expect(await start(...words)).toMatch(/carol +several uncommon words[\s\S]*notes +a secret of your own choice/);
+    const keys = await currentKeys(port);
+    await stop(running!);
+    await start(...words);
+    expect(await currentKeys(port)).toEqual(keys);
+    const authorization = basicAuthorization({ client_id: "notes", client_secret: secret });
+    const refused = await postForm(
+      `http://localhost:${port}/token`,
+      { grant_type: "client_credentials" },
+      { authorization },
+    );
+    // The client is authenticated, and is not registered for this grant.
+    expect([refused.status, refused.body["error"]]).toEqual([400, "unauthorized_client"]);
+    expect(readdirSync(folder.file("data"))).toContain("dev.json");
+  });
+
+  test.each([
+    ["an unknown member", { user: {} }, 'the seed: there is no member "user"'],
+    ["metadata that the admin API refuses", { clients: { app: { redirect_uris: ["nonsense"] } } }, "clients.app: "],
+    [
+      "claims that the admin API refuses",
+      { users: { carol: { password: "several uncommon words", claims: { email: 1 } } } },
+      "users.carol: ",
+    ],
+  ])("a seed with %s is refused by the member's name, and nothing keeps running", async (_what, seed, message) => {
+    writeFileSync(folder.file("wrong.json"), JSON.stringify(seed));
+    const output = await start("--port", String(await findFreePort("127.0.0.1")), "--seed", "wrong.json");
+    expect(output).toContain(message);
+    expect(output).not.toContain("    at ");
+    expect(running!.exitCode).toBe(2);
+  });
+
+  test.each([
+    [["--port", "x"], "--port must be a number"],
+    [["--sede", "a"], "Unknown option '--sede'"],
+    [["--seed", "none.json"], "none.json cannot be read"],
+  ])("%j is refused with the reason", async (words, message) => {
+    expect(await start(...words)).toContain(message);
+    expect(running!.exitCode).toBe(2);
+  });
+});
+
+test.each([
+  [[], "the seed: an object is needed"],
+  [{ clients: { a: 1 } }, "clients.a: an object is needed, not 1"],
+  [{ clients: { a: { client_secret: "short" } } }, "clients.a.client_secret: at least 16 characters"],
+  [{ users: { a: {} } }, "users.a.password: a text is needed"],
+  [{ users: { a: { password: "p", role: [] } } }, 'users.a: there is no member "role"'],
+  [{ roles: { a: [1] } }, "roles.a[0]: a text is needed, not 1"],
+])("the seed %j is refused", (seed, message) => {
+  expect(() => checkSeed(seed)).toThrow(message);
+});
+
+describe("edge-op/testing", () => {
+  let testing: typeof Testing;
+  let provider: Testing.TestProvider;
+
+  beforeAll(async () => {
+    testing = (await import(folder.file("node_modules/edge-op/dist/testing/testing.js"))) as typeof Testing;
+    provider = await testing.createTestProvider();
+  }, 60_000);
+  afterAll(() => provider.close());
+
+  async function userinfo({ issuer }: Testing.TestProvider, token: string): Promise<number> {
+    return (await fetch(`${issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })).status;
+  }
+
+  test("signIn is the real code flow: the ID token has the provider's signature, and the session signs in again in silence", async () => {
+    const { id_token: idToken = "", claims, session } = await provider.signIn("alice", { parameters: { nonce: "n" } });
+    const keys = createRemoteJWKSet(new URL(`${provider.issuer}/jwks`));
+    const verified = await jwtVerify(idToken, keys, { issuer: provider.issuer, audience: "demo-app" });
+    expect(verified.payload).toMatchObject({ sub: "alice", nonce: "n", amr: ["pwd"] });
+    expect(claims).toEqual(verified.payload);
+    const query = new URLSearchParams({
+      client_id: "demo-app",
+      response_type: "code",
+      redirect_uri: provider.clients["demo-app"]!.redirect_uris![0]!,
+      scope: "openid",
+      prompt: "none",
+      code_challenge: "a".repeat(43),
+      code_challenge_method: "S256",
+    });
+    const silent = await fetch(`${provider.issuer}/authorize?${query}`, {
+      headers: { cookie: session.cookie },
+      redirect: "manual",
+    });
+    expect(new URL(silent.headers.get("location")!).searchParams.has("code")).toBe(true);
+  });
+
+  test("what the user says on a page decides: denied consent is the client's error", async () => {
+    const client = await provider.createClient({
+      redirect_uris: ["http://localhost:3000/callback"],
+      scope: "openid email",
+    });
+    await provider.createUser("dora");
+    const options = { client: client.client_id, inputs: { consent: { decision: "deny" } } };
+    await expect(provider.signIn("dora", options)).rejects.toThrow("access_denied");
+    expect(await provider.signIn("dora", { client: client.client_id })).toMatchObject({ claims: { sub: "dora" } });
+  });
+
+  test("each provider has its own state and keys: a token, a user and a client of one are unknown to another", async () => {
+    const other = await testing.createTestProvider();
+    const [own, foreign] = [await provider.signIn("bob"), await other.signIn("bob")];
+    expect(await Promise.all([userinfo(provider, own.access_token), userinfo(other, own.access_token)])).toEqual([
+      200, 401,
+    ]);
+    expect(await userinfo(provider, foreign.access_token)).toBe(401);
+    await other.createUser("only-here");
+    await expect(provider.admin("GET", "/users/only-here")).rejects.toThrow("404");
+    await provider.revoke({ user: "bob" });
+    expect(await Promise.all([userinfo(provider, own.access_token), userinfo(other, foreign.access_token)])).toEqual([
+      401, 200,
+    ]);
+    await other.close();
+    await expect(userinfo(other, foreign.access_token)).rejects.toThrow("fetch failed");
+  });
+
+  test("a token that is revoked is refused, and so are all tokens of a client", async () => {
+    const [one, two] = [await provider.signIn("alice"), await provider.signIn("alice")];
+    await provider.revoke({ token: one.access_token, client: "demo-app" });
+    expect(await Promise.all([userinfo(provider, one.access_token), userinfo(provider, two.access_token)])).toEqual([
+      401, 200,
+    ]);
+    await provider.revoke({ client: "demo-app" });
+    expect(await userinfo(provider, two.access_token)).toBe(401);
+  });
+
+  test("a clock that moved: tokens, sessions and keys are as after this time, also a year later", async () => {
+    const moved = await testing.createTestProvider({ settings: { SESSION_LIFETIME: "7200" } });
+    const { access_token: token } = await moved.signIn("alice");
+    await moved.advance(3_700);
+    expect(await Promise.all([userinfo(moved, token)])).toEqual([401]);
+    await moved.advance(365 * 86_400);
+    const later = await moved.signIn("alice");
+    expect(await userinfo(moved, later.access_token)).toBe(200);
+    expect(Math.abs(Number(later.claims!["iat"]) * 1000 - moved.now.getTime())).toBeLessThan(60_000);
+    expect(await userinfo(provider, (await provider.signIn("bob")).access_token)).toBe(200);
+    await expect(moved.advance(-1)).rejects.toThrow("ahead only");
+    await moved.close();
+  });
+
+  test("alarms and queues work: the audit log of a provider has its sign-ins, and no others", async () => {
+    const other = await testing.createTestProvider();
+    await other.createUser("audited");
+    await other.signIn("audited");
+    let events: unknown[] = [];
+    while (events.length === 0) {
+      await sleep(100);
+      const { events: found } = (await other.admin("GET", "/audit?sub=audited")) as { events: unknown[] };
+      events = found;
+    }
+    const { events: foreign } = (await provider.admin("GET", "/audit?sub=audited")) as { events: unknown[] };
+    expect(foreign).toEqual([]);
+    await other.close();
+  });
+
+  test.each([
+    ["database", () => provider.createUser("nobody"), "503"],
+    ["sessions", () => provider.signIn("alice"), "503"],
+    ["challenges", () => provider.signIn("alice"), "503"],
+    ["codes", () => provider.signIn("alice"), "503"],
+    ["control", () => provider.revoke({ user: "bob" }), "503"],
+  ] as const)("a store that fails is unavailable, and works again afterwards: %s", async (store, act, error) => {
+    await provider.fail(store);
+    await expect(act()).rejects.toThrow(error);
+    await provider.fail();
+    expect(await provider.signIn("alice")).toMatchObject({ token_type: "Bearer" });
+  });
+
+  test("revocations that cannot be read: no token is accepted once the lease has ended", async () => {
+    const { access_token: token } = await provider.signIn("alice");
+    await provider.fail("revocations");
+    while ((await userinfo(provider, token)) === 200) await sleep(50);
+    expect(await userinfo(provider, token)).toBe(503);
+    await provider.fail();
+    expect(await userinfo(provider, token)).toBe(200);
+  });
+
+  test("fifty at once in one runtime, and each issues tokens", async () => {
+    const startedAt = performance.now();
+    const many = await Promise.all(Array.from({ length: 50 }, () => testing.createTestProvider()));
+    const createdMs = performance.now() - startedAt;
+    const tokens = await Promise.all(
+      many.map((each) => each.token("demo-service", { grant_type: "client_credentials" })),
+    );
+    expect(new Set(tokens.map(({ access_token: token }) => token)).size).toBe(50);
+    expect(new Set(many.map(({ issuer }) => issuer)).size).toBe(50);
+    console.log(`fifty test providers in ${Math.round(createdMs)} ms`);
+    await Promise.all(many.map((each) => each.close()));
+  }, 240_000);
+
+  test("the page's example passes in a Vitest of its own, and the host ends by itself", async () => {
+    folder.link("vitest", "5");
+    writeFileSync(folder.file("page.test.js"), blockOf("test"));
+    const own = folder.file("tmp");
+    const vitest = join(repositoryRoot, "node_modules/.bin/vitest");
+    const output = await folder.run("env", [
+      "-C",
+      folder.path,
+      `TMPDIR=${own}`,
+      "sh",
+      "-c",
+      `mkdir -p tmp && ${vitest} run page.test.js`,
+    ]);
+    expect(output).toContain("1 passed");
+    const [sockets = ""] = readdirSync(own).filter((name) => name.startsWith("edge-op-"));
+    while (readdirSync(join(own, sockets)).some((name) => name.endsWith(".sock"))) await sleep(100);
+  }, 120_000);
+
+  test("the types need nothing of this repository", async () => {
+    folder.link("@types/node", "24");
+    const source = `import { createTestProvider, type TestProvider } from "edge-op/testing";
+export const provider: TestProvider = await createTestProvider({ settings: { SESSION_IDLE: "60" } });
+const { session, access_token } = await provider.signIn("alice");
+export const cookies: readonly { name: string; value: string; url: string }[] = session.cookies;
+export const length: number = access_token.length;
+// @ts-expect-error: there is no such store.
+await provider.fail("disk");`;
+    writeFileSync(folder.file("typed.ts"), source);
+    const options = [
+      "--strict",
+      "--noEmit",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2024",
+      "--lib",
+      "es2024,esnext.disposable",
+    ];
+    expect(
+      await folder.run(join(repositoryRoot, "node_modules/.bin/tsc"), [...options, "--types", "node", "typed.ts"]),
+    ).toBe("");
+    expect(existsSync(folder.file("node_modules/edge-op/dist/testing/testing.d.ts"))).toBe(true);
+  });
+});
