@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type { Fault } from "../faults/faulty-objects.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";

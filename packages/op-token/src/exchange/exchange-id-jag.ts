@@ -50,7 +50,9 @@ export async function decideIdJag(request: IdJagRequest): Promise<DueIdJag> {
       clientId: target.client_id,
       resources,
       scope,
-      userClaims: Object.fromEntries(Object.entries(claims).filter(([name]) => target.claims?.some((each) => each === name))),
+      userClaims: Object.fromEntries(
+        Object.entries(claims).filter(([name]) => target.claims?.some((each) => each === name)),
+      ),
       authentication: subject,
     },
   };

@@ -1,7 +1,3 @@
-import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { queryDatabase } from "../storage/query-database.ts";
-import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
-
 /**
  * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that KeyManager
  * does not respond to. Private keys are wrapped under `OP_MASTER_KEY`, as they are in KV and in KeyManager.
@@ -9,6 +5,7 @@ import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
  *   key_schedule(part, version, revision, keys)   `keys`: JSON; in parts, because a value of D1 has at most 2 MB
  */
 
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
 
