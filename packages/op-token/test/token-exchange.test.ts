@@ -266,4 +266,13 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
     const fields = { audience: payments, ...delegated(actor) };
     expect(await errorOf(await fixtures.exchange(service, live, fields))).toBe("400 invalid_request");
   });
+
+  it.each(["subject", "actor"])("an exchange that is remembered is refused once its %s is revoked", async (party) => {
+    const actor = await fixtures.clientToken(service);
+    const fields = { audience: payments, ...delegated(actor) };
+    // The first of equal requests is not remembered.
+    for (let request = 1; request <= 3; request += 1) await exchanged(fields);
+    await revoke(party === "actor" ? actor : subject);
+    expect(await errorOf(await fixtures.exchange(service, subject, fields))).toBe("400 invalid_request");
+  });
 });
