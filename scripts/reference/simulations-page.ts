@@ -84,8 +84,11 @@ ${countTable(counts, events)}
 "Caught" counts the runs with a violation. A test makes as many runs as it needs until one has a violation, 400 at most. Mutants without a count are judged by the cost of all runs together, or
 the test runs histories in workerd that show them.
 
-These broken rules have no counterpart, because today's tiers have no such part: a shard that passes a change on before its own holders have it, one log's confirmation that counts for all, a predecessor that is released before
-the fence, a shard that answers before it follows the control plane, a check without its control version, a drained grant that is revoked at one address.
+Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/shared/test/control/control-view.test.ts)), a remembered decision that outlives its version
+([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that ignores the actor's revocation
+([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)). These rules of a lease tree have no counterpart, because today's tiers have no such part: a shard that passes a control change on before its own
+holders have it, one log's confirmation that counts for all, a predecessor that is released before the fence, a shard that answers before it follows the control plane, a check without its control version, a drained
+grant that is revoked at one of its addresses.
 
 ${table(["Mutant", "Caught", "Test"], mutantRows(counts))}
 `;

@@ -82,6 +82,8 @@ const relaysOwnLease = (sentAt: SentAt) =>
 const fromReceipt: SentAt = () => Date.now();
 const heldTwice: SentAt = (sentAtMs, heldMs) => sentAtMs + heldMs;
 const heldLonger: SentAt = (sentAtMs, heldMs) => sentAtMs + 0.1 * heldMs;
+/** Without (1 − ρ) / (1 + ρ). */
+const heldUndiscounted: SentAt = (sentAtMs, heldMs) => sentAtMs + 2 * leaseTiming.driftRate * heldMs;
 
 /** Of a lease that the same replica would go on to hold. */
 const firstHolders = new WeakMap<object, string>();
@@ -129,6 +131,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "a relay's own lease counted from receipt": { apply: () => relaysOwnLease(fromReceipt), in: relayed },
   "held time counted twice by an isolate": { apply: () => directLease(heldTwice), in: direct },
   "held time counted twice of a relay's lease": { apply: () => relaysLease(heldTwice), in: relayed },
+  "held time not discounted for drift": { apply: () => directLease(heldUndiscounted), in: { ...direct, ...steady } },
   "held time × 1.1 by an isolate": { apply: () => directLease(heldLonger), in: { ...direct, ...steady } },
   "held time × 1.1 of a relay's lease": { apply: () => relaysLease(heldLonger), in: { ...relayed, ...steady } },
   "held time × 1.1 by a relay": { apply: () => relaysOwnLease(heldLonger), in: { ...relayed, ...steady } },

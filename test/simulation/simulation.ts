@@ -308,15 +308,18 @@ export class Simulation {
   /** An operator revokes everything of a user that was issued before. */
   #cutOff(): void {
     const id = this.#world.pick(users);
+    const versions =
+      "SELECT min(version) AS first, max(version) AS last FROM control_changes WHERE version > ?1 AND (?2 IS NULL OR id = ?2)";
+    const before = this.#world.d1.run({ sql: versions, values: [0, null] }).rows[0]?.["last"];
     const operationId = `cut-off ${this.#world.nowMs}`;
     const tokens = this.#tokens.filter(({ subject }) => subject.sub === id);
     this.#attempt(3, async ({ context }) => {
       const request = { kind: "sub" as const, id, operationId, actor: "operator" };
       await callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs(context.settings));
       this.#world.count("cutOffs");
-      const sql = "SELECT max(version) AS version FROM control_changes WHERE kind = 'cut-off' AND id = ?";
-      const [row] = this.#world.d1.run({ sql, values: [`nb:sub:${id}`] }).rows;
-      this.#controlInForce = Math.max(this.#controlInForce, Number(row?.["version"]));
+      // The first since then: its own, or one that was told of before it.
+      const [row] = this.#world.d1.run({ sql: versions, values: [before, `nb:sub:${id}`] }).rows;
+      this.#controlInForce = Math.max(this.#controlInForce, Number(row?.["first"]));
       for (const token of tokens)
         if (this.#isRouted(token)) token.inForceAtMs = Math.min(token.inForceAtMs, this.#world.nowMs);
       for (const isolate of this.#isolates) this.#introspect(isolate, this.#world.pick(tokens));
