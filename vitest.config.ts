@@ -80,12 +80,8 @@ const bindings = {
   REQUEST_LOG_PERCENT: "0",
   TEST_MIGRATIONS: migrations,
   TEST_AUDIT_MIGRATIONS: auditMigrations,
-  /** Replays one run of the lease simulation. */
-  LEASE_SEED: process.env["LEASE_SEED"] ?? "",
   /** The rows of large-shard.test.ts. */
   SHARD_ROWS: process.env["SHARD_ROWS"] ?? "30000",
-  /** The number of random runs of the simulation of relays. */
-  LEASE_RUNS: process.env["LEASE_RUNS"] ?? "",
 };
 
 const objectsBundle = buildSync({
@@ -190,6 +186,11 @@ export default defineConfig({
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       workerProject("op-compact", "wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
+      {
+        // The product's classes on a simulated platform, in Node.
+        resolve: { alias: { "cloudflare:workers": `${root}test/simulation/cloudflare-workers.ts` } },
+        test: { name: "simulation", include: ["test/simulation/**/*.test.ts"], testTimeout: 240_000 },
+      },
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
       {
         test: {

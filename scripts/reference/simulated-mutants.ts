@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
-import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts";
-import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
 import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";
 
 /** Deliberately broken variants that one test must catch. */
@@ -13,22 +11,18 @@ export interface MutantGroup {
 }
 
 const state = "packages/op-state/test";
-const leases = `${state}/lease-simulation.test.ts`;
-const relays = `${state}/relay-simulation.test.ts`;
+const world = "test/simulation/simulation.test.ts";
+const worldMutants = "test/simulation/mutants.ts";
 const cutOffs = "packages/shared/test/control/cut-off-order.test.ts";
 
 /** **Every mutant of the lease protocol and of revocation**, with the test that catches it. */
 export function mutantGroups(): readonly MutantGroup[] {
   return [
-    group(leases, "the simulation catches %s", lease.mutants),
-    group(leases, "the simulation catches %s", lease.filterMutants),
-    group(leases, "I2: the simulation sees a lease that outlives the shard's, by %s", lease.leaseEndMutants),
-    group(relays, "the simulation of relays catches %s", relay.relayMutants),
-    group(relays, "the simulation of relays sees what breaks by %s", relay.clockMutants),
-    group(relays, "I2: the simulation sees a lease that outlives its server's, by %s", relay.relayLeaseEndMutants),
-    group(relays, "L1: the simulation of relays catches %s", relay.waitingMutants),
-    group(relays, "C1: the simulation of relays catches %s", relay.costlyMutants),
-    group(cutOffs, "%s: caught", cutOffMutants),
+    named(world, "the simulation catches %s", worldMutants),
+    named(world, "the simulation sees what breaks by %s", worldMutants),
+    named(world, "L1: the simulation catches %s", worldMutants),
+    named(world, "C1: the simulation catches %s", worldMutants),
+    { file: cutOffs, test: "%s: caught", mutants: Object.keys(cutOffMutants) },
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 28: a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 28: an endpoint that %s is caught"),
@@ -38,22 +32,20 @@ export function mutantGroups(): readonly MutantGroup[] {
   ];
 }
 
-function group(file: string, test: string, mutants: Readonly<Record<string, unknown>>): MutantGroup {
-  return { file, test, mutants: Object.keys(mutants) };
-}
-
 /**
- * For a test that only runs in workerd, by its text: the first strings of the rows before the name of the test, or the keys of the constant that is
- * named there.
+ * Of a test that this script cannot load, by its text: the first strings of the rows before the name of the test, or the keys of the constant
+ * that is named there, in that file or another.
  */
-function named(file: string, test: string): MutantGroup {
+function named(file: string, test: string, constants = file): MutantGroup {
   const text = readFileSync(join(repositoryRoot, file), "utf8");
   const until = text.indexOf(`"${test}"`);
   const from = text.lastIndexOf(".each", until);
   if (until < 0 || from < 0) throw new Error(`${file} has no test of mutants "${test}"`);
   const rows = text.slice(from, until);
   const [, constant] = /^\.each\(Object\.entries\((\w+)\)\)/.exec(rows) ?? [];
-  const table = constant === undefined ? rows : new RegExp(`^const ${constant}\\b[^]*?^};`, "m").exec(text)?.[0];
+  const declared = new RegExp(`^(?:export )?const ${constant}\\b[^]*?^};`, "m");
+  const table =
+    constant === undefined ? rows : declared.exec(readFileSync(join(repositoryRoot, constants), "utf8"))?.[0];
   const found = [...(table ?? "").matchAll(/^ {2}(?: *\[\s*)?"([^"]+)"(?:,|:)/gm)].map(([, name]) => name!);
   if (found.length === 0) throw new Error(`${file} has no mutants for "${test}"`);
   return { file, test, mutants: found };

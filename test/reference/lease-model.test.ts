@@ -6,7 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
-import { HeldRenewals } from "../../packages/op-state/src/revocation/held-renewals.ts";
+import { HeldCallQueue } from "../../packages/op-state/src/revocation/held-call-queue.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 import type { RelayLeaseRequest } from "../../packages/shared/src/leases/relay-rpc.ts";
@@ -43,7 +43,7 @@ function run(holders: number, writesPerSecond: number, behaviour = asItIs) {
     { entries: [], seq: 0, cv: 0, changes: [], horizon: undefined },
     0,
   );
-  const held = new HeldRenewals<LeaseRequest>();
+  const held = new HeldCallQueue<LeaseRequest>();
   const since = new Map<string, number>();
   /** The holders that call next, by step. */
   const arrivals = new Map<number, string[]>();
@@ -99,7 +99,7 @@ function runRelay(isolates: number, { held: heldTimes } = asItIs): number {
   const shard = "revocation:g1:wnam:0";
   const machine = new RelayMachine("run", leaseTiming);
   machine.setShards([shard]);
-  const held = new HeldRenewals<RelayLeaseRequest>();
+  const held = new HeldCallQueue<RelayLeaseRequest>();
   const arrivals = new Map<number, string[]>();
   const versions = new Map<string, number>();
   const arrive = (holder: string, atMs: number) => {

@@ -1,6 +1,6 @@
 import TinyQueue from "tinyqueue";
 import { afterEach, expect, it, vi } from "vitest";
-import { HeldRenewals } from "../src/revocation/held-renewals.ts";
+import { HeldCallQueue } from "../src/revocation/held-call-queue.ts";
 import { LeaseHolders } from "../src/revocation/lease-holders.ts";
 
 afterEach(() => {
@@ -40,7 +40,7 @@ function visitedDuring(work: () => void): number {
 const calls = 2_000;
 
 it.each([10, 1_000, 20_000])("a renewal among %i held ones looks at a few of them at most", (holders) => {
-  const renewals = new HeldRenewals<number>();
+  const renewals = new HeldCallQueue<number>();
   for (let index = 0; index < holders; index += 1) renewals.hold(`${index}`, index, 1_000 + index);
   const due: unknown[] = [];
   const visited = visitedDuring(() => {

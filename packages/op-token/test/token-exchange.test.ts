@@ -3,6 +3,7 @@ import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { postForm } from "../../../test/fixtures/call.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import {
   accessTokenType,
@@ -265,5 +266,19 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
     const live = await fixtures.userToken(app);
     const fields = { audience: payments, ...delegated(actor) };
     expect(await errorOf(await fixtures.exchange(service, live, fields))).toBe("400 invalid_request");
+  });
+
+  it.each(["subject", "actor"])("an exchange that is remembered is refused once its %s is revoked", async (party) => {
+    const actor = await fixtures.clientToken(service);
+    const types = { grant_type: exchangeGrant, subject_token_type: accessTokenType };
+    const fields = { ...types, subject_token: subject, audience: payments, ...delegated(actor) };
+    // As servers receive it: only a body of known length is compared with those before.
+    const length = { "content-length": `${new URLSearchParams(fields).toString().length}` };
+    const exchange = () => postForm(fixtures.app, tokenEnv, "/token", fields, service, length);
+    // The first of equal requests is not remembered.
+    for (let request = 1; request <= 3; request += 1) expect((await exchange()).status).toBe(200);
+    expect(fixtures.isolate.decisions.heldBytes).toBeGreaterThan(0);
+    await revoke(party === "actor" ? actor : subject);
+    expect(await errorOf(await exchange())).toBe("400 invalid_request");
   });
 });

@@ -9,7 +9,7 @@ import type {
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { ConfirmationWaits } from "../revocation/confirmation-waits.ts";
-import { HeldLeaseRequests } from "../revocation/held-lease-requests.ts";
+import { HeldCalls } from "../revocation/held-calls.ts";
 import { LeaseStatistics } from "../revocation/lease-statistics.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";
@@ -31,7 +31,7 @@ export class RevocationRelay
     maxRows: limits.relayRows,
     snapshots: limits.leaseSnapshots,
   });
-  readonly #held = new HeldLeaseRequests<RelayLeaseRequest, RelayLeaseResponse>((request, heldMs, atMs) =>
+  readonly #held = new HeldCalls<RelayLeaseRequest, RelayLeaseResponse>((request, heldMs, atMs) =>
     this.#grant(request, heldMs, atMs),
   );
   readonly #upstream: UpstreamLeases;

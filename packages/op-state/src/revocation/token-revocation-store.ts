@@ -19,7 +19,7 @@ import { FactsObject } from "../wake/state-object.ts";
 import { ConfirmationWaits } from "./confirmation-waits.ts";
 import { buildFilter } from "./filter-build.ts";
 import { type FollowedBindings, FollowedControl } from "./followed-control.ts";
-import { HeldLeaseRequests } from "./held-lease-requests.ts";
+import { HeldCalls } from "./held-calls.ts";
 import { HorizonKeeper } from "./horizon-keeper.ts";
 import { LeaseStatistics } from "./lease-statistics.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
@@ -48,7 +48,7 @@ export class TokenRevocationStore
   readonly #rows: RevocationRows;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
-  readonly #held = new HeldLeaseRequests<LeaseRequest, LeaseResponse>((request, heldMs, atMs) =>
+  readonly #held = new HeldCalls<LeaseRequest, LeaseResponse>((request, heldMs, atMs) =>
     this.#grant(request, heldMs, atMs),
   );
   readonly #waits = new ConfirmationWaits();

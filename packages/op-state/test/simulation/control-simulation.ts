@@ -1,10 +1,10 @@
 import { controlLeaseLifeMs, controlLeaseMs, leaseTiming } from "@edge-op/shared/config/lease-timing";
+import { Agenda, Clock, randomFrom } from "../../../../test/simulation/simulated-time.ts";
 import { ControlLeases, type ControlWait, type Registration } from "../../src/control/control-leases.ts";
 import { ControlCoverage } from "../../src/revocation/control-coverage.ts";
 import type { Horizon } from "../../src/revocation/durable-horizon.ts";
 import type { PendingChange } from "../../src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
-import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 
 /**
  * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by
@@ -266,7 +266,7 @@ export class ControlSimulation {
   }
 
   #newMachine(): Machine {
-    return { clock: new Clock(this.#random), frozenUntilMs: 0 };
+    return { clock: new Clock(this.#random, 0), frozenUntilMs: 0 };
   }
 
   // D1

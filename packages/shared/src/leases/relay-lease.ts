@@ -10,9 +10,9 @@ import type { StorageBindings } from "../storage/read-through.ts";
 import { objectName, type ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 import { SharedCall } from "../storage/shared-call.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
 import { RelayReplica } from "./relay-replica.ts";
 import type { RelayLeaseResponse, RevocationRelayRpc } from "./relay-rpc.ts";
-import { Renewals } from "./renewals.ts";
 import type { ShardReplica } from "./shard-replica.ts";
 
 export type RelayBindings = StorageBindings & {
@@ -26,7 +26,7 @@ interface Relay {
   readonly address: ShardAddress;
   readonly region: RegionShards | undefined;
   readonly replica: RelayReplica;
-  readonly renewals: Renewals;
+  readonly keeper: LeaseKeeper;
   /** A held renewal is out. If no lease covers a request then, the relay is not responding. */
   isHolding: boolean;
   /** It did not respond: no request waits for it until then. */
@@ -114,10 +114,10 @@ export class RelayLease {
   }
 
   #keep(context: Context, relay: Relay): void {
-    if (isNotCalled(relay, context) || relay.renewals.noteUse(context.arrivedAtMs)) return;
+    if (isNotCalled(relay, context) || relay.keeper.noteUse(context.arrivedAtMs)) return;
     // Responds at once: requests that need the lease join this call.
     let isFirst = !relay.isHolding && !relay.replica.isValid(context.arrivedAtMs);
-    relay.renewals.start(context, {
+    relay.keeper.start(context, {
       get leaseMs() {
         return leaseMsOf(context, relay);
       },
@@ -154,7 +154,7 @@ export class RelayLease {
     const former = this.#relay;
     if (former?.name === name) return former;
     if (former !== undefined) {
-      former.renewals.stop();
+      former.keeper.stop();
       context.waitUntil(this.#release(context, former, former.replica.lapse()));
     }
     const never = Number.NEGATIVE_INFINITY;
@@ -165,7 +165,7 @@ export class RelayLease {
         address,
         region: table.find("relay", address),
         replica: new RelayReplica(),
-        renewals: new Renewals(objectName("relay", address)),
+        keeper: new LeaseKeeper(objectName("relay", address)),
         isHolding: false,
         avoidUntilMs: never,
         pacedUntilMs: never,
@@ -192,7 +192,7 @@ export class RelayLease {
       if (response.againMs !== undefined) {
         // At random, so that isolates that started together do not come again together.
         relay.pacedUntilMs = nowMs() + response.againMs * (1 + Math.random());
-        relay.renewals.stop();
+        relay.keeper.stop();
         return;
       }
       relay.avoidMs = firstAvoidMs;

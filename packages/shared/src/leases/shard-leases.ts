@@ -7,8 +7,8 @@ import type { GenerationTable, RegionShards } from "../storage/generation-table.
 import { objectName, type ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 import { SharedCall } from "../storage/shared-call.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
 import { type RelayBindings, RelayLease } from "./relay-lease.ts";
-import { Renewals } from "./renewals.ts";
 import type { LeaseResponse, RevocationShard } from "./revocation-shard-rpc.ts";
 import type { ShardReplica } from "./shard-replica.ts";
 import { ShardReplicas } from "./shard-replicas.ts";
@@ -27,7 +27,7 @@ export interface LeasedShard {
   /** False after a change of the generation table: the shard must be located again. */
   located: boolean;
   readonly replica: ShardReplica;
-  readonly renewals: Renewals;
+  readonly keeper: LeaseKeeper;
   /** No lease is requested until then: the shard has too many rows, or responds more slowly than a lease lasts. */
   checkUntilMs: number;
 }
@@ -94,7 +94,7 @@ export class ShardLeases {
       region,
       located: true,
       replica,
-      renewals: new Renewals(name),
+      keeper: new LeaseKeeper(name),
       checkUntilMs: never,
     };
     this.#shards.set(name, shard);
@@ -110,8 +110,8 @@ export class ShardLeases {
   use(context: Context, shard: LeasedShard): void {
     this.#relay.use(context);
     if (this.#relay.covers(shard.name, context.arrivedAtMs)) return;
-    if (shard.renewals.noteUse(context.arrivedAtMs)) return;
-    shard.renewals.start(context, {
+    if (shard.keeper.noteUse(context.arrivedAtMs)) return;
+    shard.keeper.start(context, {
       get leaseMs() {
         return Math.max(context.settings.leaseMs, shard.replica.leaseMs);
       },
@@ -144,8 +144,8 @@ export class ShardLeases {
   /** For a request that no lease covers: a lease if the shard was used within the length of one. Returns whether it covers. */
   async request(context: Context, shard: LeasedShard): Promise<boolean> {
     const { arrivedAtMs, settings } = context;
-    const isUsed = shard.renewals.isUsedWithin(settings.leaseMs, arrivedAtMs);
-    shard.renewals.noteUse(arrivedAtMs);
+    const isUsed = shard.keeper.isUsedWithin(settings.leaseMs, arrivedAtMs);
+    shard.keeper.noteUse(arrivedAtMs);
     if (isUsed) await this.#requestLease(context, shard);
     else this.#relay.use(context);
     if (!this.covers(shard, arrivedAtMs)) return false;
@@ -172,7 +172,7 @@ export class ShardLeases {
     await this.#control.observe(context, response.cv, response.changes);
     if (response.kind === "lease") replica.install(response, request, sentAtMs);
     if (response.kind === "checkOnly" || this.#replicas.isFull) {
-      shard.renewals.stop();
+      shard.keeper.stop();
       this.#relay.forget(shard.name);
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
@@ -198,7 +198,7 @@ export class ShardLeases {
     while (this.#replicas.isFull) {
       const name = this.#replicas.largest();
       const shard = this.#shards.get(name);
-      shard?.renewals.stop();
+      shard?.keeper.stop();
       if (shard !== undefined) shard.checkUntilMs = nowMs() + checkOnlyMs;
       this.#relay.forget(name);
       this.#replicas.of(name).clear();

@@ -14,7 +14,7 @@ const renewAgainMs = 100;
 const awaitedShare = 0.7;
 
 /** A run, and for how long it waits for the renewal that is out before it begins. */
-export interface RenewalRun {
+export interface KeeperRun {
   readonly number: number;
   readonly waitMs: number;
 }
@@ -24,7 +24,7 @@ export interface RenewalRun {
  * the lease. The run of a later request replaces it between two renewals: a second call beside one that is held would be an extra call,
  * which the server answers by the first (ADR 24).
  */
-export class RenewalRuns {
+export class KeeperRuns {
   #lastUseMs = Number.NEGATIVE_INFINITY;
   /** Number of the run that keeps the lease; an older run ends. */
   #present = 0;
@@ -46,7 +46,7 @@ export class RenewalRuns {
     return atMs < this.#nextRunAtMs;
   }
 
-  start(atMs: number, leaseMs: number): RenewalRun {
+  start(atMs: number, leaseMs: number): KeeperRun {
     const longestMs = awaitedShare * leaseMs;
     // A clock that was set back must not prolong the wait.
     const waitMs = Math.min(longestMs, Math.max(0, this.#sentAtMs + longestMs - atMs));

@@ -1,4 +1,4 @@
-import { leaseTiming } from "@edge-op/shared/config/lease-timing";
+import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 
 /** **Random numbers, clocks and the event order** of a simulation; everything follows from its seed. */
 /** Mulberry32: small, seeded, good enough to choose delays. */
@@ -22,10 +22,10 @@ export class Clock {
   #atLocalMs: number;
   #rate: number;
 
-  /** `offset` of the mean, between −1 and 1; two clocks then differ by 54 s at most. */
-  constructor(random: () => number, offset = 2 * random() - 1) {
+  /** `offset` of `meanMs`, between −1 and 1; two clocks then differ by 54 s at most. */
+  constructor(random: () => number, meanMs: number, offset = 2 * random() - 1) {
     this.#random = random;
-    this.#atLocalMs = 1_000_000 + offset * 0.45 * leaseTiming.clockOffsetMs;
+    this.#atLocalMs = meanMs + offset * 0.45 * leaseTiming.clockOffsetMs;
     this.#rate = this.#anyRate();
   }
 

@@ -18,7 +18,7 @@ const wakesPerSecond = 500;
  * Wake-ups are paced by the number of holders: changes cause at most {@link wakesPerSecond} responses a second. Beyond that a
  * change is sent with the next renewal, and waits at most until the leases have ended.
  */
-export class HeldRenewals<Call> {
+export class HeldCallQueue<Call> {
   readonly #held = new Map<string, Held<Call>>();
   readonly #ends = new CurrentEnds<Held<Call>>(
     (one, other) => one.untilMs - other.untilMs,

@@ -1,5 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { HeldRenewals } from "./held-renewals.ts";
+import { HeldCallQueue } from "./held-call-queue.ts";
 
 interface HeldCall<Request, Response> {
   readonly request: Request;
@@ -9,13 +9,13 @@ interface HeldCall<Request, Response> {
 }
 
 /**
- * **Holds lease renewals until a change is announced**, with one timer for all of them. `HeldRenewals` decides which calls are due;
+ * **Holds lease renewals until a change is announced**, with one timer for all of them. `HeldCallQueue` decides which calls are due;
  * `respond` grants the lease at that moment. A wait ends by a change, after a share of the lease, by a second call of the same holder,
  * or by its release.
  */
-export class HeldLeaseRequests<Request extends { readonly holder: string }, Response> {
+export class HeldCalls<Request extends { readonly holder: string }, Response> {
   readonly #respond: (request: Request, heldMs: number, atMs: number) => Response;
-  readonly #renewals = new HeldRenewals<HeldCall<Request, Response>>();
+  readonly #queue = new HeldCallQueue<HeldCall<Request, Response>>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
 
@@ -24,13 +24,13 @@ export class HeldLeaseRequests<Request extends { readonly holder: string }, Resp
   }
 
   get size(): number {
-    return this.#renewals.size;
+    return this.#queue.size;
   }
 
   hold(request: Request, atMs: number, untilMs: number): Promise<Response> {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const call = { request, arrivedAtMs: atMs, resolve, reject };
-    const before = this.#renewals.hold(request.holder, call, untilMs);
+    const before = this.#queue.hold(request.holder, call, untilMs);
     if (before !== undefined) this.#settle(before, atMs);
     this.#arm(atMs);
     return promise;
@@ -38,19 +38,19 @@ export class HeldLeaseRequests<Request extends { readonly holder: string }, Resp
 
   /** Resolves the held call of a holder that calls again or releases its lease. */
   resolveHeld(holder: string): void {
-    const before = this.#renewals.release(holder);
+    const before = this.#queue.release(holder);
     if (before !== undefined) this.#settle(before, nowMs());
   }
 
   /** Announces a change to every holder. */
   announce(): void {
     const atMs = nowMs();
-    this.#renewals.announce(atMs);
+    this.#queue.announce(atMs);
     this.#run(atMs);
   }
 
   #run(atMs: number): void {
-    for (const call of this.#renewals.take(atMs)) this.#settle(call, atMs);
+    for (const call of this.#queue.take(atMs)) this.#settle(call, atMs);
     this.#arm(atMs);
   }
 
@@ -63,7 +63,7 @@ export class HeldLeaseRequests<Request extends { readonly holder: string }, Resp
   }
 
   #arm(atMs: number): void {
-    const nextMs = this.#renewals.nextMs();
+    const nextMs = this.#queue.nextMs();
     if (nextMs === undefined || nextMs >= this.#timerAtMs) return;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timerAtMs = nextMs;

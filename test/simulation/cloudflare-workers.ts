@@ -1,0 +1,10 @@
+/** **The module `cloudflare:workers` in a simulation**: the base class of objects, which stores what it is given. */
+export class DurableObject<Env> {
+  protected readonly ctx: DurableObjectState;
+  protected readonly env: Env;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    this.ctx = ctx;
+    this.env = env;
+  }
+}

@@ -1,0 +1,43 @@
+import { ControlLedger } from "../../packages/op-state/src/control/control-ledger.ts";
+import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
+
+import { around, type Restore } from "./replace-method.ts";
+
+/** What holds in one run. */
+export interface Modes {
+  /** Four rows in memory; the others in storage and in filters. */
+  readonly filters: boolean;
+  /** Snapshots are paced, at shards and relays. */
+  readonly paced: boolean;
+  /** Clocks change their rates within ±ρ. */
+  readonly clocks: boolean;
+  /** Clocks of objects are ahead and those of isolates behind, as far as is stated, and rows expire. */
+  readonly sweeps: boolean;
+  /** An isolate has memory for a few rows, and gives up replicas. */
+  readonly tight: boolean;
+}
+
+/** Small enough for a few rows: about one snapshot in flight. */
+const fewSnapshots = { bytesPerSecond: 3_000, bytesInFlight: 1_500, freeBytes: 100 };
+
+/** The product's limits for large sets, so small that a run meets them. Returns a function that restores them. */
+export function adoptLimits({ filters, paced, tight }: Modes): () => void {
+  const { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots } = limits;
+  if (filters) Object.assign(limits, { leaseReplicaRows: 4, leaseSnapshotRows: 1 });
+  if (paced) Object.assign(limits, { leaseSnapshots: fewSnapshots });
+  const { revocationReplicas } = isolateMemory;
+  if (tight) Object.assign(isolateMemory, { revocationReplicas: 400 });
+  return () => {
+    Object.assign(limits, { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots });
+    Object.assign(isolateMemory, { revocationReplicas });
+  };
+}
+
+/** A generation of revocation shards is retired so long after its successor was opened, and not after a year. */
+export const retiredAfterMs = 4_000;
+
+export function hastenRetirement(): Restore {
+  return around(ControlLedger, "addRetirement", (_self, add, retirement, dueMs) => {
+    add(retirement, retirement.store === "revocation" ? Date.now() + retiredAfterMs : dueMs);
+  });
+}

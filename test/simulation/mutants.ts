@@ -1,0 +1,595 @@
+import { ControlLedger } from "../../packages/op-state/src/control/control-ledger.ts";
+import { KeyRows } from "../../packages/op-state/src/keys/key-rows.ts";
+import { GrantRevocations } from "../../packages/op-state/src/outbox/grant-revocations.ts";
+import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
+import { UpstreamShard } from "../../packages/op-state/src/relay/upstream-shard.ts";
+import { ConfirmationWaits } from "../../packages/op-state/src/revocation/confirmation-waits.ts";
+import type { Horizon as RevocationHorizon } from "../../packages/op-state/src/revocation/durable-horizon.ts";
+import { HeldCalls } from "../../packages/op-state/src/revocation/held-calls.ts";
+import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/revocation/lease-holders.ts";
+import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
+import { RevocationRows } from "../../packages/op-state/src/revocation/revocation-rows.ts";
+import { KnownCredentials } from "../../packages/shared/src/callers/known-credentials.ts";
+import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-timing.ts";
+import { ControlView } from "../../packages/shared/src/control/control-view.ts";
+import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
+import { KeeperRuns } from "../../packages/shared/src/leases/keeper-runs.ts";
+import { RelayReplica } from "../../packages/shared/src/leases/relay-replica.ts";
+import { RevocationView } from "../../packages/shared/src/leases/revocation-view.ts";
+import { ShardReplica } from "../../packages/shared/src/leases/shard-replica.ts";
+import { CallLine } from "../../packages/shared/src/storage/call-line.ts";
+import { ShardMap } from "../../packages/shared/src/storage/shard-map.ts";
+import { Sessions } from "../../packages/shared/src/users/sessions.ts";
+import { around, type Restore, replaceValue, restoreAll } from "./replace-method.ts";
+import { SimulatedIsolate } from "./simulated-isolate.ts";
+import { SimulatedWorld } from "./simulated-world.ts";
+import type { Circumstances } from "./simulation.ts";
+
+/** **One method of the product, replaced by one with an error**, and the circumstances in which that shows soonest. */
+export interface Mutant {
+  apply(): Restore;
+  readonly in?: Circumstances;
+  /** One that shows rarely: the seed of a run that has shown it. */
+  readonly from?: number;
+}
+
+const direct = { relays: 0 } as const;
+const relayed = { relays: 2 } as const;
+const filters = { modes: { filters: true } } as const;
+const manyChanges = { changeMs: 250, requestMs: 50 } as const;
+/** Isolates sign, also with algorithms that have no key yet. */
+export const signing = { signs: true } as const;
+const steady = { modes: { clocks: false } } as const;
+
+function leaseResponse(
+  change: (
+    response: ReturnType<RevocationMachine["lease"]>,
+    request: Parameters<RevocationMachine["lease"]>[0],
+  ) => ReturnType<RevocationMachine["lease"]>,
+): Restore {
+  return around(RevocationMachine, "lease", (_self, lease, request, heldMs, nowMs) => {
+    return change(lease(request, heldMs, nowMs), request);
+  });
+}
+
+function relayResponse(
+  change: (
+    response: ReturnType<RelayMachine["lease"]>,
+    request: Parameters<RelayMachine["lease"]>[0],
+  ) => ReturnType<RelayMachine["lease"]>,
+): Restore {
+  return around(RelayMachine, "lease", (_self, lease, request, heldMs, nowMs) => {
+    return change(lease(request, heldMs, nowMs), request);
+  });
+}
+
+/** What a holder takes for the moment at which its request was sent. */
+type SentAt = (sentAtMs: number, heldMs: number) => number;
+
+const directLease = (sentAt: SentAt) =>
+  around(ShardReplica, "install", (_self, install, lease, request, sentAtMs) => {
+    install(lease, request, sentAt(sentAtMs, lease.heldMs));
+  });
+const relaysLease = (sentAt: SentAt) =>
+  around(RelayReplica, "install", (_self, install, response, request, sentAtMs, replicaOf) => {
+    install(response, request, sentAt(sentAtMs, response.heldMs), replicaOf);
+  });
+const relaysOwnLease = (sentAt: SentAt) =>
+  around(UpstreamShard, "install", (_self, install, response, request, sentAtMs, version) => {
+    return install(response, request, sentAt(sentAtMs, response.heldMs), version);
+  });
+
+const fromReceipt: SentAt = () => Date.now();
+const heldTwice: SentAt = (sentAtMs, heldMs) => sentAtMs + heldMs;
+const heldLonger: SentAt = (sentAtMs, heldMs) => sentAtMs + 0.1 * heldMs;
+/** Without (1 − ρ) / (1 + ρ). */
+const heldUndiscounted: SentAt = (sentAtMs, heldMs) => sentAtMs + 2 * leaseTiming.driftRate * heldMs;
+
+/** Of a lease that the same replica would go on to hold. */
+const firstHolders = new WeakMap<object, string>();
+
+export const mutants: Readonly<Record<string, Mutant>> = {
+  "no boot fence": {
+    apply: () =>
+      around(RevocationRows, "load", (_self, load, max) => {
+        return { ...load(max), horizon: undefined };
+      }),
+    in: { frequent: ["shardRestarts"] },
+  },
+  "a fence of L only": {
+    apply: () =>
+      around(RevocationMachine, "startWait", (_self, startWait, nowMs) => {
+        const wait = startWait(nowMs);
+        return { ...wait, fenceMs: Math.max(0, wait.fenceMs - outlast(leaseTiming, leaseTiming.horizonStepMs)) };
+      }),
+    in: { frequent: ["shardRestarts"] },
+    from: 19,
+  },
+  "a boot fence that is skipped while a lease wait runs": {
+    apply: () =>
+      around(RevocationMachine, "startWait", (_self, startWait, nowMs) => {
+        const wait = startWait(nowMs);
+        return wait.leasesMs > 0 ? { ...wait, fenceMs: 0 } : wait;
+      }),
+    in: { frequent: ["shardRestarts"] },
+  },
+  "a boot clock that is not refreshed": {
+    // The horizon is not there when the instance looks whether it has to wait for its clock, and is there when it counts from it.
+    apply: () =>
+      around(RevocationRows, "load", (_self, load, max) => {
+        const durable = load(max);
+        let looks = 0;
+        return Object.defineProperty({ ...durable }, "horizon", {
+          get: () => (++looks === 1 ? undefined : durable.horizon),
+        });
+      }),
+    in: { frequent: ["shardRestarts"] },
+    from: 35,
+  },
+  "a direct lease counted from receipt": { apply: () => directLease(fromReceipt), in: direct },
+  "a relay's lease counted from receipt at the isolate": { apply: () => relaysLease(fromReceipt), in: relayed },
+  "a relay's own lease counted from receipt": { apply: () => relaysOwnLease(fromReceipt), in: relayed },
+  "held time counted twice by an isolate": { apply: () => directLease(heldTwice), in: direct },
+  "held time counted twice of a relay's lease": { apply: () => relaysLease(heldTwice), in: relayed },
+  "held time not discounted for drift": { apply: () => directLease(heldUndiscounted), in: { ...direct, ...steady } },
+  "held time × 1.1 by an isolate": { apply: () => directLease(heldLonger), in: { ...direct, ...steady } },
+  "held time × 1.1 of a relay's lease": { apply: () => relaysLease(heldLonger), in: { ...relayed, ...steady } },
+  "held time × 1.1 by a relay": { apply: () => relaysOwnLease(heldLonger), in: { ...relayed, ...steady } },
+  "a lease that is released and still used": {
+    apply: () =>
+      around(ShardReplica, "lapse", (self, _) => {
+        return self.holder;
+      }),
+    in: { ...direct, frequent: ["idle", "killed"] },
+  },
+  "a relay's lease that is released and still used": {
+    apply: () =>
+      around(RelayReplica, "lapse", (self, _) => {
+        return self.request(0, undefined, false).holder;
+      }),
+    in: { ...relayed, frequent: ["idle", "killed"] },
+    from: 11,
+  },
+  "a response to a released lease that is installed": {
+    apply: () =>
+      around(ShardReplica, "install", (self, install, lease, request, sentAtMs) => {
+        install(lease, { ...request, holder: self.holder }, sentAtMs);
+      }),
+    in: { ...direct, modes: { tight: true } },
+  },
+  "a response confirmed before it is installed": {
+    apply: () =>
+      around(ShardReplica, "add", (_self, add, lease) => {
+        add({ ...lease, rows: [], cutOffs: [] });
+        setTimeout(() => add(lease), 100);
+      }),
+  },
+  "a response taken for confirmed when it is sent": {
+    apply: () =>
+      around(LeaseHolders, "grant", (self, grant, holder, seq, endMs) => {
+        grant(holder, seq, endMs);
+        self.confirm(holder, seq);
+      }),
+  },
+  "a horizon taken back while leases are out": {
+    apply: () => around(RevocationMachine, "mayClose", () => true),
+    in: { frequent: ["shardRestarts"] },
+    from: 15,
+  },
+  "a horizon taken back before the boot fence has passed": {
+    apply: () =>
+      around(RevocationMachine, "mayClose", (self, mayClose, nowMs) => {
+        return mayClose(Number.POSITIVE_INFINITY) && self.countLiveHolders(nowMs) === 0;
+      }),
+    in: { ...direct, leaseMs: 8_000, modes: { tight: true }, frequent: ["shardRestarts"] },
+    from: 13,
+  },
+  "answers by a horizon that was taken back": {
+    apply: () => around(RevocationMachine, "close", () => {}),
+    in: { ...direct, frequent: ["shardRestarts", "idle"], requestMs: 600 },
+    from: 78,
+  },
+  "a wait that ends with the first lease that lacks the change": {
+    apply: () =>
+      around(ConfirmationWaits, "wait", (_self, _wait, { lacking }, startedAtMs) =>
+        scheduler.wait(Math.max(0, Math.min(...lacking.values()) - startedAtMs)),
+      ),
+  },
+  "a wait that ends when any holder has confirmed": { apply: endWaitsWithFirst },
+  "a horizon extended in memory only": {
+    apply: () =>
+      around(RevocationRows, "writeHorizon", (self, write, horizon) => {
+        if (firstHolders.has(self) && horizon !== undefined) return;
+        firstHolders.set(self, "");
+        write(horizon);
+      }),
+    in: { frequent: ["shardRestarts"] },
+  },
+  "checks answered on a horizon in memory only": {
+    apply: () =>
+      around(RevocationRows, "writeHorizon", (_self, write, horizon) => {
+        if (horizon?.leaseMs !== 0) write(horizon);
+      }),
+    in: { frequent: ["shardRestarts"], requestMs: 1_500 },
+    from: 89,
+  },
+  "a repeated revocation acknowledged at once": {
+    apply: () => {
+      const repeated = new WeakSet<RevocationMachine>();
+      return restoreAll([
+        around(RevocationMachine, "plan", (self, plan, change, find) => {
+          const planned = plan(change, find);
+          if (planned.seq === self.seq) repeated.add(self);
+          return planned;
+        }),
+        around(RevocationMachine, "startWait", (self, startWait, nowMs) => {
+          const wait = startWait(nowMs);
+          return repeated.delete(self) ? { ...wait, leasesMs: 0, fenceMs: 0 } : wait;
+        }),
+      ]);
+    },
+    in: { frequent: ["partitions"] },
+  },
+  "drift of clocks ignored": {
+    apply: () => {
+      const { driftRate, marginMs } = leaseTiming;
+      Object.assign(leaseTiming, { driftRate: 0, marginMs: 0 });
+      return () => void Object.assign(leaseTiming, { driftRate, marginMs });
+    },
+    in: steady,
+  },
+  "a predecessor's horizon trusted as one's own": {
+    apply: () => {
+      const loaded: RevocationHorizon[] = [];
+      return restoreAll([
+        around(RevocationRows, "load", (_self, load, max) => {
+          const durable = load(max);
+          if (durable.horizon !== undefined) loaded.push(durable.horizon);
+          return durable;
+        }),
+        around(RevocationMachine, "horizonDue", (self, due, leaseMs, nowMs) => {
+          const horizon = firstHolders.has(self) || self.startWait(nowMs).fenceMs === 0 ? undefined : loaded.at(-1);
+          firstHolders.set(self, "");
+          if (horizon !== undefined) self.extend(horizon, horizon.horizonMs - outlast(leaseTiming, horizon.leaseMs));
+          return due(leaseMs, nowMs);
+        }),
+      ]);
+    },
+    in: { frequent: [], runMs: 30_000 },
+    from: 47,
+  },
+  "a filter without the rows after it": {
+    apply: () =>
+      leaseResponse((response) =>
+        response.kind === "lease" && response.filter ? { ...response, rows: [] } : response,
+      ),
+    in: filters,
+  },
+  "a snapshot without its filter": {
+    apply: () =>
+      leaseResponse((response) => {
+        if (response.kind !== "lease") return response;
+        const { filter: _, ...rest } = response;
+        return rest;
+      }),
+    in: filters,
+  },
+  "a filter that is older than its number": {
+    apply: () =>
+      around(RevocationMachine, "useFilter", (self, use, filter, rows) => {
+        use({ ...filter, seq: self.seq }, rows);
+      }),
+    in: filters,
+    from: 49,
+  },
+  "a hit of the filter treated as a miss": {
+    apply: () => around(ShardReplica, "needsCheck", () => false),
+    in: filters,
+  },
+  "a relay that confirms when it has installed": {
+    apply: () =>
+      around(RelayMachine, "startWait", (_self, startWait, nowMs) => {
+        const wait = startWait(nowMs);
+        return wait && { ...wait, leasesMs: 0 };
+      }),
+    in: relayed,
+  },
+  "a relay whose renewals confirm what it has installed": {
+    apply: () =>
+      around(UpstreamShard, "request", (_self, request, leaseMs, sinceCv) => {
+        const made = request(leaseMs, sinceCv);
+        return { ...made, confirmedSeq: Math.max(made.sinceSeq, made.confirmedSeq) };
+      }),
+    in: relayed,
+  },
+  "leases beyond those of the relay": {
+    apply: () =>
+      relayResponse((response, { leaseMs }) => ({ ...response, leaseMs: response.leaseMs > 0 ? leaseMs : 0 })),
+    in: relayed,
+  },
+  "versions of an earlier run of the relay accepted": {
+    apply: () => {
+      const runs = new WeakMap<RelayReplica, string>();
+      return restoreAll([
+        around(RelayReplica, "install", (self, install, response, request, sentAtMs, replicaOf) => {
+          runs.set(self, response.instance);
+          install(
+            { ...response, instance: "relay" },
+            { ...request, instance: request.instance && "relay" },
+            sentAtMs,
+            replicaOf,
+          );
+        }),
+        around(RelayReplica, "request", (self, request, leaseMs, cv, hold) => {
+          const made = request(leaseMs, cv, hold);
+          return { ...made, instance: runs.get(self) };
+        }),
+      ]);
+    },
+    in: { ...relayed, frequent: ["relayRestarts"] },
+    from: 14,
+  },
+  "a shard covered without a lease of the relay": {
+    apply: () =>
+      relayResponse((response, { leaseMs }) => ({
+        ...response,
+        leaseMs: response.leaseMs > 0 ? response.leaseMs : leaseMs,
+        shards: response.shards.map((shard) => ({ ...shard, isCovered: true })),
+      })),
+    in: relayed,
+  },
+  "control changes that the relay does not send": {
+    apply: () => relayResponse((response, { sinceCv }) => ({ ...response, cv: sinceCv, changes: [] })),
+    in: relayed,
+  },
+  "a response installed before its control changes are applied": {
+    apply: () =>
+      around(ControlView, "observe", (self, observe, context, cv, named) => {
+        if (self.version === undefined) return observe(context, cv, named);
+        setTimeout(() => void observe(context, cv, named).catch(() => {}), 200);
+        return Promise.resolve();
+      }),
+    from: 12,
+  },
+  "content that the relay does not send": {
+    apply: () =>
+      relayResponse((response) => ({
+        ...response,
+        shards: response.shards.map((shard) => ({ ...shard, content: shard.content.slice(0, 1) })),
+      })),
+    in: relayed,
+  },
+  "a relay that was closed is still used": {
+    apply: () =>
+      around(ShardMap, "placeRelay", async (self, place, context, key) => {
+        const known = relayPlaces.get(self) ?? (await place(context, key));
+        if (known !== undefined) relayPlaces.set(self, known);
+        return known;
+      }),
+    in: { ...relayed, frequent: ["closings"] },
+  },
+  "changes added to a replica that was discarded": {
+    apply: () => around(RelayReplica, "forget", () => {}),
+    in: { ...relayed, modes: { tight: true } },
+  },
+  "a filter that the relay does not send": {
+    apply: () =>
+      relayResponse((response) => ({
+        ...response,
+        shards: response.shards.map((shard) => ({
+          ...shard,
+          content: shard.content.map(({ filter: _, ...content }) => content),
+        })),
+      })),
+    in: { ...relayed, ...filters },
+  },
+  "rows deleted when they expire by the clock of the shard": {
+    apply: () =>
+      around(RevocationRows, "sweep", (_self, sweep, deadBeforeMs, limit) => {
+        return sweep(deadBeforeMs + leaseTiming.clockOffsetMs, limit);
+      }),
+    in: { modes: { sweeps: true } },
+  },
+  "a decision whose reads are not of one version": {
+    apply: () => around(ReadSet, "note", () => {}),
+    in: manyChanges,
+  },
+  "remembered credentials that are not noted as a read": {
+    apply: () =>
+      around(KnownCredentials, "find", (_self, find, context, header, form) => {
+        const { progress } = context;
+        const { reads } = progress;
+        progress.reads = reads && Object.create(reads, { note: { value: () => {} } });
+        const client = find(context, header, form);
+        progress.reads = reads;
+        return client;
+      }),
+    in: manyChanges,
+  },
+  "a control version taken for confirmed": {
+    apply: () => around(RevocationView, "isControlConfirmed", () => true),
+  },
+  "a copy taken for current": {
+    apply: () => around(ControlView, "isCurrent", () => true),
+  },
+  "a check from before the arrival": {
+    apply: () =>
+      around(CallLine, "depart", (_self, depart, call) => {
+        const waiters = depart(call);
+        call.isSent = false;
+        return waiters && [...waiters];
+      }),
+    in: { requestMs: 40 },
+  },
+  "a refusal of the shard taken for a renewal": {
+    apply: () =>
+      leaseResponse((response, { sinceSeq, leaseMs, sinceCv }) => {
+        if (response.kind === "lease" || sinceSeq < 0) return response;
+        const nothing = { snapshot: false, rows: [], cutOffs: [], heldMs: 0, changes: [] };
+        return { ...nothing, kind: "lease", seq: sinceSeq, leaseMs, cv: sinceCv };
+      }),
+    in: { modes: { filters: true, paced: true } },
+  },
+  "a paced holder that takes itself for covered": {
+    apply: () =>
+      relayResponse(({ againMs, ...response }, { leaseMs, sinceCv }) => {
+        if (againMs === undefined) return response;
+        const content = {
+          kind: "lease",
+          snapshot: true,
+          seq: 0,
+          rows: [],
+          cutOffs: [],
+          leaseMs,
+          heldMs: 0,
+          cv: -1,
+          changes: undefined,
+        } as const;
+        const shards = [0, 1].map((shard) => ({
+          name: `revocation:g1:wnam:${shard}`,
+          content: [content],
+          isCovered: true,
+        }));
+        return { ...response, leaseMs, cv: sinceCv, shards };
+      }),
+    in: { ...relayed, rows: 12, modes: { paced: true } },
+  },
+  "a retiring generation that is not told of it": {
+    apply: () => {
+      let isRetiring = false;
+      return restoreAll([
+        around(ControlLedger, "dueRetirements", (_self, due, nowMs) => {
+          if (isRetiring) return [];
+          isRetiring = true;
+          return due(nowMs);
+        }),
+        around(ControlLedger, "hasDueIntent", (_self, has, nowMs) => {
+          isRetiring = false;
+          return has(nowMs);
+        }),
+      ]);
+    },
+    in: { frequent: ["openings"], runMs: 25_000 },
+    from: 105,
+  },
+  "a key that signs before every isolate knows it": {
+    apply: () => around(KeyRows, "all", (_self, all) => all().map(({ isNew: _, ...key }) => key)),
+    in: signing,
+  },
+  "a holder forgotten when its connection is lost": {
+    apply: () =>
+      around(SimulatedWorld, "disconnected", (_self, _disconnected, instance, method, args) => {
+        const [request] = args;
+        if (method === "lease" && typeof request === "object" && request !== null && "holder" in request)
+          instance.invoke("release", [request.holder], () => {});
+      }),
+    in: { frequent: ["partitions"] },
+  },
+  "the leases of a relay released while isolates have theirs": {
+    apply: () => restoreAll([around(RelayMachine, "countLiveHolders", () => 0), replaceValue(HeldCalls, "size", 0)]),
+    in: { relays: 8, leaseMs: 8_000, requestMs: 1_000, revokeMs: 5_000, runMs: 40_000 },
+    from: 13,
+  },
+  "a request that arrives with its first byte": {
+    apply: () =>
+      around(SimulatedIsolate, "readBody", (self, readBody, task, bodyMs, decide) => {
+        const context = self.createContext();
+        readBody(task, bodyMs, async (arrival) => decide({ ...arrival, context }));
+      }),
+  },
+  "a sign-out that responds before its grants are revoked": {
+    apply: () =>
+      around(Sessions, "end", async (_self, end, context, id, reason) => {
+        const ended = await end(context, id, reason);
+        return ended && { ...ended, due: [] };
+      }),
+  },
+  "a due grant forgotten before its revocation is in force": {
+    apply: () =>
+      around(GrantRevocations, "ofSession", (self, ofSession, sid, clientId) => {
+        const due = ofSession(sid, clientId);
+        self.acknowledge(due.map(({ grant }) => grant.grantId));
+        return due;
+      }),
+  },
+};
+
+const relayPlaces = new WeakMap<ShardMap, Awaited<ReturnType<ShardMap["placeRelay"]>>>();
+
+function endWaitsWithFirst(): Restore {
+  const awaited = new WeakMap<LeaseHolders, Set<PendingChange>>();
+  return restoreAll([
+    around(LeaseHolders, "await", (self, wait, seq, nowMs) => {
+      const pending = wait(seq, nowMs);
+      awaited.set(self, (awaited.get(self) ?? new Set()).add(pending));
+      return pending;
+    }),
+    around(LeaseHolders, "confirm", (self, confirm, holder, seq) => {
+      const lacked = [...(awaited.get(self) ?? [])].filter(
+        (pending) => pending.seq <= seq && pending.lacking.has(holder),
+      );
+      const settled = confirm(holder, seq);
+      for (const pending of lacked) pending.lacking.clear();
+      return [...settled, ...lacked];
+    }),
+  ]);
+}
+
+/** Clocks outside of what is stated: the simulation must see what they break. */
+export const clockMutants: Readonly<Record<string, Circumstances>> = {
+  "an isolate's clock set back": { modes: { clocks: true }, clockStep: { of: "isolate", byMs: -2_000 } },
+  "a relay's clock set forward": {
+    ...relayed,
+    leaseMs: 4_000,
+    modes: { clocks: true },
+    clockStep: { of: "relay", byMs: 2_000 },
+  },
+  "a relay's clock set back": { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
+  "a shard's clock set forward": { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },
+};
+
+const calm = { filters: false, paced: false, clocks: false, sweeps: false, tight: false };
+/** Cold isolates at once, for whose snapshots the servers take seconds. */
+export const coldStart: Circumstances = {
+  ...relayed,
+  faults: false,
+  modes: { ...calm, paced: true },
+  rows: 12,
+  revokeMs: 1e9,
+  requestMs: 60,
+  leaseMs: 1_000,
+};
+/** Warm isolates without faults, while a change is announced every two seconds on average. */
+export const steadyNews: Circumstances = { ...coldStart, modes: calm, rows: 0, revokeMs: 2_000 };
+/** Warm isolates without faults and without changes. */
+export const quiet: Circumstances = { ...steadyNews, revokeMs: 1e9 };
+
+/** Nothing wrong is decided by these, and a holder remains without a lease (L1). */
+export const waitingMutants: Readonly<Record<string, Mutant>> = {
+  "a paced holder that never comes again": {
+    apply: () =>
+      relayResponse((response) => (response.againMs === undefined ? response : { ...response, againMs: 1e9 })),
+  },
+};
+
+/** Nothing wrong is decided by these either; isolates call their relay more often than is stated, or their leases end (C1). */
+export const costlyMutants: Readonly<Record<string, Mutant>> = {
+  "a run that does not wait for the renewal of the run before it": {
+    apply: () =>
+      around(KeeperRuns, "start", (_self, start, atMs, leaseMs) => {
+        return { ...start(atMs, leaseMs), waitMs: 0 };
+      }),
+  },
+  "renewals held for half of a lease": {
+    apply: () =>
+      around(RelayMachine, "holdUntilMs", (_self, hold, request, nowMs) => {
+        return Math.min(hold(request, nowMs), nowMs + 500);
+      }),
+  },
+  "renewals held for nine tenths of a lease": {
+    apply: () =>
+      around(RelayMachine, "holdUntilMs", (_self, hold, request, nowMs) => {
+        return hold(request, nowMs) > nowMs ? nowMs + 900 : nowMs;
+      }),
+  },
+};

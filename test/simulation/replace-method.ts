@@ -1,0 +1,39 @@
+/** Takes back what a mutant has done. */
+export type Restore = () => void;
+
+/** Replaces an accessor by a value. */
+export function replaceValue<T extends object, Name extends keyof T & string>(
+  { prototype }: { readonly prototype: T },
+  name: Name,
+  value: T[Name],
+): Restore {
+  const before = Object.getOwnPropertyDescriptor(prototype, name)!;
+  Object.defineProperty(prototype, name, { configurable: true, value });
+  return () => void Object.defineProperty(prototype, name, before);
+}
+
+export function restoreAll(restores: readonly Restore[]): Restore {
+  return () => {
+    for (const restore of restores.toReversed()) restore();
+  };
+}
+
+type Method = (...args: never[]) => unknown;
+type MethodName<T> = { [Name in keyof T]: T[Name] extends Method ? Name : never }[keyof T] & string;
+
+/** Replaces one method by one that gets the object, the original, and the arguments. */
+export function around<T extends object, Name extends MethodName<T>>(
+  { prototype }: { readonly prototype: T },
+  name: Name,
+  replacement: T[Name] extends Method
+    ? (self: T, original: T[Name], ...args: Parameters<T[Name]>) => ReturnType<T[Name]>
+    : never,
+): Restore {
+  const before = Object.getOwnPropertyDescriptor(prototype, name);
+  if (before === undefined) throw new Error(`there is no method ${name} to replace`);
+  const value = function (this: T, ...args: never[]): unknown {
+    return Reflect.apply(replacement, undefined, [this, before.value.bind(this), ...args]);
+  };
+  Object.defineProperty(prototype, name, { ...before, value });
+  return () => void Object.defineProperty(prototype, name, before);
+}

@@ -1,0 +1,235 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { ControlPlane } from "../../packages/op-state/src/control/control-plane.ts";
+import { KeyManager } from "../../packages/op-state/src/keys/key-manager.ts";
+import { RefreshTokenRotator } from "../../packages/op-state/src/refresh/refresh-token-rotator.ts";
+import { RevocationRelay } from "../../packages/op-state/src/relay/revocation-relay.ts";
+import { TokenRevocationStore } from "../../packages/op-state/src/revocation/token-revocation-store.ts";
+import { SessionStore } from "../../packages/op-state/src/sessions/session-store.ts";
+import { databaseFor } from "./database.ts";
+import { namespaceFor, ObjectHost, type ObjectInstance } from "./objects.ts";
+import { currentTask, type Machine, runIn, settled, type Task, type Timeline } from "./platform.ts";
+import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
+import { Sqlite } from "./sqlite.ts";
+
+const objectClasses = {
+  revocation: TokenRevocationStore,
+  relay: RevocationRelay,
+  session: SessionStore,
+  refresh: RefreshTokenRotator,
+  control: ControlPlane,
+  keys: KeyManager,
+};
+
+const migration = readFileSync(join(repositoryRoot, "migrations/0001_schema.sql"), "utf8");
+
+let worlds = 0;
+
+/** A machine of Cloudflare's, or the name of what is not one machine: an object, D1, KV. */
+export type Place = Machine | string;
+
+export interface WorldOptions {
+  readonly faults: boolean;
+  /** How far the clocks of objects are ahead of the mean, and those of isolates behind, between −1 and 1; by default at random. */
+  readonly clockOffset?: (isObject: boolean) => number;
+  readonly shards: number;
+  readonly relays: number;
+  readonly leaseMs: number;
+}
+
+/**
+ * **The platform of a simulation**: real time, which only the simulation knows, chance, the network, objects, D1 and KV. Everything follows from
+ * the seed.
+ */
+export class SimulatedWorld implements Timeline {
+  readonly random: () => number;
+  readonly faults: boolean;
+  readonly violations: string[] = [];
+  readonly counts: Record<string, number> = {};
+  readonly partitions = new Set<Place>();
+  readonly d1 = new Sqlite();
+  /** What clocks show at the beginning, on average: later than everything that the run before has left in the memory of this process. */
+  readonly beganAtMs = 1_000_000 + 600_000 * worlds++;
+  readonly #options: WorldOptions;
+  readonly #agenda = new Agenda();
+  readonly #hosts = new Map<string, ObjectHost>();
+  readonly #copies = new Map<string, string[]>();
+  #nowMs = 0;
+  /** Sees each call of an object. */
+  watch = (_machine: Machine, _name: string, _method: string): void => {};
+
+  constructor(seed: number, options: WorldOptions) {
+    this.#options = options;
+    this.random = randomFrom(seed);
+    this.faults = options.faults;
+    const regions = (shards: number) => JSON.stringify({ wnam: { shards, hint: "wnam" } });
+    this.d1.script(migration);
+    this.d1.run({
+      sql: "UPDATE shard_generations SET regions = CASE store WHEN 'revocation' THEN ? ELSE ? END",
+      values: [regions(options.shards), regions(1)],
+    });
+    if (options.relays > 0) this.#setRelays(regions(options.relays));
+  }
+
+  #setRelays(regions: string): void {
+    const sql =
+      "INSERT INTO shard_generations (store, generation, regions, minted_from_ms, retired) VALUES ('relay', 1, ?, 0, 0)";
+    this.d1.run({ sql, values: [regions] });
+  }
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Runs events until `untilMs`, each until nothing can continue without another event. */
+  async run(untilMs: number, goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      const event = this.#agenda.next();
+      if (event === undefined || event.atMs > untilMs) break;
+      this.#nowMs = event.atMs;
+      event.run();
+      await settled();
+    }
+  }
+
+  count(what: string, by = 1): void {
+    this.counts[what] = (this.counts[what] ?? 0) + by;
+  }
+
+  violate(what: string): void {
+    this.violations.push(`${what}, at ${Math.round(this.#nowMs)} ms`);
+  }
+
+  chance(probability: number): boolean {
+    return this.random() < probability;
+  }
+
+  /** Like {@link chance}, and never without faults. */
+  fails(probability: number): boolean {
+    return this.random() < probability && this.faults;
+  }
+
+  pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.random() * from.length)]!;
+  }
+
+  at(atMs: number, run: () => void): void {
+    this.#agenda.at(Math.max(atMs, this.#nowMs), run);
+  }
+
+  after(delayMs: number, run: () => void): void {
+    this.#agenda.at(this.#nowMs + delayMs, run);
+  }
+
+  repeat(meanMs: number, run: () => void): void {
+    this.after(-Math.log(1 - this.random()) * meanMs, () => {
+      run();
+      this.repeat(meanMs, run);
+    });
+  }
+
+  machine(isObject = true): Machine {
+    const clock = new Clock(this.random, this.beganAtMs, this.#options.clockOffset?.(isObject));
+    return { clock, isAlive: true, frozenUntilMs: 0, readsAtMs: undefined };
+  }
+
+  task(machine: Machine): Task {
+    return { machine, timeline: this, isOver: false };
+  }
+
+  /** What the machine's clock reads now. */
+  read({ clock }: Machine): number {
+    return clock.read(this.#nowMs);
+  }
+
+  /** Mostly short, sometimes very long. */
+  delay(): number {
+    const scale = this.random();
+    if (!this.faults) return 15 * scale;
+    return (scale < 0.85 ? 30 : scale < 0.98 ? 400 : 3_000) * this.random();
+  }
+
+  /** How long a write takes to become durable. */
+  writeMs(): number {
+    return this.fails(0.03) ? this.delay() : 3 * this.random();
+  }
+
+  deliver(task: Task, run: () => void): void {
+    const { machine } = task;
+    if (task.isOver || !machine.isAlive) return;
+    if (this.#nowMs < machine.frozenUntilMs) {
+      this.at(machine.frozenUntilMs, () => this.deliver(task, run));
+      return;
+    }
+    machine.readsAtMs = undefined;
+    runIn(task, run);
+  }
+
+  /** A message, which may be lost, late or doubled. */
+  send(from: Place, to: Place, run: () => void, lost: () => void = () => {}): void {
+    if (this.partitions.has(from) || this.partitions.has(to) || this.fails(0.02)) {
+      lost();
+      return;
+    }
+    this.after(this.delay(), run);
+    if (this.fails(0.02)) this.after(this.delay(), run);
+  }
+
+  /** The response to a call of an object is lost; the object does not learn of it. */
+  disconnected(_instance: ObjectInstance, _method: string, _args: readonly unknown[]): void {}
+
+  host(name: string): ObjectHost {
+    const known = this.#hosts.get(name);
+    if (known !== undefined) return known;
+    const [store = ""] = name.split(":");
+    const ObjectClass = objectClasses[store as keyof typeof objectClasses];
+    if (ObjectClass === undefined) throw new Error(`the simulation has no object ${name}`);
+    const host = new ObjectHost(name, this, ObjectClass);
+    this.#hosts.set(name, host);
+    return host;
+  }
+
+  get hosts(): readonly ObjectHost[] {
+    return [...this.#hosts.values()];
+  }
+
+  /** The bindings of an isolate, or of an instance of an object. */
+  envFor(task: Task, from?: ObjectInstance): object {
+    const namespace = namespaceFor(this, task, from);
+    return {
+      LEASE_MS: String(this.#options.leaseMs),
+      ISSUER: "https://op.example.com",
+      OP_MASTER_KEY: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+      TOKEN_REVOCATION_STORE: namespace,
+      REVOCATION_RELAY: namespace,
+      SESSION_STORE: namespace,
+      REFRESH_TOKEN_ROTATOR: namespace,
+      CONTROL_PLANE: namespace,
+      KEY_MANAGER: namespace,
+      DB: databaseFor(this, from === undefined ? currentTask : () => task, from),
+      AUDIT_DB: databaseFor(this, from === undefined ? currentTask : () => task, from),
+      AUDIT_QUEUE: { sendBatch: async () => {} },
+      CACHE: {
+        get: (key: string) => this.#readCopy(key),
+        put: (key: string, text: string) => this.#writeCopy(key, text),
+      },
+    };
+  }
+
+  /** KV: each location has copies of its own, of up to a minute before. */
+  #readCopy(key: string): Promise<unknown> {
+    const task = currentTask();
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.send(task.machine, "KV", () => {
+      const texts = this.#copies.get(key) ?? [];
+      const text = this.chance(0.5) ? texts.at(-1) : texts[Math.floor(this.random() * (texts.length + 1))];
+      this.deliver(task, () => resolve(text === undefined ? null : JSON.parse(text)));
+    });
+    return promise;
+  }
+
+  async #writeCopy(key: string, text: string): Promise<void> {
+    this.after(this.delay(), () => this.#copies.set(key, [...(this.#copies.get(key) ?? []), text]));
+  }
+}

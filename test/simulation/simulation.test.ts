@@ -1,0 +1,162 @@
+import { afterAll, expect, it } from "vitest";
+import {
+  clockMutants,
+  coldStart,
+  costlyMutants,
+  type Mutant,
+  mutants,
+  quiet,
+  signing,
+  steadyNews,
+  waitingMutants,
+} from "./mutants.ts";
+import { installPlatform } from "./platform.ts";
+import { type Circumstances, type Run, Simulation } from "./simulation.ts";
+
+/**
+ * `SIMULATION_SEED=4711 npm test -- test/simulation` replays one run; `SIMULATION_RUNS=20000` makes as many. Both print what the runs were made
+ * of.
+ */
+const { SIMULATION_SEED: replayed, SIMULATION_RUNS: requested } = process.env;
+const firstSeed = Number(replayed ?? Math.floor(Math.random() * 2 ** 31));
+const runs = replayed === undefined ? Number(requested ?? 80) : 1;
+const mutantRuns = 400;
+const timeout = 240_000 + 500 * runs;
+
+afterAll(installPlatform());
+
+/** What the runs were made of. */
+async function runAll(circumstances?: Circumstances): Promise<Record<string, number>> {
+  const total: Record<string, number> = {};
+  for (let seed = firstSeed; seed < firstSeed + runs; seed += 1) {
+    const run = await new Simulation(seed, circumstances).run();
+    expect(run.violations, `seed ${seed}`).toEqual([]);
+    for (const [name, count] of Object.entries(run.counts)) total[name] = (total[name] ?? 0) + count;
+  }
+  if (requested !== undefined || replayed !== undefined) console.log(JSON.stringify({ runs, ...total }));
+  return total;
+}
+
+/** From a fixed seed, so that the time that it takes does not vary. */
+async function firstCaught(circumstances: Circumstances = {}, mutant?: Mutant): Promise<number> {
+  const restore = mutant?.apply();
+  const { from = 1 } = mutant ?? {};
+  try {
+    for (let seed = from; seed < from + mutantRuns; seed += 1) {
+      const { violations } = await new Simulation(seed, circumstances).run();
+      if (violations.length > 0) return seed;
+    }
+    return never;
+  } finally {
+    restore?.();
+  }
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+/** What every fourth run must contain on average: an idle simulation would find nothing wrong. */
+const ingredients = [
+  ["acknowledged", "signedOut", "cutOffs", "controlAcknowledged", "decided", "decidedByRecords", "unavailable"],
+  ["shardRestarts", "relayRestarts", "otherRestarts", "servedBySuperseded", "frozen", "killed", "partitions", "idle"],
+  ["closings", "openings", "slowBodies", "checkOnly", "filtersSent", "paced", "heldRenewals"],
+].flat();
+
+it(`I1–I5 hold in random runs, from seed ${firstSeed}`, { timeout }, async () => {
+  const total = await runAll();
+  for (const name of ingredients)
+    expect(total[name] ?? 0, name).toBeGreaterThan(replayed === undefined ? runs / 4 : -1);
+});
+
+it("K6: what one isolate signs is known at the others, also with the first key of an algorithm", {
+  timeout,
+}, async () => {
+  let signed = 0;
+  for (let seed = firstSeed; seed < firstSeed + 12; seed += 1) {
+    const { violations, counts } = await new Simulation(seed, signing).run();
+    expect(violations, `seed ${seed}`).toEqual([]);
+    signed += counts["signed"] ?? 0;
+  }
+  expect(signed).toBeGreaterThan(20);
+});
+
+it.each(Object.entries(mutants))("the simulation catches %s", { timeout }, async (_, mutant) => {
+  expect(await firstCaught(mutant.in, mutant)).toBeLessThan(never);
+});
+
+it.each(Object.entries(clockMutants))(
+  "the simulation sees what breaks by %s",
+  { timeout },
+  async (_, circumstances) => {
+    expect(await firstCaught(circumstances)).toBeLessThan(never);
+  },
+);
+
+it("L1: cold isolates whose snapshots are paced get their leases in the end", { timeout }, async () => {
+  const done = await runSteady(coldStart);
+  expect(done.some(({ counts }) => (counts["paced"] ?? 0) > 0)).toBe(true);
+});
+
+it.each(Object.entries(waitingMutants))("L1: the simulation catches %s", { timeout }, async (_, mutant) => {
+  expect(await firstCaught(coldStart, mutant)).toBeLessThan(never);
+});
+
+/** Of fixed seeds: rates of short runs vary. */
+async function runSteady(circumstances: Circumstances): Promise<readonly Run[]> {
+  const done: Run[] = [];
+  for (let seed = 1; seed <= 8; seed += 1) done.push(await new Simulation(seed, circumstances).run());
+  expect(done.flatMap(({ violations }) => violations)).toEqual([]);
+  return done;
+}
+
+/** The calls a second of an isolate to its relay, and the calls that a lease should have saved. */
+async function costOf(circumstances: Circumstances): Promise<{ readonly calls: number; readonly lapses: number }> {
+  const done = await runSteady(circumstances);
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return { calls: mean(done.map((run) => run.callsPerIsolate)), lapses: mean(done.map((run) => run.lapses)) };
+}
+
+const isAffordable = ({ calls, lapses }: Awaited<ReturnType<typeof costOf>>) => calls <= 1.72 && lapses === 0;
+
+it("C1: an isolate calls its relay at most twice a second while half a change a second is announced, and no lease ends", {
+  timeout,
+}, async () => {
+  const { calls, lapses } = await costOf(steadyNews);
+  expect(calls).toBeLessThanOrEqual(2);
+  expect(lapses).toBe(0);
+});
+
+it("C1: 1.7 times a second while nothing is announced, and no lease ends", { timeout }, async () => {
+  expect(await costOf(quiet)).toSatisfy(isAffordable);
+});
+
+it.each(Object.entries(costlyMutants))("C1: the simulation catches %s", { timeout }, async (_, mutant) => {
+  const restore = mutant.apply();
+  try {
+    expect(await costOf(quiet)).not.toSatisfy(isAffordable);
+  } finally {
+    restore();
+  }
+});
+
+it.each([
+  ["a shard", 0, 75],
+  ["a relay", 2, 90],
+])(
+  "without faults a revocation at %s is acknowledged in a few network legs",
+  { timeout },
+  async (_, relays, mostMs) => {
+    const done: number[] = [];
+    for (let seed = 1; seed <= 12; seed += 1) {
+      const { violations, acknowledgementsMs } = await new Simulation(seed, {
+        ...steadyNews,
+        relays,
+        revokeMs: 700,
+      }).run();
+      expect(violations, `seed ${seed}`).toEqual([]);
+      done.push(...acknowledgementsMs);
+    }
+    expect(done.length).toBeGreaterThan(120);
+    // A leg takes up to 15 ms: the call, the news and the confirmation (at a relay twice), two durable writes, and the pace of wake-ups.
+    expect(done.sort((a, b) => a - b)[Math.floor(done.length / 2)]).toBeLessThan(mostMs);
+  },
+);
