@@ -27,3 +27,8 @@ export function requireOtherParty(actor: AccessToken, party: string): void {
 export function requireOtherSubject(actor: AccessToken, sub: string): void {
   if (actor.sub === sub) throw refuseOwn(`it is of ${sub}`);
 }
+
+/** Whether a list loses a value. */
+export function losesAny(before: readonly string[], after: readonly string[]): boolean {
+  return before.some((value) => !after.includes(value));
+}
