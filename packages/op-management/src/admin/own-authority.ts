@@ -28,3 +28,8 @@ export function requireOtherParty(actor: AccessToken, party: string): void {
 export function requireOtherSubject(actor: AccessToken, sub: string): void {
   if (actor.sub === sub) throw refuseOwn(`its subject is ${sub}`);
 }
+
+/** Whether a list loses a value. */
+export function losesAny(before: readonly string[], after: readonly string[]): boolean {
+  return before.some((value) => !after.includes(value));
+}

@@ -1,6 +1,6 @@
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
-import { isOwnParty, refuseOwn } from "../admin/own-authority.ts";
+import { isOwnParty, losesAny, refuseOwn } from "../admin/own-authority.ts";
 import { losesAdminScope } from "./client-authority.ts";
 
 /** With other values the client could get no further token. */
@@ -29,8 +29,4 @@ export function requireOwnClientUsable(
     ...fixedMembers.filter((name) => before[name] !== after[name]),
   ];
   if (lost.length > 0) throw refuseOwn(`${clientId} is its own client, and would lose or change ${lost.join(", ")}`);
-}
-
-function losesAny(before: readonly string[], after: readonly string[]): boolean {
-  return before.some((value) => !after.includes(value));
 }

@@ -5,6 +5,7 @@ import {
   ruleParty,
   type TrustedIssuer,
 } from "@edge-op/shared/issuers/trusted-issuer";
+import { losesAny } from "../admin/own-authority.ts";
 
 /**
  * **Whose tokens end with a change of an issuer**: of the issuer, when it is disabled or trusted for less (a key, an algorithm or an audience
@@ -38,8 +39,4 @@ function losesTrust(before: IssuerDocument, after: IssuerDocument): boolean {
     losesAny(before.algorithms, after.algorithms) ||
     losesAny(before.audiences ?? [unset], after.audiences ?? [unset])
   );
-}
-
-function losesAny(before: readonly string[], after: readonly string[]): boolean {
-  return before.some((value) => !after.includes(value));
 }
