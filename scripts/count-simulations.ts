@@ -1,6 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import {
+  ControlSimulation,
+  mutants as controlMutants,
+} from "../packages/op-state/test/simulation/control-simulation.ts";
 import { Simulation } from "../packages/op-state/test/simulation/lease-simulation.ts";
 import * as lease from "../packages/op-state/test/simulation/lease-wiring.ts";
 import {
@@ -115,6 +119,11 @@ await count(
   Object.keys(relay.costlyMutants),
   async (name, seed) => isCostly(await runRelay(seed, relay.costlyMutants[name]!, relay.quiet)),
   "C1: the simulation of relays catches %s",
+);
+await count(
+  Object.keys(controlMutants),
+  async (name, seed) => new ControlSimulation(seed, controlMutants[name]!).run().violations.length > 0,
+  "the simulation of the control plane catches %s",
 );
 await count(
   Object.keys(cutOffMutants),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { mutants as controlMutants } from "../../packages/op-state/test/simulation/control-simulation.ts";
 import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts";
 import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
 import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";
@@ -15,6 +16,7 @@ export interface MutantGroup {
 const state = "packages/op-state/test";
 const leases = `${state}/lease-simulation.test.ts`;
 const relays = `${state}/relay-simulation.test.ts`;
+const control = `${state}/control-simulation.test.ts`;
 const cutOffs = "packages/shared/test/control/cut-off-order.test.ts";
 
 /** **Every mutant of the lease protocol and of what is revoked by it**, with the test that catches it. */
@@ -28,6 +30,7 @@ export function mutantGroups(): readonly MutantGroup[] {
     group(relays, "I2: the simulation sees a lease that outlives its server's, by %s", relay.relayLeaseEndMutants),
     group(relays, "L1: the simulation of relays catches %s", relay.waitingMutants),
     group(relays, "C1: the simulation of relays catches %s", relay.costlyMutants),
+    group(control, "the simulation of the control plane catches %s", controlMutants),
     group(cutOffs, "%s: caught", cutOffMutants),
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 26: a control plane that %s is caught"),
