@@ -23,11 +23,16 @@ it(`I6, I7 hold with the control plane, D1 and shards lost in every combination,
     expect(count, name).toBeGreaterThanOrEqual(replayed === "" ? runs : 0);
 });
 
-it.each(Object.entries(mutants))("the simulation catches %s", { timeout: 240_000 }, (_, wiring) => {
-  let seed = firstSeed;
-  while (seed < firstSeed + mutantRuns && new ControlSimulation(seed, wiring).run().violations.length === 0) seed += 1;
-  expect(seed).toBeLessThan(firstSeed + mutantRuns);
-});
+it.each(Object.entries(mutants))(
+  "the simulation of the control plane catches %s",
+  { timeout: 240_000 },
+  (_, wiring) => {
+    let seed = firstSeed;
+    while (seed < firstSeed + mutantRuns && new ControlSimulation(seed, wiring).run().violations.length === 0)
+      seed += 1;
+    expect(seed).toBeLessThan(firstSeed + mutantRuns);
+  },
+);
 
 /** By a clock that runs as slowly as it may, and the calls of D1. */
 const longestMs = controlLeaseLifeMs / (1 - leaseTiming.driftRate) + 200;
