@@ -88,7 +88,7 @@ Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/sha
 ([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that ignores the actor's revocation
 ([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)). These rules of a lease tree have no counterpart, because today's tiers have no such part: a shard that passes a control change on before its own
 holders have it, one log's confirmation that counts for all, a predecessor that is released before the fence, a shard that answers before it follows the control plane, a check without its control version, a drained
-grant that is revoked at one of its addresses.
+grant that is revoked at one of its addresses. Nor has a generation that is retired too early: its age is a constant, which the simulation shortens, and what is in it counts as expired from then on.
 
 ${table(["Mutant", "Caught", "Test"], mutantRows(counts))}
 `;

@@ -1,4 +1,3 @@
-import { ControlLedger } from "../../packages/op-state/src/control/control-ledger.ts";
 import { KeyRows } from "../../packages/op-state/src/keys/key-rows.ts";
 import { GrantRevocations } from "../../packages/op-state/src/outbox/grant-revocations.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
@@ -453,24 +452,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...response, leaseMs, cv: sinceCv, shards };
       }),
     in: { ...relayed, rows: 12, modes: { paced: true } },
-  },
-  "a retiring generation that is not told of it": {
-    apply: () => {
-      let isRetiring = false;
-      return restoreAll([
-        around(ControlLedger, "dueRetirements", (_self, due, nowMs) => {
-          if (isRetiring) return [];
-          isRetiring = true;
-          return due(nowMs);
-        }),
-        around(ControlLedger, "hasDueIntent", (_self, has, nowMs) => {
-          isRetiring = false;
-          return has(nowMs);
-        }),
-      ]);
-    },
-    in: { frequent: ["openings"], runMs: 25_000 },
-    from: 105,
   },
   "a key that signs before every isolate knows it": {
     apply: () => around(KeyRows, "all", (_self, all) => all().map(({ isNew: _, ...key }) => key)),
