@@ -7,6 +7,10 @@ import { writeFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import {
+  ControlSimulation,
+  mutants as controlMutants,
+} from "../packages/op-state/test/simulation/control-simulation.ts";
 import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/control/cut-off-simulation.ts";
 import type { Mutant } from "../test/simulation/mutants.ts";
 import type { Circumstances } from "../test/simulation/simulation.ts";
@@ -73,6 +77,13 @@ for (const [name, circumstances] of Object.entries(clockMutants)) {
   await count("the simulation sees what breaks by %s", name, (seed) => isViolated(seed, circumstances));
 }
 await countMutants("L1: the simulation catches %s", waitingMutants, coldStart);
+for (const [name, mutation] of Object.entries(controlMutants)) {
+  await count(
+    "the simulation of the control plane catches %s",
+    name,
+    async (seed) => new ControlSimulation(seed, mutation).run().violations.length > 0,
+  );
+}
 for (const [name, [mutation, expected]] of Object.entries(cutOffMutants)) {
   await count("%s: caught", name, async (seed) =>
     (await new CutOffSimulation(seed, mutation).run()).some((text) => text.includes(expected)),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { mutants as controlMutants } from "../../packages/op-state/test/simulation/control-simulation.ts";
 import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";
 
 /** Deliberately broken variants that one test must catch. */
@@ -22,6 +23,11 @@ export function mutantGroups(): readonly MutantGroup[] {
     named(world, "the simulation sees what breaks by %s", worldMutants),
     named(world, "L1: the simulation catches %s", worldMutants),
     named(world, "C1: the simulation catches %s", worldMutants),
+    {
+      file: `${state}/control-simulation.test.ts`,
+      test: "the simulation of the control plane catches %s",
+      mutants: Object.keys(controlMutants),
+    },
     { file: cutOffs, test: "%s: caught", mutants: Object.keys(cutOffMutants) },
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 28: a control plane that %s is caught"),
