@@ -80,6 +80,8 @@ const bindings = {
   REQUEST_LOG_PERCENT: "0",
   TEST_MIGRATIONS: migrations,
   TEST_AUDIT_MIGRATIONS: auditMigrations,
+  /** Replays one run of the simulation of the control plane. */
+  SIMULATION_SEED: process.env["SIMULATION_SEED"] ?? "",
   /** The rows of large-shard.test.ts. */
   SHARD_ROWS: process.env["SHARD_ROWS"] ?? "30000",
 };

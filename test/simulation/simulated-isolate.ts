@@ -10,7 +10,7 @@ import type { SimulatedWorld } from "./simulated-world.ts";
 export const records = {
   client: {
     ids: ["client-a", "client-b"],
-    insert: `INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, '{"client_name":"0"}', 0, 0)`,
+    insert: `INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, '{"client_name":"0","token_endpoint_auth_method":"none","grant_types":[],"response_types":[],"redirect_uris":[],"scope":"","audiences":[]}', 0, 0)`,
     update:
       "UPDATE clients SET metadata = json_set(metadata, '$.client_name', (SELECT max(version) || '' FROM control_changes)) WHERE client_id = ?1",
   },

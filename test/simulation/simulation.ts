@@ -368,8 +368,8 @@ export class Simulation {
           const found: Found[] = [];
           for (const kind of this.#world.chance(0.3) ? recordKinds : []) {
             for (const id of records[kind].ids) {
-              const known = memory.control.version ?? 0;
-              found.push({ name: `${kind}:${id}`, value: await readRecord(arrival, kind, id), known });
+              const value = await readRecord(arrival, kind, id);
+              found.push({ name: `${kind}:${id}`, value, known: memory.control.version ?? 0 });
             }
           }
           const subjects = token === undefined ? [] : [token.subject];

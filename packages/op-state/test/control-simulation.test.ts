@@ -3,8 +3,8 @@ import { controlLeaseLifeMs, leaseTiming } from "@edge-op/shared/config/lease-ti
 import { expect, it } from "vitest";
 import { ControlSimulation, mutants, protocol } from "./simulation/control-simulation.ts";
 
-/** `LEASE_SEED=4711 npx vitest run --project op-state control-simulation` replays one run. */
-const { LEASE_SEED: replayed } = env as unknown as { readonly LEASE_SEED: string };
+/** `SIMULATION_SEED=4711 npx vitest run --project op-state control-simulation` replays one run. */
+const { SIMULATION_SEED: replayed } = env as unknown as { readonly SIMULATION_SEED: string };
 const firstSeed = replayed === "" ? Math.floor(Math.random() * 2 ** 31) : Number(replayed);
 const runs = replayed === "" ? 300 : 1;
 const mutantRuns = 10_000;
@@ -67,7 +67,7 @@ it.each([
     if (away.length === 0) restart(20_000);
     const { violations, counts } = simulation.run();
     expect(violations).toEqual([]);
-    expect(counts.byLease).toBeGreaterThan(500);
+    expect(counts.byLease).toBeGreaterThan(300);
     expect(counts.refused === 0, `${counts.refused} refused`).toBe(isServed);
   }
 });

@@ -266,7 +266,7 @@ export class ControlSimulation {
   }
 
   #newMachine(): Machine {
-    return { clock: new Clock(this.#random, 0), frozenUntilMs: 0 };
+    return { clock: new Clock(this.#random, 1_000_000), frozenUntilMs: 0 };
   }
 
   // D1
