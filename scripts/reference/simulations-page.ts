@@ -16,10 +16,10 @@ export interface SimulationCounts {
 
 /** What the counters of the simulation count. A counter without a line here is an error. */
 const faults: Readonly<Record<string, string>> = {
-  shardRestarts: "restart of a shard; its predecessor may answer on for up to 6 s",
+  shardRestarts: "restart of a shard; its predecessor may continue to respond for up to 6 s",
   relayRestarts: "restart of a relay, likewise",
   otherRestarts: "restart of a shard of sessions or of the control plane, likewise",
-  servedBySuperseded: "call that a superseded instance answered",
+  servedBySuperseded: "call to which a superseded instance responded",
   frozen: "isolate or object that stood still for up to 3 s, while its clock went on",
   killed: "isolate that ended without a word",
   partitions: "isolate, object or KV that was cut off for up to 3 s",
@@ -48,6 +48,7 @@ const events: Readonly<Record<string, string>> = {
   "revocation.lease": "request of such an isolate for a lease at a shard",
   "revocation.release": "lease of a shard that it released",
   "revocation.check": "exact check of such an isolate",
+  "revocation.statistics": "probe of a shard whose response is late",
   "revocation.revoke": "call for a revocation, those of sign-outs included",
 };
 /** Calls that other parts make. */
@@ -86,9 +87,9 @@ the test runs histories in workerd that show them.
 
 Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/shared/test/control/control-view.test.ts)), a remembered decision that outlives its version
 ([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that ignores the actor's revocation
-([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)). These rules of a lease tree have no counterpart, because today's tiers have no such part: a shard that passes a control change on before its own
-holders have it, one log's confirmation that counts for all, a predecessor that is released before the fence, a shard that answers before it follows the control plane, a check without its control version, a drained
-grant that is revoked at one of its addresses. Nor has a generation that is retired too early: its age is a constant, which the simulation shortens, and what is in it counts as expired from then on.
+([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)). The simulation of the control plane shows what breaks between it and the shards: a shard that passes
+a change on before its own holders have it, a predecessor that is forgotten, a shard that answers before it follows. Two rules of a lease tree have no counterpart, because today's tiers have no such part: one log's
+confirmation that counts for all, and a drained grant that is revoked at one of its addresses. Nor has a generation that is retired too early: its age is a constant, which the simulation shortens, and what is in it counts as expired from then on.
 
 ${table(["Mutant", "Caught", "Test"], mutantRows(counts))}
 `;

@@ -102,7 +102,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...wait, fenceMs: Math.max(0, wait.fenceMs - outlast(leaseTiming, leaseTiming.horizonStepMs)) };
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 19,
   },
   "a boot fence that is skipped while a lease wait runs": {
     apply: () =>
@@ -123,7 +122,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         });
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 35,
+    from: 21,
   },
   "a direct lease counted from receipt": { apply: () => directLease(fromReceipt), in: direct },
   "a relay's lease counted from receipt at the isolate": { apply: () => relaysLease(fromReceipt), in: relayed },
@@ -147,7 +146,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return self.request(0, undefined, false).holder;
       }),
     in: { ...relayed, frequent: ["idle", "killed"] },
-    from: 11,
+    from: 138,
   },
   "a response to a released lease that is installed": {
     apply: () =>
@@ -173,7 +172,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "a horizon taken back while leases are out": {
     apply: () => around(RevocationMachine, "mayClose", () => true),
     in: { frequent: ["shardRestarts"] },
-    from: 15,
+    from: 13,
   },
   "a horizon taken back before the boot fence has passed": {
     apply: () =>
@@ -181,12 +180,11 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return mayClose(Number.POSITIVE_INFINITY) && self.countLiveHolders(nowMs) === 0;
       }),
     in: { ...direct, leaseMs: 8_000, modes: { tight: true }, frequent: ["shardRestarts"] },
-    from: 13,
   },
   "answers by a horizon that was taken back": {
     apply: () => around(RevocationMachine, "close", () => {}),
     in: { ...direct, frequent: ["shardRestarts", "idle"], requestMs: 600 },
-    from: 78,
+    from: 131,
   },
   "a wait that ends with the first lease that lacks the change": {
     apply: () =>
@@ -203,6 +201,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         write(horizon);
       }),
     in: { frequent: ["shardRestarts"] },
+    from: 27,
   },
   "checks answered on a horizon in memory only": {
     apply: () =>
@@ -210,7 +209,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         if (horizon?.leaseMs !== 0) write(horizon);
       }),
     in: { frequent: ["shardRestarts"], requestMs: 1_500 },
-    from: 89,
   },
   "a repeated revocation acknowledged at once": {
     apply: () => {
@@ -255,7 +253,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { frequent: [], runMs: 30_000 },
-    from: 47,
+    from: 208,
   },
   "a filter without the rows after it": {
     apply: () =>
@@ -279,7 +277,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         use({ ...filter, seq: self.seq }, rows);
       }),
     in: filters,
-    from: 49,
+    from: 43,
   },
   "a hit of the filter treated as a miss": {
     apply: () => around(ShardReplica, "needsCheck", () => false),
@@ -326,7 +324,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { ...relayed, frequent: ["relayRestarts"] },
-    from: 14,
   },
   "a shard covered without a lease of the relay": {
     apply: () =>
@@ -340,6 +337,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "control changes that the relay does not send": {
     apply: () => relayResponse((response, { sinceCv }) => ({ ...response, cv: sinceCv, changes: [] })),
     in: relayed,
+    from: 16,
   },
   "a response installed before its control changes are applied": {
     apply: () =>
@@ -348,7 +346,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         setTimeout(() => void observe(context, cv, named).catch(() => {}), 200);
         return Promise.resolve();
       }),
-    from: 12,
   },
   "content that the relay does not send": {
     apply: () =>
@@ -366,6 +363,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return known;
       }),
     in: { ...relayed, frequent: ["closings"] },
+    from: 11,
   },
   "changes added to a replica that was discarded": {
     apply: () => around(RelayReplica, "forget", () => {}),
@@ -407,6 +405,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   "a control version taken for confirmed": {
     apply: () => around(RevocationView, "isControlConfirmed", () => true),
+    from: 184,
   },
   "a copy taken for current": {
     apply: () => around(ControlView, "isCurrent", () => true),
@@ -469,7 +468,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "the leases of a relay released while isolates have theirs": {
     apply: () => restoreAll([around(RelayMachine, "countLiveHolders", () => 0), replaceValue(HeldCalls, "size", 0)]),
     in: { relays: 8, leaseMs: 8_000, requestMs: 1_000, revokeMs: 5_000, runMs: 40_000 },
-    from: 13,
+    from: 55,
   },
   "a request that arrives with its first byte": {
     apply: () =>
@@ -477,6 +476,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         const context = self.createContext();
         readBody(task, bodyMs, async (arrival) => decide({ ...arrival, context }));
       }),
+    from: 23,
   },
   "a sign-out that responds before its grants are revoked": {
     apply: () =>
@@ -492,6 +492,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         self.acknowledge(due.map(({ grant }) => grant.grantId));
         return due;
       }),
+    from: 14,
   },
 };
 
@@ -524,6 +525,7 @@ export const clockMutants: Readonly<Record<string, Circumstances>> = {
     leaseMs: 4_000,
     modes: { clocks: true },
     clockStep: { of: "relay", byMs: 2_000 },
+    from: 30,
   },
   "a relay's clock set back": { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
   "a shard's clock set forward": { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },
