@@ -525,7 +525,6 @@ export const clockMutants: Readonly<Record<string, Circumstances>> = {
     leaseMs: 4_000,
     modes: { clocks: true },
     clockStep: { of: "relay", byMs: 2_000 },
-    from: 30,
   },
   "a relay's clock set back": { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
   "a shard's clock set forward": { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },

@@ -21,10 +21,11 @@ export interface Deciding<Input extends object, Decision> {
 }
 
 /**
- * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 30): who the client
- * is, what it may have, at one control version (version-memory.ts). Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
- * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
- * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.
+ * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all records
+ * that the decision has read are current (read-set.ts). Only granted requests are remembered, and only by endpoints that decide anew, each time, what
+ * depends on more than records and the request: revocation, rate limits, the clock, random values. A decision is plain data, because its size is
+ * estimated, without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`.
+ * Cost: none.
  */
 export class RememberedDecisions {
   readonly #control: ControlView;
