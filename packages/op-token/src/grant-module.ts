@@ -32,7 +32,7 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 
 /** A token request after its decision. */
 export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate" | "commit"> {
-  /** Before a code is spent, which names the user and the grant: {@link OpenDecision.validate}. Spends the proof. */
+  /** Before a code or refresh token is spent, whose object names the resources: {@link OpenDecision.validate}. Spends the proof. */
   validate(): Promise<void>;
   /** Before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}. Spends the proof. */
   commit(): Promise<void>;

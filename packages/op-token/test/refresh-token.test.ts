@@ -1,7 +1,7 @@
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
@@ -47,6 +47,34 @@ it("§3 R2: a retry gets the same refresh token and the same access token id, by
   const { jti, iat, exp } = claimsOf(first.access_token);
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
 });
+
+it("ADR 12: the rules of the resources belong to the decision: a client disabled before they are read gets nothing", async () => {
+  const { refresh_token: token } = await fixtures.signIn(app);
+  const { resources } = fixtures.isolate;
+  vi.spyOn(resources, "findAll").mockImplementationOnce(async (context, identifiers) => {
+    await announce("client", "app", "UPDATE clients SET status = 'disabled' WHERE client_id = 'app'");
+    // Another request of this isolate learns of the change.
+    await fixtures.refresh("unknown", app);
+    return resources.findAll(context, identifiers);
+  });
+  expect(await errorOf(await fixtures.refresh(token, app))).toBe("401 invalid_client");
+  await announce("client", "app", "UPDATE clients SET status = 'active' WHERE client_id = 'app'");
+  const next = await tokensOf(await fixtures.refresh(token, app));
+  expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
+});
+
+/** Commits a change and announces it on every shard. */
+async function announce(kind: string, id: string, ...statements: readonly string[]): Promise<void> {
+  const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
+  const change = DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, 0) RETURNING version");
+  const [row] = await DB.batch<{ version: number }>([
+    change.bind(kind, id),
+    ...statements.map((statement) => DB.prepare(statement)),
+  ]);
+  const cv = row!.results[0]!.version;
+  const names = Array.from({ length: 8 }, (_, shard) => `revocation:g1:wnam:${shard}`);
+  await Promise.all(names.map((name) => TOKEN_REVOCATION_STORE.getByName(name).raise({ cv }, true)));
+}
 
 describe("ADR 28: after a day, a cut-off is only in the records", () => {
   /** The cut-off's change, and the row that is read with the record; no shard has the cut-off. */

@@ -43,7 +43,6 @@ async function decide(request: RefreshRequest) {
 async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
   const { context, isolate, client } = request;
   const { token, scope, resources, details, user } = due;
-  await request.commit();
   const use = {
     clientId: client.clientId,
     cnf: request.proof?.cnf,
@@ -58,7 +57,8 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const { result: rotation, checked } = await spendChecked(
     request,
     resources,
-    ({ targets, allowedScope, longestLifetimeSeconds }) => {
+    async ({ targets, allowedScope, longestLifetimeSeconds }) => {
+      await request.validate();
       const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
       const accessToken = toFamilyAccessToken(planned);
       const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
@@ -67,6 +67,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   );
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
+  await request.commit();
   const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken, checked };
   return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }
