@@ -70,7 +70,7 @@ async function checkTargets(request: ClientRequest, known: readonly string[]): P
   };
 }
 
-/** The scope that a client may have in a login: its registered scope, and the scopes of the resources whose rules admit it. */
+/** The resources that have one of the identifiers. */
 export function among(resources: readonly Resource[], identifiers: readonly string[]): readonly Resource[] {
   return resources.filter(({ identifier }) => identifiers.includes(identifier));
 }

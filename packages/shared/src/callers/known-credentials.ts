@@ -13,7 +13,7 @@ interface Known {
 
 /**
  * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 30): the same header authenticates the same client
- * until a secret of it ends or an administrator changes anything. Rate limits count each request. Cost: 0.
+ * until one of its secrets expires or a change names the client. Rate limits count each request. Cost: 0.
  */
 export class KnownCredentials {
   readonly #control: ControlView;

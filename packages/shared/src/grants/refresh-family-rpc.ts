@@ -103,7 +103,6 @@ export interface RotateRequest extends RefreshUse {
   readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
-  /** The refresh token stays the same. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */
   readonly handover: FamilySnapshot | undefined;
