@@ -6,13 +6,6 @@ import type { Horizon } from "../../src/revocation/durable-horizon.ts";
 import type { PendingChange } from "../../src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
-/**
- * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by the
- * product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Messages, clocks, storage, D1 and isolates are simulated. A
- * {@link ControlWiring} replaces a rule, to show that the simulation detects the fault.
- *
- * I7: a decision includes every change that was acknowledged before its request arrived. ADR 11: no number is used for two changes.
- */
 export interface ControlWiring {
   /** The knowledge of a new instance of the control plane about its predecessor. */
   readonly inherited: (durable: ControlStorage) => Pick<ControlStorage, "horizon" | "restoredAtMs">;
@@ -154,6 +147,13 @@ const isolatesOfShard = 2;
 const leaseMs = 3_000;
 const endMs = 90_000;
 
+/**
+ * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by the
+ * product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Messages, clocks, storage, D1 and isolates are simulated. A
+ * {@link ControlWiring} replaces a rule, to show that the simulation detects the fault.
+ *
+ * I7: a decision includes every change that was acknowledged before its request arrived. ADR 11: no number is used for two changes.
+ */
 export class ControlSimulation {
   readonly violations: string[] = [];
   readonly counts = {

@@ -1,10 +1,11 @@
+/**
+ * **The id of a grant, and the control versions that the grant rests on**: 128 random bits, then in base 36 a version at which its client was current
+ * and, after a hyphen, the version that was confirmed before its user's credentials were verified. Without a hyphen both are the same. Cut-offs are
+ * decided by them (ADR 28). Every token of a grant contains its id, so its format decides for all.
+ */
+
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 
-/**
- * **The id of a grant, and the control versions that the grant rests on**: 128 random bits, then in base 36 a version at which its
- * client was current and, after a hyphen, the version that was confirmed before its user's credentials were verified. Without a hyphen
- * both are the same. Cut-offs are decided by them (ADR 28). Every token of a grant contains its id, so its format decides for all.
- */
 export interface GrantVersions {
   readonly client: number;
   readonly user: number;

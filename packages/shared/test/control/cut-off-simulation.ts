@@ -6,12 +6,6 @@ import { newGrantId } from "../../src/leases/grant-id.ts";
 import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 
-/**
- * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control
- * view, the reads of a decision, the ids of grants and the rule of cut-offs are the real ones; D1, shards and isolates are modelled.
- * A change is acknowledged when every isolate has it (the lease protocol, simulated elsewhere); before that, any of them may lack it.
- * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 28).
- */
 export interface Mutation {
   /** The session rests on the version after its credentials were read. */
   readonly sessionVersionLate?: boolean;
@@ -107,6 +101,12 @@ const users = ["alice", "alice", "alice", "bob"];
 const clients = ["app", "api"];
 const noContext = {} as RequestContext<never>;
 
+/**
+ * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control view, the reads of a decision, the ids of grants
+ * and the rule of cut-offs are the real ones; D1, shards and isolates are modelled. A change is acknowledged when every isolate has it (the lease
+ * protocol, simulated elsewhere); before that, any of them may lack it. Grants are refreshed for longer than shards have a cut-off: then the records
+ * of user and client refuse them (ADR 28).
+ */
 export class CutOffSimulation {
   readonly #mutation: Mutation;
   readonly #random: () => number;
