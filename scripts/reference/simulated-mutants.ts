@@ -39,8 +39,8 @@ export function mutantGroups(): readonly MutantGroup[] {
 }
 
 /**
- * Of a test that this script cannot load, by its text: the first strings of the rows before the name of the test, or the keys of the constant
- * that is named there, in that file or another.
+ * The mutants of a test that this script cannot load, found by its text: the first strings of the rows before the name of the test, or the keys of
+ * the constant that is named there, in that file or another.
  */
 function named(file: string, test: string, constants = file): MutantGroup {
   const text = readFileSync(join(repositoryRoot, file), "utf8");

@@ -14,7 +14,7 @@ export interface SimulationCounts {
   readonly caught: Readonly<Record<string, { readonly caught: number; readonly runs: number }>>;
 }
 
-/** What the counters of the simulation count. A counter without a line here is an error. */
+/** The meanings of the simulation's counters. A counter without a line here is an error. */
 const faults: Readonly<Record<string, string>> = {
   shardRestarts: "restart of a shard; its predecessor may continue to respond for up to 6 s",
   relayRestarts: "restart of a relay, likewise",

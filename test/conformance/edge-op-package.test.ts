@@ -39,7 +39,7 @@ describe("edge-op dev", () => {
     await ended;
   }
 
-  /** What it prints until it is ready, or until it ends. */
+  /** Returns its output until it is ready, or until it ends. */
   async function start(...words: readonly string[]): Promise<string> {
     const child = spawn(command, ["dev", ...words], { cwd: folder.path, stdio: ["ignore", "pipe", "pipe"] });
     running = child;

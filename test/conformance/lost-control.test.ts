@@ -41,7 +41,7 @@ async function introspect(origin: string, token: string): Promise<Seen> {
   return { status: response.status, active: body.active, retryAfter: response.headers.get("retry-after") };
 }
 
-/** Of each token at each isolate. */
+/** Introspects each token at each isolate. */
 const introspectAll = (tokens: readonly string[]) =>
   Promise.all(origins.flatMap((origin) => tokens.map((token) => introspect(origin, token))));
 

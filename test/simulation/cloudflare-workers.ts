@@ -1,4 +1,4 @@
-/** **The module `cloudflare:workers` in a simulation**: the base class of objects, which stores what it is given. */
+/** **The module `cloudflare:workers` in a simulation**: the base class of objects, which stores its arguments. */
 export class DurableObject<Env> {
   protected readonly ctx: DurableObjectState;
   protected readonly env: Env;

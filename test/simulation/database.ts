@@ -3,7 +3,7 @@ import type { Task } from "./platform.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 import type { Executed, Written } from "./sqlite.ts";
 
-/** **D1**, as code of a task has it bound: a query is one message there and one back; a batch is one transaction. */
+/** **D1**, as it is bound for the code of a task: a query is one message in each direction; a batch is one transaction. */
 export function databaseFor(world: SimulatedWorld, taskOf: () => Task, from: ObjectInstance | undefined): D1Database {
   const execute = (statements: readonly Written[]): Promise<readonly Executed[]> => {
     const task = taskOf();

@@ -3,7 +3,7 @@ import { isolateMemory, limits } from "../../packages/shared/src/config/limits.t
 
 import { around, type Restore } from "./replace-method.ts";
 
-/** What holds in one run. */
+/** The circumstances of one run. */
 export interface Modes {
   /** Four rows in memory; the others in storage and in filters. */
   readonly filters: boolean;
@@ -11,16 +11,16 @@ export interface Modes {
   readonly paced: boolean;
   /** Clocks change their rates within ±ρ. */
   readonly clocks: boolean;
-  /** Clocks of objects are ahead and those of isolates behind, as far as is stated, and rows expire. */
+  /** Clocks of objects are ahead and those of isolates behind, as far as the assumptions allow, and rows expire. */
   readonly sweeps: boolean;
-  /** An isolate has memory for a few rows, and gives up replicas. */
+  /** An isolate has memory for a few rows, and discards replicas. */
   readonly tight: boolean;
 }
 
 /** Small enough for a few rows: about one snapshot in flight. */
 const fewSnapshots = { bytesPerSecond: 3_000, bytesInFlight: 1_500, freeBytes: 100 };
 
-/** The product's limits for large sets, so small that a run meets them. Returns a function that restores them. */
+/** Reduces the product's limits for large sets, so that a run reaches them. Returns a function that restores them. */
 export function adoptLimits({ filters, paced, tight }: Modes): () => void {
   const { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots } = limits;
   if (filters) Object.assign(limits, { leaseReplicaRows: 4, leaseSnapshotRows: 1 });
@@ -33,7 +33,7 @@ export function adoptLimits({ filters, paced, tight }: Modes): () => void {
   };
 }
 
-/** A generation of revocation shards is retired so long after its successor was opened, and not after a year. */
+/** The time after which a generation of revocation shards is retired when its successor is opened, in place of a year. */
 export const retiredAfterMs = 4_000;
 
 export function hastenRetirement(): Restore {

@@ -24,11 +24,11 @@ import { SimulatedIsolate } from "./simulated-isolate.ts";
 import { SimulatedWorld } from "./simulated-world.ts";
 import type { Circumstances } from "./simulation.ts";
 
-/** **One method of the product, replaced by one with an error**, and the circumstances in which that shows soonest. */
+/** **One method of the product, replaced with a faulty one**, and the circumstances in which the fault shows soonest. */
 export interface Mutant {
   apply(): Restore;
   readonly in?: Circumstances;
-  /** One that shows rarely: the seed of a run that has shown it. */
+  /** The seed of a run that has shown a mutant which shows rarely. */
   readonly from?: number;
 }
 
@@ -62,7 +62,7 @@ function relayResponse(
   });
 }
 
-/** What a holder takes for the moment at which its request was sent. */
+/** The moment at which a holder assumes that its request was sent. */
 type SentAt = (sentAtMs: number, heldMs: number) => number;
 
 const directLease = (sentAt: SentAt) =>
@@ -84,7 +84,7 @@ const heldLonger: SentAt = (sentAtMs, heldMs) => sentAtMs + 0.1 * heldMs;
 /** Without (1 − ρ) / (1 + ρ). */
 const heldUndiscounted: SentAt = (sentAtMs, heldMs) => sentAtMs + 2 * leaseTiming.driftRate * heldMs;
 
-/** Of a lease that the same replica would go on to hold. */
+/** The first holder of a lease that the same replica would continue to hold. */
 const firstHolders = new WeakMap<object, string>();
 
 export const mutants: Readonly<Record<string, Mutant>> = {
@@ -112,7 +112,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     in: { frequent: ["shardRestarts"] },
   },
   "a boot clock that is not refreshed": {
-    // The horizon is not there when the instance looks whether it has to wait for its clock, and is there when it counts from it.
+    // The horizon is missing when the instance checks whether to wait for its clock, and present when it counts from it.
     apply: () =>
       around(RevocationRows, "load", (_self, load, max) => {
         const durable = load(max);
@@ -517,7 +517,7 @@ function endWaitsWithFirst(): Restore {
   ]);
 }
 
-/** Clocks outside of what is stated: the simulation must see what they break. */
+/** Clocks beyond the assumptions: the simulation must detect the resulting errors. */
 export const clockMutants: Readonly<Record<string, Circumstances>> = {
   "an isolate's clock set back": { modes: { clocks: true }, clockStep: { of: "isolate", byMs: -2_000 } },
   "a relay's clock set forward": {
@@ -531,7 +531,7 @@ export const clockMutants: Readonly<Record<string, Circumstances>> = {
 };
 
 const calm = { filters: false, paced: false, clocks: false, sweeps: false, tight: false };
-/** Cold isolates at once, for whose snapshots the servers take seconds. */
+/** Many cold isolates at once, for whose snapshots the servers take seconds. */
 export const coldStart: Circumstances = {
   ...relayed,
   faults: false,
@@ -546,7 +546,7 @@ export const steadyNews: Circumstances = { ...coldStart, modes: calm, rows: 0, r
 /** Warm isolates without faults and without changes. */
 export const quiet: Circumstances = { ...steadyNews, revokeMs: 1e9 };
 
-/** Nothing wrong is decided by these, and a holder remains without a lease (L1). */
+/** These mutants decide nothing wrongly, but leave a holder without a lease (L1). */
 export const waitingMutants: Readonly<Record<string, Mutant>> = {
   "a paced holder that never comes again": {
     apply: () =>
@@ -554,7 +554,7 @@ export const waitingMutants: Readonly<Record<string, Mutant>> = {
   },
 };
 
-/** Nothing wrong is decided by these either; isolates call their relay more often than is stated, or their leases end (C1). */
+/** These mutants decide nothing wrongly either, but isolates call their relay more often than specified, or their leases end (C1). */
 export const costlyMutants: Readonly<Record<string, Mutant>> = {
   "a run that does not wait for the renewal of the run before it": {
     apply: () =>

@@ -2,7 +2,7 @@ import { currentTask, type Machine, runIn, type Task } from "./platform.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 import { type Row, Sqlite, sqlKind, type Written } from "./sqlite.ts";
 
-/** What happened in one turn; it is durable as a whole, or not at all. */
+/** The writes and messages of one turn; they are durable as a whole, or not at all. */
 interface Turn {
   readonly written: Written[];
   readonly waiters: (() => void)[];
@@ -14,8 +14,8 @@ type Methods = Record<string, (...args: unknown[]) => unknown>;
 type ObjectClass = new (ctx: DurableObjectState, env: never) => object;
 
 /**
- * **One instance of an object**: its machine, its view of the storage, and the gate of the platform: nothing that it sends leaves before what
- * it wrote until then is durable. The writes of a superseded instance never become durable, so it is over when it writes.
+ * **One instance of an object**: its machine, its view of the storage, and the gate of the platform: no message leaves before all earlier writes are
+ * durable. The writes of a superseded instance never become durable, so it ends when it writes.
  */
 export class ObjectInstance {
   readonly task: Task;
@@ -36,7 +36,7 @@ export class ObjectInstance {
     this.#world = host.world;
   }
 
-  /** The constructor runs with the clock of the moment before storage was read. */
+  /** The constructor runs with the clock as it was before storage was read. */
   start(ObjectClass: ObjectClass, env: object): void {
     this.task.machine.readsAtMs = this.#world.nowMs - this.host.bootMs;
     runIn(this.task, () => {
@@ -44,7 +44,7 @@ export class ObjectInstance {
     });
   }
 
-  /** Runs a method and hands its result over when it may leave. */
+  /** Runs a method and delivers its result when it may leave. */
   invoke(method: string, args: readonly unknown[], respond: (result: () => unknown) => void): void {
     if (this.#blocks > 0) {
       this.#waiting.push(() => this.invoke(method, args, respond));
@@ -68,7 +68,7 @@ export class ObjectInstance {
     });
   }
 
-  /** Callers see a lost connection, or nothing. */
+  /** Callers see a lost connection, or nothing at all. */
   end(): void {
     if (this.task.isOver) return;
     this.task.isOver = true;
@@ -83,7 +83,7 @@ export class ObjectInstance {
     else last.waiters.push(run);
   }
 
-  /** When another instance reads the storage: the first of the turns that are on their way may have arrived. */
+  /** Called when another instance reads the storage: the first of the pending turns may have arrived. */
   supersede(): void {
     this.isSuperseded = true;
     while (this.#pending.length > 0 && this.#pending[0]!.isClosed && this.#world.chance(0.5)) this.#becomeDurable();
@@ -166,7 +166,7 @@ export class ObjectInstance {
     return turn;
   }
 
-  /** With the turns before it. */
+  /** Makes the turn durable, with the turns before it. */
   #arrive(turn: Turn): void {
     if (this.isSuperseded || !this.#pending.includes(turn)) return;
     while (this.#becomeDurable() !== turn);
@@ -184,7 +184,7 @@ function raise(error: unknown): never {
   throw error;
 }
 
-/** **An object by its name**: what is durable, its alarm, and the instance that owns it. Some callers may still reach the one before. */
+/** **An object by its name**: its durable state, its alarm, and the instance that owns it. Some callers may still reach the previous instance. */
 export class ObjectHost {
   readonly name: string;
   readonly world: SimulatedWorld;
@@ -210,7 +210,7 @@ export class ObjectHost {
     return this.owner;
   }
 
-  /** Another instance takes over. The present one answers on for a while, or is over. */
+  /** Another instance takes over. The present one continues to respond for a while, or ends. */
   restart(answersOn: boolean): void {
     const before = this.owner;
     if (before === undefined || before.task.isOver) return;
@@ -268,7 +268,7 @@ export class ObjectHost {
   }
 }
 
-/** The namespace of a class of objects, as code in `task` has it bound. */
+/** The namespace of a class of objects, as it is bound for the code of `task`. */
 export function namespaceFor(world: SimulatedWorld, task: Task, from: ObjectInstance | undefined): object {
   const getByName = (name: string) =>
     new Proxy(

@@ -10,15 +10,15 @@ import { around, type Restore, restoreAll } from "./replace-method.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
 /**
- * **Compares the end of each lease at its holder with its end at its servers, in real time** (I2), and the waits of acknowledgements with the
- * longest lease (L2). Only while clocks keep their rates: otherwise an end in real time is not known before.
+ * **Compares the end of each lease at its holder with its end at its servers, in real time** (I2), and the waits of acknowledgements with the longest
+ * lease (L2). Used only while clocks keep their rates: otherwise an end in real time is not known in advance.
  */
 export function observeLeases(world: SimulatedWorld): Restore {
-  /** By holder: when its server takes its last lease for ended. */
+  /** By holder: when its server considers its last lease ended. */
   const endsMs = new Map<string, number>();
   /** By relay and shard: the same of the relay's own lease. */
   const upstreamMs = new WeakMap<RelayMachine, Map<string, number>>();
-  /** By holder of a relay's lease and shard: when the shard takes the lease of the relay for ended. */
+  /** By holder of a relay's lease and shard: when the shard considers the lease of the relay ended. */
   const coveredMs = new Map<string, number>();
   let longestMs = 0;
   const realOf = (localMs: number) => currentTask().machine.clock.realOf(localMs);

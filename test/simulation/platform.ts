@@ -1,22 +1,23 @@
+/**
+ * **The clock, the timers and the random values of the platform**, for code that runs in a simulation. The product reads `Date.now`, sets timers and
+ * takes random values as it does when it is deployed; here each belongs to the {@link Task} in which the code runs, wherever promises continue it.
+ * Code outside a task uses those of Node.
+ */
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "./simulated-time.ts";
 
-/**
- * **The clock, the timers and the chance of the platform**, for code that runs in a simulation. The product reads `Date.now`, sets timers and
- * takes random values as it does when it is deployed; here each belongs to the {@link Task} in which the code runs, wherever promises
- * continue it. Code outside of a task has those of Node.
- */
 export interface Machine {
   readonly clock: Clock;
   isAlive: boolean;
   frozenUntilMs: number;
-  /** In real time: what its clock showed then is read until the next event is delivered, as on the platform. */
+  /** In real time: the clock's reading at that moment is returned until the next event is delivered, as on the platform. */
   readsAtMs: number | undefined;
 }
 
-/** What the platform ends at once: a request, or an instance of an object. Its timers and what it waits for end with it. */
+/** A unit that the platform ends at once: a request, or an instance of an object. Its timers and pending calls end with it. */
 export interface Task {
   readonly machine: Machine;
   readonly timeline: Timeline;
@@ -28,7 +29,7 @@ export interface Timeline {
   random(): number;
   /** Runs after `delayMs` in real time. */
   after(delayMs: number, run: () => void): void;
-  /** Runs in the task when its machine does: later if it is frozen, never if it has ended. */
+  /** Runs in the task when its machine runs: later if it is frozen, never if it has ended. */
   deliver(task: Task, run: () => void): void;
 }
 
@@ -44,7 +45,7 @@ export function currentTask(): Task {
   return task;
 }
 
-/** What the clock of the machine reads now. */
+/** The current reading of the machine's clock. */
 export function readClock({ clock, readsAtMs }: Machine, nowMs: number): number {
   return clock.read(readsAtMs ?? nowMs);
 }
@@ -75,14 +76,14 @@ const cryptoMethods = [
   "exportKey",
 ] as const;
 
-/** An RSA key takes longer to generate than a run: the keys of one run are those of the next. */
+/** An RSA key takes longer to generate than a run, so all runs use the same keys. */
 const slowKeys = new Map<string, unknown>();
 const generated = new WeakMap<Timeline, number>();
 
 function awaitCrypto(): () => void {
   const subtle = Object.getPrototypeOf(crypto.subtle);
   const originals = cryptoMethods.map((name) => [name, subtle[name]] as const);
-  // In the order in which they were begun, so that a run follows from its seed.
+  // In the order in which they began, so that a run is determined by its seed.
   let last: Promise<unknown> = Promise.resolve();
   for (const [name, original] of originals) {
     subtle[name] = function (...args: unknown[]) {
@@ -107,7 +108,7 @@ function awaitCrypto(): () => void {
     if (!slowKeys.has(name)) slowKeys.set(name, await generate());
     return slowKeys.get(name);
   };
-  // Much used, and quickly done.
+  // Frequently used, and fast.
   subtle.digest = async (_: string, data: Uint8Array) => {
     const { buffer, byteOffset, byteLength } = createHash("sha256").update(data).digest();
     return buffer.slice(byteOffset, byteOffset + byteLength);
@@ -139,7 +140,7 @@ function randomUuid(random: () => number): `${string}-${string}-${string}-${stri
   return `${hex(random)}-${hex(random).slice(4)}-4${hex(random).slice(5)}-8${hex(random).slice(5)}-${hex(random)}${hex(random).slice(4)}`;
 }
 
-/** Replaces the globals of Node by ones that belong to the task in which they are used. Returns a function that restores them. */
+/** Replaces the globals of Node with ones that belong to the task in which they are used. Returns a function that restores them. */
 export function installPlatform(): () => void {
   const real = { now: Date.now, random: Math.random, setTimeout, clearTimeout, info: console.info, warn: console.warn };
   const { error } = console;

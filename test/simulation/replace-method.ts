@@ -1,7 +1,7 @@
-/** Takes back what a mutant has done. */
+/** Reverts a mutant. */
 export type Restore = () => void;
 
-/** Replaces an accessor by a value. */
+/** Replaces an accessor with a value. */
 export function replaceValue<T extends object, Name extends keyof T & string>(
   { prototype }: { readonly prototype: T },
   name: Name,
@@ -21,7 +21,7 @@ export function restoreAll(restores: readonly Restore[]): Restore {
 type Method = (...args: never[]) => unknown;
 type MethodName<T> = { [Name in keyof T]: T[Name] extends Method ? Name : never }[keyof T] & string;
 
-/** Replaces one method by one that gets the object, the original, and the arguments. */
+/** Replaces a method with one that receives the object, the original, and the arguments. */
 export function around<T extends object, Name extends MethodName<T>>(
   { prototype }: { readonly prototype: T },
   name: Name,

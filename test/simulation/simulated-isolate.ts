@@ -6,7 +6,7 @@ import { createRequestContext, type RequestContext } from "../../packages/shared
 import { type Machine, runIn, type Task } from "./platform.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
-/** Records of D1. Each contains the number of the change that it was last changed by. */
+/** Records of D1. Each contains the number of its last change. */
 export const records = {
   client: {
     ids: ["client-a", "client-b"],
@@ -26,20 +26,20 @@ export const recordKinds = ["client", "user"] as const;
 const head = { method: "POST", headers: new Headers() };
 const emptyForm = new Form(new Map());
 const farMs = 100_000_000_000;
-/** The platform ends the work of a request so long after its response. */
+/** The time after its response at which the platform ends the work of a request. */
 const backgroundMs = 30_000;
 
 type Memory = ReturnType<typeof createIsolate>;
 export type IsolateEnv = AuthEnv & ControlPlaneBindings;
 
-/** A request that is complete. `atMs`: in real time. */
+/** A complete request. `atMs`: in real time. */
 export interface Arrival {
   readonly context: RequestContext<IsolateEnv>;
   readonly memory: Memory;
   readonly atMs: number;
 }
 
-/** As an endpoint finds it, within a decision: the number of the change that a record was last changed by. */
+/** Reads a record as an endpoint does, within a decision: the number of its last change. */
 export async function readRecord({ context, memory }: Arrival, kind: RecordKind, id: string): Promise<number> {
   if (kind === "user") return Number((await memory.users.find(context, id))?.username ?? 0);
   const header = `Basic ${id}`;
@@ -49,10 +49,10 @@ export async function readRecord({ context, memory }: Arrival, kind: RecordKind,
   return Number(client?.metadata.client_name ?? 0);
 }
 
-/** **An isolate**: a machine and what the product keeps in its memory. Each request is a task of its own. */
+/** **An isolate**: a machine, and the product's state in its memory. Each request is a separate task. */
 export class SimulatedIsolate {
   readonly machine: Machine;
-  /** In real time: no request comes before. */
+  /** In real time: no request arrives before. */
   idleUntilMs = 0;
   readonly #world: SimulatedWorld;
   readonly #env: IsolateEnv;
@@ -71,8 +71,8 @@ export class SimulatedIsolate {
   }
 
   /**
-   * Runs `decide` for a request when its body is complete, at once or much later. Its caller may go away at any time, and what it has begun
-   * ends with it.
+   * Runs `decide` for a request when its body is complete, immediately or much later. The caller may disconnect at any time, which ends everything
+   * that the request has begun.
    */
   receive(decide: (arrival: Arrival) => Promise<void>): void {
     const task = this.#world.task(this.machine);

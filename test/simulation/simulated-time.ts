@@ -13,8 +13,8 @@ export function randomFrom(seed: number): () => number {
 }
 
 /**
- * A clock as its owner reads it: whole milliseconds, its own offset, its own rate. The rate may change within ±ρ ({@link slew}), and
- * the clock may be set ({@link step}). Read at the present moment alone: what it showed before is not kept.
+ * A clock as its owner reads it: whole milliseconds, its own offset, its own rate. The rate may change within ±ρ ({@link slew}), and the clock may be
+ * set ({@link step}). It can be read only at the present moment: earlier readings are not kept.
  */
 export class Clock {
   readonly #random: () => number;
@@ -22,7 +22,7 @@ export class Clock {
   #atLocalMs: number;
   #rate: number;
 
-  /** `offset` of `meanMs`, between −1 and 1; two clocks then differ by 54 s at most. */
+  /** `offset` of `meanMs`, between −1 and 1; two clocks then differ by at most 54 s. */
   constructor(random: () => number, meanMs: number, offset = 2 * random() - 1) {
     this.#random = random;
     this.#atLocalMs = meanMs + offset * 0.45 * leaseTiming.clockOffsetMs;
@@ -43,13 +43,13 @@ export class Clock {
     return durationMs / this.#rate;
   }
 
-  /** From now on it runs at another rate. */
+  /** Changes its rate from now on. */
   slew(realMs: number): void {
     this.step(realMs, 0);
     this.#rate = this.#anyRate();
   }
 
-  /** It is set forward, or back. */
+  /** Sets it forward or back. */
   step(realMs: number, byMs: number): void {
     this.#atLocalMs += (realMs - this.#atRealMs) * this.#rate + byMs;
     this.#atRealMs = realMs;
@@ -66,7 +66,7 @@ interface SimulatedEvent {
   run(): void;
 }
 
-/** What happens next; events of the same moment in the order in which they were planned. */
+/** The coming events; those of the same moment are in the order in which they were planned. */
 export class Agenda {
   /** In descending order: the next one is the last. */
   readonly #events: SimulatedEvent[] = [];

@@ -26,7 +26,7 @@ const migration = readFileSync(join(repositoryRoot, "migrations/0001_schema.sql"
 
 let worlds = 0;
 
-/** A machine of Cloudflare's, or the name of what is not one machine: an object, D1, KV. */
+/** A machine of Cloudflare, or the name of a place that is not one machine: an object, D1, KV. */
 export type Place = Machine | string;
 
 export interface WorldOptions {
@@ -39,8 +39,8 @@ export interface WorldOptions {
 }
 
 /**
- * **The platform of a simulation**: real time, which only the simulation knows, chance, the network, objects, D1 and KV. Everything follows from
- * the seed.
+ * **The platform of a simulation**: real time (which only the simulation knows), random values, the network, objects, D1 and KV. The seed determines
+ * everything.
  */
 export class SimulatedWorld implements Timeline {
   readonly random: () => number;
@@ -49,14 +49,14 @@ export class SimulatedWorld implements Timeline {
   readonly counts: Record<string, number> = {};
   readonly partitions = new Set<Place>();
   readonly d1 = new Sqlite();
-  /** What clocks show at the beginning, on average: later than everything that the run before has left in the memory of this process. */
+  /** The initial reading of clocks, on average: later than everything that the previous run has left in the memory of this process. */
   readonly beganAtMs = 1_000_000 + 600_000 * worlds++;
   readonly #options: WorldOptions;
   readonly #agenda = new Agenda();
   readonly #hosts = new Map<string, ObjectHost>();
   readonly #copies = new Map<string, string[]>();
   #nowMs = 0;
-  /** Sees each call of an object. */
+  /** Observes each call of an object. */
   watch = (_machine: Machine, _name: string, _method: string): void => {};
 
   constructor(seed: number, options: WorldOptions) {
@@ -105,7 +105,7 @@ export class SimulatedWorld implements Timeline {
     return this.random() < probability;
   }
 
-  /** Like {@link chance}, and never without faults. */
+  /** Like {@link chance}, but never in runs without faults. */
   fails(probability: number): boolean {
     return this.random() < probability && this.faults;
   }
@@ -138,7 +138,7 @@ export class SimulatedWorld implements Timeline {
     return { machine, timeline: this, isOver: false };
   }
 
-  /** What the machine's clock reads now. */
+  /** The current reading of the machine's clock. */
   read({ clock }: Machine): number {
     return clock.read(this.#nowMs);
   }
@@ -166,7 +166,7 @@ export class SimulatedWorld implements Timeline {
     runIn(task, run);
   }
 
-  /** A message, which may be lost, late or doubled. */
+  /** Sends a message, which may be lost, delayed or duplicated. */
   send(from: Place, to: Place, run: () => void, lost: () => void = () => {}): void {
     if (this.partitions.has(from) || this.partitions.has(to) || this.fails(0.02)) {
       lost();
@@ -217,7 +217,7 @@ export class SimulatedWorld implements Timeline {
     };
   }
 
-  /** KV: each location has copies of its own, of up to a minute before. */
+  /** KV: each location has its own copies, up to a minute old. */
   #readCopy(key: string): Promise<unknown> {
     const task = currentTask();
     const { promise, resolve } = Promise.withResolvers<unknown>();

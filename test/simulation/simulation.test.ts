@@ -14,8 +14,7 @@ import { installPlatform } from "./platform.ts";
 import { type Circumstances, type Run, Simulation } from "./simulation.ts";
 
 /**
- * `SIMULATION_SEED=4711 npm test -- test/simulation` replays one run; `SIMULATION_RUNS=20000` makes as many. Both print what the runs were made
- * of.
+ * `SIMULATION_SEED=4711 npm test -- test/simulation` replays one run; `SIMULATION_RUNS=20000` makes that many. Both print the counters of the runs.
  */
 const { SIMULATION_SEED: replayed, SIMULATION_RUNS: requested } = process.env;
 const firstSeed = Number(replayed ?? Math.floor(Math.random() * 2 ** 31));
@@ -25,7 +24,7 @@ const timeout = 240_000 + 500 * runs;
 
 afterAll(installPlatform());
 
-/** What the runs were made of. */
+/** The counters of all runs. */
 async function runAll(circumstances?: Circumstances): Promise<Record<string, number>> {
   const total: Record<string, number> = {};
   for (let seed = firstSeed; seed < firstSeed + runs; seed += 1) {
@@ -37,7 +36,7 @@ async function runAll(circumstances?: Circumstances): Promise<Record<string, num
   return total;
 }
 
-/** From a fixed seed, so that the time that it takes does not vary. */
+/** Starts from a fixed seed, so that its duration does not vary. */
 async function firstCaught(circumstances: Circumstances = {}, mutant?: Mutant): Promise<number> {
   const restore = mutant?.apply();
   const { from = 1 } = mutant ?? {};
@@ -54,7 +53,7 @@ async function firstCaught(circumstances: Circumstances = {}, mutant?: Mutant): 
 
 const never = Number.POSITIVE_INFINITY;
 
-/** What every eighth run must contain on average: an idle simulation would find nothing wrong. */
+/** The events that every eighth run must contain on average: an idle simulation would find nothing wrong. */
 const ingredients = [
   ["acknowledged", "signedOut", "cutOffs", "controlAcknowledged", "decided", "decidedByRecords", "unavailable"],
   ["shardRestarts", "relayRestarts", "otherRestarts", "servedBySuperseded", "frozen", "killed", "partitions", "idle"],
@@ -67,7 +66,7 @@ it(`I1–I5 hold in random runs, from seed ${firstSeed}`, { timeout }, async () 
     expect(total[name] ?? 0, name).toBeGreaterThan(replayed === undefined ? runs / 8 : -1);
 });
 
-it("K6: what one isolate signs is known at the others, also with the first key of an algorithm", {
+it("K6: a token signed by one isolate is recognised by the others, also with the first key of an algorithm", {
   timeout,
 }, async () => {
   let signed = 0;
@@ -100,7 +99,7 @@ it.each(Object.entries(waitingMutants))("L1: the simulation catches %s", { timeo
   expect(await firstCaught(coldStart, mutant)).toBeLessThan(never);
 });
 
-/** Of fixed seeds: rates of short runs vary. */
+/** Runs with fixed seeds, because the rates of short runs vary. */
 async function runSteady(circumstances: Circumstances): Promise<readonly Run[]> {
   const done: Run[] = [];
   for (let seed = 1; seed <= 8; seed += 1) done.push(await new Simulation(seed, circumstances).run());
@@ -108,7 +107,7 @@ async function runSteady(circumstances: Circumstances): Promise<readonly Run[]> 
   return done;
 }
 
-/** The calls a second of an isolate to its relay, and the calls that a lease should have saved. */
+/** The calls per second of an isolate to its relay, and the calls that a lease should have saved. */
 async function costOf(circumstances: Circumstances): Promise<{ readonly calls: number; readonly lapses: number }> {
   const done = await runSteady(circumstances);
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -117,7 +116,7 @@ async function costOf(circumstances: Circumstances): Promise<{ readonly calls: n
 
 const isAffordable = ({ calls, lapses }: Awaited<ReturnType<typeof costOf>>) => calls <= 1.72 && lapses === 0;
 
-it("C1: an isolate calls its relay at most twice a second while half a change a second is announced, and no lease ends", {
+it("C1: an isolate calls its relay at most twice a second while a change is announced every two seconds, and no lease ends", {
   timeout,
 }, async () => {
   const { calls, lapses } = await costOf(steadyNews);
@@ -125,7 +124,7 @@ it("C1: an isolate calls its relay at most twice a second while half a change a 
   expect(lapses).toBe(0);
 });
 
-it("C1: 1.7 times a second while nothing is announced, and no lease ends", { timeout }, async () => {
+it("C1: 1.7 calls a second while nothing is announced, and no lease ends", { timeout }, async () => {
   expect(await costOf(quiet)).toSatisfy(isAffordable);
 });
 
@@ -142,7 +141,7 @@ it.each([
   ["a shard", 0, 75],
   ["a relay", 2, 90],
 ])(
-  "without faults a revocation at %s is acknowledged in a few network legs",
+  "without faults, a revocation at %s is acknowledged within a few network legs",
   { timeout },
   async (_, relays, mostMs) => {
     const done: number[] = [];

@@ -21,18 +21,18 @@ export interface Circumstances {
   readonly relays?: number;
   /** Rows of each shard at the beginning. */
   readonly rows?: number;
-  /** The mean time from one revocation to the next; with it, nothing else changes. */
+  /** The mean time between two revocations; if it is set, nothing else changes. */
   readonly revokeMs?: number;
-  /** The mean time from one administrative change to the next. */
+  /** The mean time between two administrative changes. */
   readonly changeMs?: number;
   /** The mean time between requests of each isolate. */
   readonly requestMs?: number;
   /** Faults that are frequent in every run. */
   readonly frequent?: readonly FaultName[];
-  /** How far a clock is set, outside of what is stated. */
+  /** How far a clock is set, beyond the assumptions. */
   readonly clockStep?: { readonly of: "isolate" | "relay" | "revocation"; readonly byMs: number };
   readonly leaseMs?: number;
-  /** Isolates sign with keys that KeyManager makes when they are first needed. */
+  /** Isolates sign with keys that KeyManager generates when they are first needed. */
   readonly signs?: boolean;
   readonly runMs?: number;
 }
@@ -41,17 +41,17 @@ export interface Run {
   readonly violations: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
   readonly acknowledgementsMs: readonly number[];
-  /** Calls a second of a warm isolate to its relay, and calls of warm isolates that its lease did not save. */
+  /** The calls per second of a warm isolate to its relay, and the calls of warm isolates that its lease should have saved. */
   readonly callsPerIsolate: number;
   readonly lapses: number;
 }
 
-/** What may be revoked: a token by its own row, or by its grant. */
+/** An item that may be revoked: a token by its own row, or by its grant. */
 interface Token {
   readonly subject: RevocationSubject;
-  /** By the clock of whoever looks at it. */
+  /** Measured by the clock of the reader. */
   readonly untilMs: number;
-  /** In real time: somebody has begun to revoke it; that is in force. */
+  /** In real time: when a revocation of it began, and when that was in force. */
   begunAtMs: number;
   inForceAtMs: number;
 }
@@ -86,16 +86,18 @@ const runMs = 14_000;
 const neverMs = 100_000_000_000;
 const never = Number.POSITIVE_INFINITY;
 const typ = "at+jwt";
-/** Of isolates that are warm: a revocation that is not installed yet, or a first request after a pause. */
+/** The maximum number of checks of warm isolates: for a revocation that is not installed yet, or a first request after a pause. */
 const mostChecks = 8;
-/** From then on, isolates have their leases in runs without faults. */
+/** The time from which isolates have their leases in runs without faults. */
 const warmAfterMs = 4_000;
-/** Calls of a closed relay: its isolate did not know, its renewal was out, or the generation table could not be read. */
+/**
+ * The maximum number of calls to a closed relay: its isolate did not know, its renewal was outstanding, or the generation table could not be read.
+ */
 const lateCalls = 15;
 
 /**
- * **One run of the product's own classes on a simulated platform** (simulated-world.ts): requests, revocations, sign-outs, administrative
- * changes and faults by chance, from a seed. Each answer is compared with what was in force when its request was complete.
+ * **One run of the product's own classes on a simulated platform** (simulated-world.ts): random requests, revocations, sign-outs, administrative
+ * changes and faults, from a seed. Each response is compared with the state that was in force when its request was complete.
  */
 export class Simulation {
   readonly #world: SimulatedWorld;
@@ -226,11 +228,11 @@ export class Simulation {
   #inForce(token: Token): void {
     if (!this.#isRouted(token)) return;
     token.inForceAtMs = Math.min(token.inForceAtMs, this.#world.nowMs);
-    // No request that comes now may be answered without it.
+    // No request that arrives now may be decided without it.
     for (const isolate of this.#isolates) this.#introspect(isolate, token);
   }
 
-  /** Somebody repeats what was answered with 503, at another isolate. */
+  /** Repeats, at another isolate, an operation that returned 503. */
   #attempt(left: number, work: (arrival: Arrival) => Promise<void>): void {
     if (left === 0) return;
     this.#world.pick(this.#isolates).receive(async (arrival) => {
@@ -276,7 +278,7 @@ export class Simulation {
     });
   }
 
-  /** Once or twice, perhaps at the same time: whoever is answered may rely on it. */
+  /** Signs out once or twice, perhaps at the same time. A caller that receives success may rely on it. */
   #signOut(): void {
     const [session] = this.#sessions.splice(0, 1);
     if (session === undefined) return;
@@ -305,7 +307,7 @@ export class Simulation {
     });
   }
 
-  /** An operator revokes everything of a user that was issued before. */
+  /** An operator revokes every token of a user that was issued before. */
   #cutOff(): void {
     const id = this.#world.pick(users);
     const versions =
@@ -317,7 +319,7 @@ export class Simulation {
       const request = { kind: "sub" as const, id, operationId, actor: "operator" };
       await callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs);
       this.#world.count("cutOffs");
-      // The first since then: its own, or one that was told of before it.
+      // The first change since then: its own, or one that was announced before it.
       const [row] = this.#world.d1.run({ sql: versions, values: [before, `nb:sub:${id}`] }).rows;
       this.#controlInForce = Math.max(this.#controlInForce, Number(row?.["first"]));
       for (const token of tokens)
@@ -326,7 +328,7 @@ export class Simulation {
     });
   }
 
-  /** A token of this provider is known as such wherever it is presented from now on (K6). */
+  /** A token of this provider is recognised wherever it is presented from now on (K6). */
   #sign(): void {
     const alg = this.#world.pick(["ES256", "PS256", "EdDSA"] as const);
     this.#attempt(1, async ({ context, memory }) => {
@@ -387,7 +389,7 @@ export class Simulation {
     });
   }
 
-  /** It has expired, its generation is retired, or a cut-off was committed after it. */
+  /** The token has expired, its generation is retired, or a cut-off was committed after it. */
   #mayBeRevoked(token: Token, atMs: number): boolean {
     const { subject, untilMs } = token;
     if (untilMs <= atMs || !this.#isRouted(token)) return true;
@@ -397,8 +399,8 @@ export class Simulation {
   }
 
   /**
-   * A record contains the number of its last change. What is read belongs to one version, not older than what was in force; a record of D1 may
-   * contain a change that the isolate did not know yet.
+   * A record contains the number of its last change. All records that are read belong to one version, not older than the version in force; a record
+   * of D1 may contain a change that the isolate did not know yet.
    */
   #judgeReads(found: readonly Found[], inForce: number): void {
     if (found.length === 0) return;
@@ -417,7 +419,7 @@ export class Simulation {
 
   // Faults.
 
-  /** In each run one of the faults is frequent. */
+  /** In each run, one of the faults is frequent. */
   #startFaults(): void {
     const world = this.#world;
     const faults: Readonly<Record<FaultName, readonly [number, () => void]>> = {
@@ -448,7 +450,7 @@ export class Simulation {
     return [...this.#isolates.map(({ machine }) => machine), ...objects];
   }
 
-  /** Each clock once. */
+  /** Sets each clock once. */
   #step({ of, byMs }: NonNullable<Circumstances["clockStep"]>): void {
     const owners = this.#world.hosts.flatMap(({ name, owner }) =>
       name.startsWith(of) && owner ? [owner.task.machine] : [],
@@ -459,7 +461,7 @@ export class Simulation {
     machine.clock.step(this.#world.nowMs, byMs);
   }
 
-  /** No request comes to an isolate for longer than its leases last. */
+  /** Sends no request to an isolate for longer than its leases last. */
   #goIdle(): void {
     this.#world.pick(this.#isolates).idleUntilMs =
       this.#world.nowMs + (1 + 2 * this.#world.random()) * this.#leaseMs + 1_000;
@@ -475,7 +477,7 @@ export class Simulation {
     });
   }
 
-  /** An administrator closes the relays, or opens others. */
+  /** An administrator closes the relays, or opens new ones. */
   #toggleRelays(): void {
     if (this.#circumstances.relays === 0) return;
     this.#areRelaysClosed = !this.#areRelaysClosed;
@@ -488,7 +490,7 @@ export class Simulation {
     });
   }
 
-  /** An isolate that has requests leaves a relay that was closed. */
+  /** Checks that an isolate that has requests leaves a closed relay. */
   #watch(machine: Machine, name: string, method: string): void {
     const [store, generation = ""] = name.split(":");
     if (this.#world.nowMs > warmAfterMs && this.#isolates.some((isolate) => isolate.machine === machine)) {

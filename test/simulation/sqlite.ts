@@ -7,7 +7,7 @@ export interface Executed {
   readonly changes: number;
 }
 
-/** A statement that changed something, to be executed again for another instance. */
+/** A statement that changed something. It is executed again for another instance. */
 export interface Written {
   readonly sql: string;
   readonly values: readonly unknown[];
@@ -16,7 +16,7 @@ export interface Written {
 interface Prepared {
   readonly statement: StatementSync;
   readonly returnsRows: boolean;
-  /** Numbered parameters are names to SQLite. */
+  /** SQLite treats numbered parameters as names. */
   readonly isNumbered: boolean;
 }
 

@@ -18,7 +18,5 @@ test("a login attribute is named where its type is, where it is set and where it
     "op-management/src/introspection/introspection-response.ts",
     "protocol/src/oauth/login-context.ts",
   ]);
-  expect(filesNaming("pairwiseSub").filter((path) => /^(op-state|shared\/src\/grants)\//.test(path))).toEqual(
-    [],
-  );
+  expect(filesNaming("pairwiseSub").filter((path) => /^(op-state|shared\/src\/grants)\//.test(path))).toEqual([]);
 });

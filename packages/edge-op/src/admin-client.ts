@@ -1,6 +1,6 @@
 /**
- * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The secret is stored
- * as a MAC, like every client's.
+ * **The first admin client**, which cannot be created by an API: set-up writes its rows into D1, and all other changes use the admin API. The secret
+ * is stored as a MAC, like every client's.
  */
 
 import { macClientSecret } from "@edge-op/shared/callers/client-secret";
@@ -61,7 +61,7 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
   ];
 }
 
-/** Replaces the secrets of a client by one of one's own, for a seed: the admin API generates them. A change of the client must follow. */
+/** Replaces the secrets of a client by a given one, for a seed, because the admin API generates secrets. A change of the client must follow. */
 export async function clientSecretStatements(
   masterKey: string,
   clientId: string,

@@ -5,8 +5,8 @@ import { findFreePort } from "./free-port.ts";
 import { type Shape, shapes, stateScript } from "./workers.ts";
 
 /**
- * **A Worker beside the provider**, such as a resource server: it runs in the same workerd, with Service Bindings to the provider's Workers
- * as its wrangler file has them. Its variables `RESOURCE` and `ISSUER` are those of the run.
+ * **A Worker beside the provider**, such as a resource server: it runs in the same workerd, with Service Bindings to the provider's Workers as its
+ * wrangler file has them. The run sets its variables `RESOURCE` and `ISSUER`.
  */
 export interface Application extends ApplicationFiles {
   /** Replaces the contents of the entry. */

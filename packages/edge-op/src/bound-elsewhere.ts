@@ -3,7 +3,7 @@ import { stateScript } from "./workers.ts";
 
 type DurableObjects = NonNullable<V4WorkerOptionsShape["durableObjects"]>;
 
-/** **The bindings of a Worker that defines no class**: to those of the Worker that does. */
+/** **Binds a Worker that defines no class** to the classes of the Worker that does. */
 export function boundElsewhere(durableObjects: DurableObjects): DurableObjects {
   const bound = Object.entries(durableObjects).map(([name, binding]) => {
     const object = typeof binding === "string" ? { className: binding } : binding;

@@ -3,8 +3,8 @@ import type { DatabaseName } from "./store-worker.ts";
 import type { WorkerFiles } from "./workers.ts";
 
 /**
- * **Where the Workers of a local run come from**: built from the sources of this repository (`source-builds.ts`), or, in the published package,
- * built when it was packed (`packed-builds.ts`). What runs them knows no difference.
+ * **The source of the Workers of a local run**: built from the sources of this repository (`source-builds.ts`), or, in the published package, built
+ * when it was packed (`packed-builds.ts`). The code that runs them does not distinguish the two.
  */
 export interface Builds {
   /** `entry` replaces the Worker's own entry point. */
@@ -23,7 +23,7 @@ export interface BuiltWorker {
 }
 
 export interface ApplicationFiles {
-  /** Below the root of the repository. */
+  /** The path below the root of the repository. */
   readonly config: string;
   readonly entry: string;
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
+/** **The command `edge-op`** of the published package. Each command reads its own options. */
+
 import { join } from "node:path";
 import { runDevCommand } from "./dev/dev-command.ts";
 import { packedBuilds } from "./packed-builds.ts";
 
-/** **The command `edge-op`** of the published package. Each command reads its own options. */
 const usage = `edge-op <command> [options]
 
   dev     run the provider on this machine, with a demo or with a seed file

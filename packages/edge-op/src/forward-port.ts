@@ -1,14 +1,16 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** **A port whose connections go to another port of this machine**, unchanged: a Worker sees the `Host` that the client sent. */
 export interface Forwarder {
   readonly port: number;
   /** Ends every connection. */
   close(): void;
 }
 
-/** Both on `host`; `port`: 0 for a free one. */
+/**
+ * **Forwards the connections of a port to another port of this machine**, unchanged: a Worker sees the `Host` that the client sent. Both ports are on
+ * `host`; `port`: 0 for a free one.
+ */
 export async function forwardPort(host: string, port: number, target: number): Promise<Forwarder> {
   const open = new Set<Socket>();
   const server = createServer({ noDelay: true }, (inner) => {

@@ -9,7 +9,7 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** Below the ephemeral ports of every system, which an outgoing connection could take before the port is used. */
+/** Below the ephemeral ports of every system, because an outgoing connection could take one of those before the port is used. */
 const firstPort = 15_000;
 const portCount = 15_000;
 const mostTries = 100;

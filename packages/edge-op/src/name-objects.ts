@@ -14,8 +14,7 @@ const bindings: Readonly<Record<ShardedStore, string>> = {
 
 /**
  * **Gives every object of the generation table its name**, by a call that contains it. A call from another process contains only the id, so an object
- * whose first call is such a one would not know its name, which production objects always know. The name is stored, so once is enough for each
- * object.
+ * whose first call is such a call would not know its name, which production objects always know. The object stores its name, so one call is enough.
  */
 export async function nameObjects(runtime: Miniflare): Promise<void> {
   const sql = "SELECT store, generation, regions FROM shard_generations";

@@ -71,13 +71,13 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
-  /** Stores a secret of one's own for a client; it is in force after the next change of the client. */
+  /** Stores a given secret for a client; it is in force after the next change of the client. */
   setClientSecret(clientId: string, secret: string): Promise<void>;
-  /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Needs `isolateProcesses`. */
+  /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Requires `isolateProcesses`. */
   startIsolate(): Promise<IsolateProcess>;
-  /** The spans of all requests since the last start; needs `observe`. */
+  /** The spans of all requests since the last start; requires `observe`. */
   readSpans(): Promise<readonly Span[]>;
-  /** The data points written to `METRICS` since the last start; needs `observe`. */
+  /** The data points written to `METRICS` since the last start; requires `observe`. */
   readDataPoints(): Promise<readonly DataPoint[]>;
   stop(): Promise<void>;
 }
@@ -129,7 +129,7 @@ async function setUp(
   await clearCache(runtime);
 }
 
-/** Opens the first generation of relays, unless there has been one. */
+/** Opens the first generation of relays, unless one was opened before. */
 async function openRelays(runtime: Miniflare, relays: number): Promise<void> {
   const sql = `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?1, 0)`;
   const regions = JSON.stringify({ wnam: { shards: relays, hint: "wnam" } });

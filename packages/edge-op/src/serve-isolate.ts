@@ -1,5 +1,5 @@
 /**
- * **The process of one isolate**: the endpoint Workers in a workerd of their own, whose objects, database and cache are those of the provider that
+ * **The process of one isolate**: the endpoint Workers in a workerd of their own, which uses the objects, database and cache of the provider that
  * forked it (`isolate-process.ts`). All traffic between the two passes through a proxy in this process, which can be cut. The process ends with its
  * parent.
  */

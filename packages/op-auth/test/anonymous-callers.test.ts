@@ -15,7 +15,7 @@ import {
 
 useAnnouncedSetUp();
 
-/** What unauthenticated callers can make the provider store and look up. */
+/** The storage and look-ups that unauthenticated callers can cause. */
 const counts = { object: 0, kv: 0, d1: 0 };
 let fixtures: AuthFixtures;
 let bindings: AuthEnv;

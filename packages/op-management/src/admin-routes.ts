@@ -27,11 +27,6 @@ import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
-/**
- * **The admin API**, mounted at `/admin`: the router, the authorization, the validation and `/admin/openapi.json` derive from one
- * table of routes. A request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again
- * when it is complete, so that a token revoked meanwhile changes nothing.
- */
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
   ...resourceRoutes,
@@ -56,6 +51,11 @@ const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> =
 
 type Parameter = (name: string) => string;
 
+/**
+ * **The admin API**, mounted at `/admin`: the router, the authorization, the validation and `/admin/openapi.json` derive from one table of routes. A
+ * request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again when it is complete, so that a token
+ * revoked meanwhile changes nothing.
+ */
 export function adminRoutes(isolate: ManagementIsolate) {
   const app = new Hono<{ Bindings: ManagementEnv }>();
   let description: string | undefined;

@@ -11,7 +11,7 @@ import { deleteRegistration, readRegistration, replaceRegistration } from "./reg
 import { registrationEndpoint } from "./registration/registration-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
-/** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
+/** **The routes of op-management.** An app uses the memory of one isolate; tests create several. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Router<ManagementEnv>();
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });

@@ -99,7 +99,7 @@ describe("POST /admin/clients", () => {
 });
 
 describe("GET /admin/clients", () => {
-  it("admin API: pages hold every client once, in the order of their ids", async () => {
+  it("admin API: pages contain every client once, in the order of their ids", async () => {
     for (const client_id of ["c3", "c1", "c5", "c2", "c4"]) await create({ ...web, client_id });
     const seen: string[][] = [];
     let cursor: string | undefined;
@@ -164,7 +164,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect(patched.body.scope).toBe("openid");
   });
 
-  it("RFC 7396: the merged document is held to the rules, and a refusal changes nothing", async () => {
+  it("RFC 7396: the merged document is checked by the rules, and a refusal changes nothing", async () => {
     const { body } = await create();
     const before = await dumpDatabase();
     const path = `/clients/${body.client_id}`;
@@ -208,7 +208,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect((await admin.call("GET", path)).body.client_name).toBe("One");
   });
 
-  it("admin API: updates at once lose no field", async () => {
+  it("admin API: concurrent updates lose no field", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}`;
     const patches = [
@@ -222,7 +222,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
   });
 
-  it("admin API: a disabled client is refused by a warm isolate once the call has returned", {
+  it("admin API: a warm isolate refuses a disabled client once the call has returned", {
     timeout: 30_000,
   }, async () => {
     const { body } = await create();
@@ -265,7 +265,7 @@ describe("one refusal names every wrong field", () => {
   const paths = (response: { body: { fields: { path: string }[] } }) =>
     response.body.fields.map(({ path }) => path).sort();
 
-  it("of its own form, by the rules, and unknown ones, at creation", async () => {
+  it("of its form and by the rules, and unknown ones, at creation", async () => {
     const response = await admin.call("POST", "/clients", {
       body: {
         redirect_uris: ["http://app.example/cb"],
@@ -289,7 +289,7 @@ describe("one refusal names every wrong field", () => {
     ]);
   });
 
-  it("and guesses none that depend on a wrong field", async () => {
+  it("and none that depend on another wrong field", async () => {
     const body = {
       grant_types: ["nothing"],
       response_types: ["code"],
@@ -300,7 +300,7 @@ describe("one refusal names every wrong field", () => {
     expect(paths(response)).toEqual(["grant_types[0]", "redirect_uris", "scope"]);
   });
 
-  it("in a change too, together with what the client has already", async () => {
+  it("in a change too, together with the existing members of the client", async () => {
     const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
     const patch = { client_uri: "no", require_pkce: false, jwks_uri: "https://localhost/jwks" };
     const response = await admin.call("PATCH", `/clients/${body.client_id}`, { body: patch });
@@ -324,7 +324,7 @@ describe("metadata", () => {
 });
 
 describe("DELETE /admin/clients/{client_id}", () => {
-  it("RFC 7592 §2.3: the client and its secrets are gone", async () => {
+  it("RFC 7592 §2.3: the client and its secrets are deleted", async () => {
     const { body } = await create();
     expect((await admin.call("DELETE", `/clients/${body.client_id}`)).status).toBe(204);
     expect((await admin.call("GET", `/clients/${body.client_id}`)).status).toBe(404);

@@ -82,7 +82,7 @@ describe("/admin/issuers", () => {
     ["a final dot", "https://ci.example.com./a", "https://ci.example.com/a"],
     ["dot segments", "https://ci.example.com/a/../b", "https://ci.example.com/b"],
     ["an encoded host", "https://ci.ex%61mple.com", "https://ci.example.com"],
-  ])("an issuer with %s is refused, and the error says how it is written", async (_, issuerName, canonical) => {
+  ])("an issuer with %s is refused, and the error states the correct spelling", async (_, issuerName, canonical) => {
     const { status, body } = await admin.call("POST", "/issuers", { body: { ...record, issuer: issuerName } });
     expect([status, body.fields]).toEqual([400, [{ path: "issuer", message: `must be written as ${canonical}` }]]);
   });
@@ -100,7 +100,7 @@ describe("/admin/issuers", () => {
     },
   );
 
-  it("an issuer with a port of its own needs its keys in the record, or where they can be fetched", async () => {
+  it("an issuer with its own port needs its keys in the record, or a URL from which they can be fetched", async () => {
     const ported = { ...record, issuer: `${name}:8443` };
     const { jwks: _, ...discovered } = ported;
     const refused = await admin.call("POST", "/issuers", { body: discovered });
@@ -162,7 +162,7 @@ describe("/admin/issuers", () => {
     expect(await dumpDatabase()).toBe(before);
   });
 
-  it("a condition for __proto__ is refused, not lost on the way to the database", async () => {
+  it("a condition for __proto__ is refused, and not silently dropped", async () => {
     for (const spelling of ['"__proto__"', '"__pro\\u0074o__"']) {
       const text = JSON.stringify(record).replace('"claims":{', `"claims":{${spelling}:{"exact":"x"},`);
       const { status, body } = await admin.call("POST", "/issuers", { text });
@@ -170,7 +170,7 @@ describe("/admin/issuers", () => {
     }
   });
 
-  it("RFC 9700 §2.3: admin:issuers alone gives no other admin scope, neither by a new rule nor by a change of a record with one", async () => {
+  it("RFC 9700 §2.3: admin:issuers alone grants no other admin scope, by a new rule or by changing a record with one", async () => {
     const limited = await admin.issueToken({ scope: ["admin:issuers"] });
     const mighty = { ...record, rules: [{ ...rule, scopes: ["admin:clients"] }] };
     const refused = await admin.call("POST", "/issuers", { token: limited, body: mighty });
@@ -207,7 +207,7 @@ describe("/admin/issuers/{issuer_id}/test", () => {
   });
   const test = (body: object) => admin.call("POST", "/issuers/ci/test", { body });
 
-  it("shows by claims which rule matches, whose token it would be, and why each other rule refuses", async () => {
+  it("shows by claims which rule matches, for whom the token would be issued, and why each other rule refuses", async () => {
     const { status, body } = await test({ claims: { sub: "job-7" } });
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -229,7 +229,7 @@ describe("/admin/issuers/{issuer_id}/test", () => {
     });
   });
 
-  it("shows what is wrong with a token itself", async () => {
+  it("shows the faults of a token itself", async () => {
     const claims = { sub: "job", aud: "https://other.example.com", exp: 1, iat: 1, typ: "x" };
     const { body } = await test({ claims, typ: "at+jwt", alg: "RS256" });
     expect(body.accepted).toBe(false);
@@ -252,7 +252,7 @@ describe("/admin/issuers/{issuer_id}/test", () => {
     expect((await test({ token: "x.y.z" })).body).toMatchObject({ accepted: false, signature: "invalid", rules: [] });
   });
 
-  it("names the user of a mapping, and why there is none", async () => {
+  it("names the user of a mapping, or the reason why there is none", async () => {
     const as = (email: unknown) => test({ use: "subject_token", client_id: "deploy", claims: { sub: "x", email } });
     expect((await as("ALICE")).body).toMatchObject({ accepted: true, outcome: { sub: "alice", user: true } });
     expect((await as("nobody")).body).toMatchObject({

@@ -33,7 +33,7 @@ describe("RFC 7396: JSON Merge Patch", () => {
     );
   });
 
-  it("RFC 7396 §2: a member named __proto__ is a member and nothing more", () => {
+  it("RFC 7396 §2: a member named __proto__ is an ordinary member", () => {
     const merged = applyMergePatch({}, JSON.parse('{"__proto__":{"polluted":true}}'));
     expect(Object.getPrototypeOf(merged)).toBe(Object.prototype);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();

@@ -198,7 +198,7 @@ const kept: Readonly<Record<Caller, readonly Case[]>> = {
   ],
 };
 
-describe("what ends nothing of one's own stays possible", () => {
+describe("a change that does not end the caller's own authority is allowed", () => {
   it.each(Object.entries(kept))("%s", { timeout: 60_000 }, async (_, list) => {
     for (const [caller, method, path, body] of list) {
       const token = await tokenOf(caller);

@@ -43,7 +43,7 @@ function model(state: Record<string, unknown>, change: Record<string, unknown>):
 }
 
 describe("updates by property", () => {
-  it("RFC 7396: whatever the changes and their order, a client is what they say, and keeps what none of them named", async () => {
+  it("RFC 7396: merge patches in any order commute per member, and keep members that none of them names", async () => {
     await fc.assert(
       fc.asyncProperty(document, fc.array(patch, { minLength: 1, maxLength: 4 }), async (initial, changes) => {
         const created = await admin.call("POST", "/clients", {
@@ -99,7 +99,7 @@ describe("OIDC Registration §5: sector identifiers", () => {
     vi.stubGlobal("fetch", async () => new Response(body, { status, headers }));
   }
 
-  it("OIDC Registration §5: a sector that lists every redirection URI is taken", async () => {
+  it("OIDC Registration §5: a sector that lists every redirection URI is accepted", async () => {
     answering(JSON.stringify([...pairwise.redirect_uris, "https://c.example/"]));
     expect((await admin.call("POST", "/clients", { body: pairwise })).status).toBe(201);
   });

@@ -74,7 +74,7 @@ describe("/admin/resources", () => {
   )("RFC 3986 §6.2: %s does not make another party of this provider", async (_, identifier) => {
     const { status, body } = await admin.call("POST", "/resources", { body: { ...files, identifier } });
     const hasFinalDot = /\.(?::|\/)/.test(identifier);
-    const message = hasFinalDot ? "must be an absolute URI without fragment" : "is this provider itself";
+    const message = hasFinalDot ? "must be an absolute URI without a fragment" : "is this provider itself";
     expect([status, body.fields]).toEqual([400, [{ path: "identifier", message }]]);
   });
 
@@ -116,7 +116,7 @@ describe("/admin/resources", () => {
     expect((await admin.call("GET", "/resources")).body.resources).toEqual([]);
   });
 
-  it("the identifier cannot be changed: tokens name it", async () => {
+  it("the identifier cannot be changed, because tokens name it", async () => {
     const { body } = await admin.call("POST", "/resources", { body: files });
     const changed = await admin.call("PATCH", `/resources/${body.resource_id}`, {
       body: { identifier: "https://other.example.com" },

@@ -70,7 +70,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-describe("after a rollback", () => {
+describe("members that this release does not know, after a rollback", () => {
   it("every route that patches a stored record is in the list", () => {
     const patched = adminRouteTable.filter(({ method }) => method === "PATCH").map(({ path }) => path);
     expect(patched.toSorted()).toEqual(Object.keys(kinds).toSorted());
@@ -101,7 +101,7 @@ describe("after a rollback", () => {
     },
   );
 
-  it("a list that the patch replaces brings no unknown member with it", () => {
+  it("a list that the patch replaces contains no unknown member", () => {
     const stored = { status: "active", algorithms: ["ES256"], rules: [{ ...rule, later_rule: 1 }], later_member: 2 };
     const replaced = patchStored(issuerDocumentSchema, stored, { rules: [{ ...rule, later_rule: 3 }] });
     expect(replaced.merged["rules"]).toEqual([{ ...rule, later_rule: 3 }]);

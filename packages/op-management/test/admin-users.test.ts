@@ -29,7 +29,7 @@ async function create(body: Record<string, unknown> = alice) {
 }
 
 describe("POST /admin/users", () => {
-  it("admin API: the created user is shown, where to find them too", async () => {
+  it("admin API: the created user is shown, with its Location", async () => {
     const { body, headers } = await create();
     expect(body).toEqual({
       ...alice,
@@ -49,7 +49,7 @@ describe("POST /admin/users", () => {
     expect(body.sub).toMatch(/^u[A-Za-z0-9_-]{22}$/);
   });
 
-  it("admin API: a sub with signs is found at its Location", async () => {
+  it("admin API: a sub with special characters is found at its Location", async () => {
     const { headers } = await create({ sub: "auth|7@x", username: "signs" });
     const location = headers.get("location") ?? "";
     expect(location).toBe(`${issuer}/admin/users/auth%7C7%40x`);
@@ -59,7 +59,7 @@ describe("POST /admin/users", () => {
   it.each([
     [{ username: "ALICE" }, "username"],
     [{ sub: "alice", username: "other" }, "sub"],
-  ])("admin API: %j is a conflict that names what is taken", async (body, path) => {
+  ])("admin API: %j is a conflict that names the taken member", async (body, path) => {
     await create();
     const before = await dumpDatabase();
     const response = await admin.call("POST", "/users", { body });
@@ -101,7 +101,7 @@ describe("POST /admin/users", () => {
     [{ username: "a", password: "short" }, "password: must be at least 15 characters long"],
     [{ username: "a", password: "x".repeat(257) }, "password: must be at most 256 characters long"],
     [{ username: "a", password: "correct horse \ud800 staple" }, "password: must be Unicode text"],
-    [{ username: "a", password: "passwordpassword" }, "password: is one of the passwords that are guessed first"],
+    [{ username: "a", password: "passwordpassword" }, "password: is a commonly used password"],
     [
       { username: "a", password: " ".repeat(15) },
       "password: consists of little more than repeated or consecutive characters",
@@ -131,7 +131,7 @@ describe("POST /admin/users", () => {
 });
 
 describe("GET /admin/users", () => {
-  it("admin API: pages hold every user once; a name finds its user whatever the case", async () => {
+  it("admin API: pages contain every user once; a name finds its user in any case", async () => {
     for (const sub of ["u2", "u1", "u3"]) await create({ sub, username: `Name-${sub}` });
     const first = await admin.call("GET", "/users?limit=2");
     const second = await admin.call("GET", `/users?limit=2&cursor=${first.body.next_cursor}`);
@@ -180,7 +180,7 @@ describe("PATCH /admin/users/{sub}", () => {
     expect(await hash()).toBeUndefined();
   });
 
-  it("NIST SP 800-63B-4 §3.1.1.2: a new password is judged by the user as patched, and a refused one changes nothing", async () => {
+  it("NIST SP 800-63B-4 §3.1.1.2: a new password is checked against the patched user, and a refused one changes nothing", async () => {
     await create();
     const patch = (body: object) => admin.call("PATCH", "/users/alice", { body });
     await patch({ password: "the first password" });
@@ -221,7 +221,7 @@ describe("PATCH /admin/users/{sub}", () => {
     }
   });
 
-  it("admin API: a name that another user has is a conflict; one's own in another case is not", async () => {
+  it("admin API: another user's name is a conflict; the user's own name in another case is not", async () => {
     await create();
     await create({ sub: "bob", username: "bob" });
     const taken = await admin.call("PATCH", "/users/bob", { body: { username: "ALICE" } });
@@ -245,7 +245,7 @@ describe("PATCH /admin/users/{sub}", () => {
     expect((await admin.call("PATCH", "/users/second", { body: { username: "AYŞE" } })).status).toBe(409);
   });
 
-  it("admin API: updates at once lose no field", async () => {
+  it("admin API: concurrent updates lose no field", async () => {
     await create();
     const patches = [{ roles: ["x"] }, { groups: [] }, { claims: { nickname: "Al" } }, { username: "alice2" }];
     const responses = await Promise.all(patches.map((body) => admin.call("PATCH", "/users/alice", { body })));
@@ -277,7 +277,7 @@ describe("PATCH /admin/users/{sub}", () => {
 });
 
 describe("DELETE /admin/users/{sub}", () => {
-  it("admin API: the user goes with roles, groups and password", async () => {
+  it("admin API: roles, groups and password are deleted with the user", async () => {
     await create({ ...alice, password: "a long password" });
     expect((await admin.call("DELETE", "/users/alice")).status).toBe(204);
     expect((await admin.call("GET", "/users/alice")).status).toBe(404);
@@ -288,7 +288,7 @@ describe("DELETE /admin/users/{sub}", () => {
     expect(counts.map(({ results }) => results)).toEqual([[], [], []]);
   });
 
-  it("OIDC Core §2: a sub is never given to anyone else: 409, for a user as for a client; the name is free again", async () => {
+  it("OIDC Core §2: a sub is never assigned again: 409, for a user and for a client; the name becomes free", async () => {
     const sub = "alice@example.com";
     expect((await create({ ...alice, sub })).status).toBe(201);
     expect((await admin.call("DELETE", `/users/${encodeURIComponent(sub)}`)).status).toBe(204);
@@ -309,7 +309,7 @@ describe("DELETE /admin/users/{sub}", () => {
 });
 
 describe("/admin/roles and /admin/groups", () => {
-  it("RFC 9068 §2.2.3.1: permissions reach a user through role and group, in isolates that had a copy too", {
+  it("RFC 9068 §2.2.3.1: permissions reach a user through role and group, even in isolates that had a copy", {
     timeout: 30_000,
   }, async () => {
     await create({ sub: "dave", username: "dave", groups: ["staff"] });

@@ -10,7 +10,7 @@ import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
-/** Who may register (RFC 7591 §3): by the setting, with an initial access token, or with a software statement of a trusted issuer. */
+/** The setting, an initial access token, or a software statement of a trusted issuer decides whether a client may register (RFC 7591 §3). */
 const publisher = "https://publisher.example.com";
 const key = await generateClientKey();
 const agent = {

@@ -6,7 +6,7 @@ import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/se
 const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), drainMs: fc.integer({ min: 1, max: 60_000 }) });
 const waits = fc.array(fc.integer({ min: 0, max: 120_000 }), { maxLength: 200 });
 
-/** One lane with one bucket. A refusal takes no place, so the bucket stays unchanged. */
+/** One lane with one bucket. A refusal takes no place, so the bucket remains unchanged. */
 function reserve(bucket: AttemptBucket | undefined, limit: AttemptLimit, nowMs: number) {
   const { result, taken } = reserveInLanes([[{ key: "only", limit }]], () => bucket, nowMs);
   return { result, bucket: taken[0]?.bucket ?? bucket ?? { level: 0, atMs: nowMs } };

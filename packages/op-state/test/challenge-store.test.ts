@@ -16,7 +16,7 @@ afterEach(() => {
 
 const store = () => CHALLENGE_STORE.getByName("challenge:g1:wnam:0");
 
-/** Spends a key with an operation of its own. */
+/** Spends a key with a new operation. */
 async function spendOnce(
   key: string,
   untilMs: number,

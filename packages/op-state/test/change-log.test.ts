@@ -32,7 +32,7 @@ async function versions(): Promise<number[]> {
   return results.map(({ version }) => version);
 }
 
-/** Rings the alarm that every change sets. */
+/** Fires the alarm that every change sets. */
 async function ringAfterChange(): Promise<void> {
   await plane().begin(crypto.randomUUID());
   vi.setSystemTime(Date.now() + 10_000);

@@ -27,9 +27,8 @@ import {
 } from "./fixtures/control-plane-fixtures.ts";
 
 /**
- * Whatever is requested at the same time, however many calls of shards fail, whenever the object is evicted and D1 is restored to an earlier moment
- * (ADR 11): a completed call is in force on every shard that vouches for the control version or begins to, and an incomplete one is
- * finished by alarms.
+ * For any concurrent requests, failing calls of shards, evictions, and restorations of D1 to an earlier moment (ADR 11): a completed call is in force
+ * on every shard that vouches for the control version or begins to, and the alarm finishes an incomplete one.
  */
 useControlPlaneFixtures();
 beforeEach(interruptCalls);
@@ -43,9 +42,9 @@ interface Step {
   readonly evict: boolean;
   readonly ring: boolean;
   readonly passMs: number;
-  /** D1 is set back afterwards by so many steps; 0: it is not. */
+  /** The number of steps by which D1 is restored afterwards; 0: it is not. */
   readonly setBackBy: number;
-  /** D1 is set back by so many steps before the given call of it, in the middle of the operations. */
+  /** D1 is restored by this many steps before the given call, in the middle of the operations. */
   readonly during?: { readonly call: number; readonly by: number } | undefined;
 }
 
@@ -65,18 +64,18 @@ const step: fc.Arbitrary<Step> = fc.record({
   }),
 });
 
-/** What was answered with success so far. */
+/** The successful results so far. */
 interface Answered {
   cv: number;
-  /** By key, with the newest version that any isolate can have known before the operation: grants that rest on it are revoked. */
+  /** By key, the newest version that any isolate can have known before the operation: grants with it are revoked. */
   readonly cutOffs: Map<string, number>;
-  /** By number, with the ids of the operations that were answered with it. */
+  /** By number, the ids of the operations that returned it. */
   readonly generations: Map<number, Set<string>>;
-  /** Since D1 was last set back a change was published and an alarm has run: what was lost is listed again. */
+  /** A change was published and an alarm has run since D1 was last restored, so lost generations are listed again. */
   isListed: boolean;
-  /** Since D1 was last set back a change was published: it has the cut-offs again that it had lost (ADR 28). */
+  /** A change was published since D1 was last restored, so D1 has its lost cut-offs again (ADR 28). */
   isRestored: boolean;
-  /** How often D1 was set back. */
+  /** How often D1 was restored. */
   setBacks: number;
 }
 
@@ -97,7 +96,7 @@ async function takeSnapshot(): Promise<Snapshot> {
   return { changes: changes!.results, generations: generations!.results, cutOffs: cutOffs!.results };
 }
 
-/** As Time Travel does, the counter of AUTOINCREMENT included. */
+/** Like Time Travel, including the counter of AUTOINCREMENT. */
 async function setBackTo({ changes, generations, cutOffs }: Snapshot): Promise<void> {
   const insert = (table: string, row: D1Row) =>
     DB.prepare(
@@ -117,7 +116,7 @@ async function setBackTo({ changes, generations, cutOffs }: Snapshot): Promise<v
   ]);
 }
 
-/** Before the `call`th next call of D1 by whatever is in progress. */
+/** Before the `call`th next call of D1, by any operation in progress. */
 function setBackBefore(call: number, target: Snapshot, responded: Answered): void {
   let left = call;
   let isSettingBack = false;
@@ -136,7 +135,7 @@ function setBackBefore(call: number, target: Snapshot, responded: Answered): voi
 
 let interrupt: () => Promise<void> = async () => {};
 
-/** Every call of D1 passes here, of the object and of the test. */
+/** Every call of D1 passes here, from the object and from the test. */
 function interruptCalls(): void {
   const statement = Object.getPrototypeOf(DB.prepare("SELECT 1")) as D1PreparedStatement;
   const database = Object.getPrototypeOf(DB) as D1Database;
@@ -226,7 +225,7 @@ async function perform(operation: string, id: string, responded: Answered, commi
     responded.cv = Math.max(responded.cv, (await plane().publish(id)).cv);
     responded.isRestored ||= responded.setBacks === setBacks;
   }
-  // Here, not only when all is quiet: another operation may be between listing a generation and telling its shards.
+  // Checked here, and not only when all is quiet: another operation may be between listing a generation and notifying its shards.
   await expectInForce(responded);
 }
 
@@ -250,12 +249,12 @@ async function expectInForce(responded: Answered): Promise<void> {
     for (const shard of [0, 1]) names.add(`revocation:g${generation}:weur:${shard}`);
   }
   for (const name of names) {
-    // One that does not vouch for what it contains follows before it answers.
+    // A shard that does not vouch for its content requests a lease before it responds.
     if (told(name).vouchesUntilMs <= Date.now()) await follow(name);
     const { cv, cutOffs } = told(name);
     expect(cv).toBeGreaterThanOrEqual(responded.cv);
     for (const [key, known] of responded.cutOffs) {
-      // What existed is revoked, and what is granted from now on is not: isolates know at least the shard's version.
+      // Existing grants are revoked, and later ones are not: isolates know at least the shard's version.
       expect(cutOffs.get(key)?.version).toBeGreaterThan(known);
       expect(cutOffs.get(key)?.version).toBeLessThanOrEqual(cv);
     }
@@ -271,7 +270,7 @@ async function expectInRecords(responded: Answered): Promise<void> {
   const { cutOffs } = responded;
   const recorded = await recordedVersions();
   const newest = await DB.prepare("SELECT max(version) AS version FROM control_changes").first<{ version: number }>();
-  // D1 was set back meanwhile.
+  // D1 was restored meanwhile.
   if (!responded.isRestored) return;
   for (const [key, known] of cutOffs) {
     expect(recorded.get(key), `the record of ${key}`).toBeGreaterThan(known);
@@ -288,7 +287,7 @@ async function recordedVersions(): Promise<ReadonlyMap<string, number>> {
 const early: string[] = [];
 
 async function noteEarly(cutOffs: readonly CutOff[], responded: Answered, setBacksBefore: number): Promise<void> {
-  // D1 may have lost it since, and not got it again.
+  // D1 may have lost it since, and not have it again.
   if (cutOffs.length === 0 || !responded.isRestored || responded.setBacks !== setBacksBefore) return;
   const recorded = await recordedVersions();
   if (responded.setBacks !== setBacksBefore) return;
@@ -470,7 +469,7 @@ it("a control plane that does not wait for the leases of its predecessor is caug
   await expect(runHistory(steps, 1)).rejects.toThrow(/expected/);
 });
 
-/** D1 loses the change, and others that nobody has announced yet, before it is published. */
+/** D1 loses the change, and others that are not announced yet, before it is published. */
 const lostWithOthers: Commit = async (id) => {
   const before = await takeSnapshot();
   for (const other of ["one", "two", "three"]) await insertChange(other).run();

@@ -35,7 +35,7 @@ const firstShards = names(1, 8);
 beforeEach(() => Promise.all(firstShards.map(follow)));
 
 const cvs = () => Object.fromEntries([...fixtures.shards].map(([name, { cv }]) => [name, cv]).sort());
-/** What the shards vouch for, also those that nobody told: the object may have forgotten whom it granted leases. */
+/** The versions for which shards vouch, including shards that were not called: the object may have forgotten to whom it granted leases. */
 const inForce = async () => {
   await followAll();
   return cvs();
@@ -60,7 +60,7 @@ function events(): Promise<string[]> {
   );
 }
 
-it("a published change is on every live shard when the call returns, leases included, and nothing is left to do", async () => {
+it("when the call returns, a published change is on every live shard, leases included, and no work is left", async () => {
   await plane().begin("op");
   await commitChange("app");
   expect(await plane().publish("op")).toMatchObject({ cv: 2 });
@@ -69,7 +69,7 @@ it("a published change is on every live shard when the call returns, leases incl
   expect(await count("intent")).toBe(0);
 });
 
-it("ADR 1: the first alarm announces what the set-up committed, also after an eviction", async () => {
+it("ADR 1: the first alarm announces the changes of the set-up, also after an eviction", async () => {
   await commitChange("admin");
   await plane().wakeAudit();
   await endInstance();
@@ -77,7 +77,7 @@ it("ADR 1: the first alarm announces what the set-up committed, also after an ev
   expect(await inForce()).toEqual(all(firstShards, 2));
 });
 
-it("bounded mode: shards acknowledge at once", async () => {
+it("bounded mode: shards acknowledge immediately", async () => {
   await runInDurableObject(plane(), async (_, ctx) => {
     const env_ = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
     const bounded = new ControlPlane(ctx, env_);
@@ -88,7 +88,7 @@ it("bounded mode: shards acknowledge at once", async () => {
   expect([...fixtures.shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
 });
 
-it("a Worker that died after its commit: the alarm publishes, also after an eviction", async () => {
+it("if a Worker fails after its commit, the alarm publishes the change, also after an eviction", async () => {
   await plane().begin("op");
   await commitChange("app");
   await endInstance();
@@ -102,7 +102,7 @@ const addAlice = () =>
   DB.prepare(
     "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0)",
   ).run();
-/** As endpoints commit it: the change and the cut-off in one transaction. Returns the change's number. */
+/** Commits like an endpoint: the change and the cut-off in one transaction. Returns the change's number. */
 async function commitCutOff(sub: string, atMs = Date.now()): Promise<number> {
   const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', ?1, ?2) RETURNING version";
   const [row] = await DB.batch<{ version: number }>([
@@ -113,7 +113,7 @@ async function commitCutOff(sub: string, atMs = Date.now()): Promise<number> {
 }
 const cutOffsReceived = () => [...fixtures.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
 
-it("a change that ends someone's grants is published with the cut-off, in one round", async () => {
+it("a change that ends grants is published with the cut-off, in one round", async () => {
   await addAlice();
   await plane().begin("op", alicesChange);
   const version = await commitCutOff("alice");
@@ -141,11 +141,11 @@ it("a cut-off committed to a restored D1 covers grants of the lost time, whose v
   const cutOff = told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice");
   expect(cutOff?.version).toBeGreaterThan(6);
   expect(cutOff?.version).toBeLessThanOrEqual(cv);
-  // The records have it with the number that it moved to.
+  // The records contain it with the number to which it moved.
   expect((await loadUser(DB, "alice"))?.cutOffs).toMatchObject([{ key: "nb:sub:alice", version: cutOff?.version }]);
 });
 
-it("a Worker that died after its commit: the alarm cuts them off; one that died before changes nothing", async () => {
+it("if a Worker fails after its commit, the alarm makes the cut-off; if it fails before, nothing changes", async () => {
   await plane().begin("op", alicesChange);
   vi.setSystemTime(start + 10_000);
   await ring();
@@ -159,7 +159,7 @@ it("a Worker that died after its commit: the alarm cuts them off; one that died 
   expect(await events()).toEqual(["cut-off"]);
 });
 
-it("an intent outlives its first publication: the commit may come later than that", async () => {
+it("an intent outlives its first publication, because the commit may come later", async () => {
   await plane().begin("op");
   vi.setSystemTime(start + 10_000);
   await ring();
@@ -174,7 +174,7 @@ it("an intent outlives its first publication: the commit may come later than tha
   expect(await count("intent")).toBe(0);
 });
 
-it("a shard that does not respond: the call returns when its lease has ended, and the others have the change at once", {
+it("if a shard does not respond, the call returns when its lease has ended, and the others have the change immediately", {
   timeout: 20_000,
 }, async () => {
   fixtures.refuse = (name) => name === "revocation:g1:wnam:3";
@@ -192,14 +192,14 @@ it("a shard that does not respond: the call returns when its lease has ended, an
   expect(cvs()).toEqual(all(firstShards, 2));
 });
 
-it("a shard without a lease is not waited for, and not called", async () => {
+it("a shard without a lease is not awaited, and not called", async () => {
   vi.setSystemTime(start + 10_500);
   await commitChange("app");
   expect(await plane().publish("op")).toMatchObject({ cv: 2 });
   expect([...fixtures.shards.values()].map(({ calls }) => calls)).toEqual(Array(8).fill(0));
 });
 
-it("a new instance waits once for the leases of the one before", async () => {
+it("a new instance waits once for the leases of its predecessor", async () => {
   await endInstance();
   fixtures.waited.length = 0;
   await plane().publish("op");
@@ -210,13 +210,13 @@ it("a new instance waits once for the leases of the one before", async () => {
   expect(fixtures.waited).toEqual([]);
 });
 
-describe("a shard that the control plane does not answer registers in D1", () => {
+describe("a shard to which the control plane does not respond registers in D1", () => {
   const register = (shard: string, at: { cv: number; cvAtMs: number | undefined }) =>
     registerAtDatabase(DB, shard, at, Date.now());
   const other = "revocation:g1:wnam:9";
   const registrations = async () => (await DB.prepare("SELECT shard FROM control_registrations").all()).results;
 
-  it("it reads what was announced, and nothing that is committed only", async () => {
+  it("it reads announced changes, and none that are only committed", async () => {
     await plane().cutOff(alice);
     await commitChange("app");
     const news = await register(other, { cv: 0, cvAtMs: undefined });
@@ -226,7 +226,7 @@ describe("a shard that the control plane does not answer registers in D1", () =>
     expect((await register(other, news)).changes.map(({ version }) => version)).toEqual([3, 4]);
   });
 
-  it("a cut-off that a later one has taken the place of before that was announced counts as far as is announced", async () => {
+  it("a cut-off that a later, unannounced one has replaced counts up to the announced version", async () => {
     await plane().cutOff(alice);
     await addAlice();
     await commitCutOff("alice");
@@ -234,16 +234,16 @@ describe("a shard that the control plane does not answer registers in D1", () =>
     expect(news).toMatchObject({ cv: 2, cutOffs: [{ key: "nb:sub:alice", version: 2 }] });
   });
 
-  it("a D1 that does not have the change that it contains was set back: it vouches for nothing", async () => {
+  it("if D1 lacks a change that the shard contains, D1 was restored, and the shard vouches for nothing", async () => {
     await commitChange("app");
     await plane().publish("op");
     await setChangeLogBackTo(DB, 1);
     vi.setSystemTime(start + 1);
     await commitChange("other");
-    await expect(register(other, { cv: 2, cvAtMs: start })).rejects.toThrow("D1 did not answer");
+    await expect(register(other, { cv: 2, cvAtMs: start })).rejects.toThrow("D1 did not respond");
   });
 
-  it("an announcement waits until the shard has acknowledged, and deletes what has ended", async () => {
+  it("an announcement waits until the shard has acknowledged, and deletes ended registrations", async () => {
     await register(other, { cv: 0, cvAtMs: undefined });
     await commitChange("app");
     expect(await plane().publish("op")).toMatchObject({ cv: 2 });
@@ -263,7 +263,7 @@ describe("a shard that the control plane does not answer registers in D1", () =>
     expect(performance.now() - startedAt).toBeLessThan(11_000);
   });
 
-  it("a D1 that was set back has lost registrations: the longest of them is waited for, also by a new instance", async () => {
+  it("a restored D1 has lost registrations: the longest of them is awaited, also by a new instance", async () => {
     await commitChange("app");
     await plane().publish("op");
     await register(other, { cv: 0, cvAtMs: undefined });
@@ -287,7 +287,7 @@ it("publish is idempotent and needs no begin", async () => {
   expect(await inForce()).toEqual(all(names(1, 8), 1));
 });
 
-it("a cut-off is a change with a number of its own", async () => {
+it("a cut-off is a change with its own number", async () => {
   await plane().cutOff(alice);
   const untilMs = start + day + 15 * 60_000;
   for (const name of names(1, 8)) {
@@ -296,7 +296,7 @@ it("a cut-off is a change with a number of its own", async () => {
   }
 });
 
-it("a cut-off sent again is the same cut-off and one event; another one is later", async () => {
+it("a repeated cut-off is the same cut-off and one event; another one is later", async () => {
   const version = () => told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.version;
   await plane().cutOff(alice);
   vi.setSystemTime(start + 60_000);
@@ -310,7 +310,7 @@ it("a cut-off sent again is the same cut-off and one event; another one is later
   expect(await count("cut_off")).toBe(1);
 });
 
-it("work that fails makes the alarm ring every few seconds, not in a loop", async () => {
+it("failing work makes the alarm fire every few seconds, not in a loop", async () => {
   await DB.prepare("ALTER TABLE announced_version RENAME TO unreachable").run();
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
   vi.setSystemTime(start + 30_000);
@@ -324,7 +324,7 @@ it("work that fails makes the alarm ring every few seconds, not in a loop", asyn
   expect(told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.version).toBe(2);
 });
 
-it("G4: a shard of a new generation is sent live cut-offs with the control version, before it answers", async () => {
+it("G4: a shard of a new generation receives live cut-offs with the control version, before it responds", async () => {
   await plane().cutOff(alice);
   await commitChange("app");
   expect(await plane().openGeneration(opening)).toEqual({ generation: 2 });
@@ -345,7 +345,7 @@ it("G4: a shard of a new generation is sent live cut-offs with the control versi
   });
 });
 
-it("a shard that lacks many cut-offs reads them in parts, and vouches when it has all", async () => {
+it("a shard that lacks many cut-offs reads them in parts, and vouches once it has all of them", async () => {
   const record = DB.prepare("INSERT INTO cut_offs SELECT 'nb:sub:' || ?1, max(version), ?2 FROM control_changes");
   const change = DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', ?1, 0)");
   const ids = Array.from({ length: 2_100 }, (_, id) => String(id));
@@ -362,7 +362,7 @@ it("a shard that lacks many cut-offs reads them in parts, and vouches when it ha
   expect(told(cold).cutOffs.size).toBe(2_100);
 });
 
-it("an opening that dies while it is announced is finished by the alarm, once", async () => {
+it("an opening that is interrupted while it is announced is finished by the alarm, once", async () => {
   await DB.prepare("ALTER TABLE announced_version RENAME TO unreachable").run();
   await expect(settled(() => plane().openGeneration(opening))).rejects.toThrow();
   expect(await revocationGenerations()).toHaveLength(2);
@@ -371,7 +371,7 @@ it("an opening that dies while it is announced is finished by the alarm, once", 
   await ring();
   await DB.prepare("ALTER TABLE unreachable RENAME TO announced_version").run();
   await ring();
-  // However often it was tried: the migration's change and the opening's.
+  // Regardless of the number of attempts: the migration's change and the opening's.
   expect(await inForce()).toEqual(all(firstShards, 2));
   expect((await revocationGenerations()).map(({ generation }) => generation)).toEqual([1, 2]);
   expect(await plane().openGeneration(opening)).toEqual({ generation: 2 });
@@ -403,7 +403,7 @@ it.each([
   expect(await count("opening")).toBe(0);
 });
 
-it("G2: a generation is retired when nothing that names it can live, and not a moment before", async () => {
+it("G2: a generation is retired exactly when no id that names it can be live", async () => {
   await plane().openGeneration({ ...opening, store: "code" });
   const due = start + day + 15 * 60_000;
   vi.setSystemTime(due - 1);
@@ -419,7 +419,7 @@ it("G2: a generation is retired when nothing that names it can live, and not a m
   expect(await events()).toEqual(["generation-opened", "generation-retired"]);
 });
 
-it("G2: shards of a retiring generation learn of it, so that no isolate goes on calling them", async () => {
+it("G2: shards of a retiring generation learn of it, so that no isolate continues to call them", async () => {
   await plane().openGeneration(opening);
   vi.setSystemTime(start + 366 * day + 15 * 60_000);
   await Promise.all([...firstShards, ...names(2, 2)].map(follow));
@@ -442,7 +442,7 @@ it("G2: a retirement that was not announced is announced again", async () => {
   expect(await inForce()).toEqual(all(firstShards, 3));
 });
 
-describe("ADR 11: a D1 that was set back to before an opening", () => {
+describe("ADR 11: D1 was restored to before an opening", () => {
   async function openAndLose(store: "code" | "revocation" = "code"): Promise<void> {
     await plane().openGeneration({ ...opening, store });
     await setGenerationsBackTo(DB, store, 1);
@@ -469,7 +469,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     for (const name of names(2, 2)) expect(told(name).cutOffs.has("nb:sub:alice")).toBe(true);
   });
 
-  it("the alarm lists it again, with every cut-off and version for its shards, and audits it", async () => {
+  it("the alarm re-lists it, with every cut-off and version for its shards, and audits that", async () => {
     await openAndLose("revocation");
     vi.setSystemTime(start + 60_000);
     await plane().cutOff(alice);
@@ -491,7 +491,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     expect(await events()).toEqual(["generation-opened", "cut-off", "generation-relisted"]);
   });
 
-  it("a generation opened afterwards gets a number of its own, and the lost one is listed before it", async () => {
+  it("a generation opened afterwards gets a new number, and the lost one is listed before it", async () => {
     await openAndLose();
     const other = { wnam: { shards: 5, hint: "wnam" } } as const;
     expect(await plane().openGeneration({ store: "code", regions: other, operationId: "o2" })).toEqual({
@@ -506,7 +506,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     expect(table.map(({ regions }) => regions["wnam"]!.shards)).toEqual([8, 2, 5]);
   });
 
-  it("retires by the second listing: ids were made in the old generation until then", async () => {
+  it("it retires by the second listing, because ids were created in the old generation until then", async () => {
     await openAndLose();
     vi.setSystemTime(start + 3_600_000);
     await plane().publish("op");
@@ -520,7 +520,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     expect((await listed()).map(([, retired]) => retired)).toEqual([true, false]);
   });
 
-  it("what was retired since is listed as retired: ids that name it are dead, not unavailable", async () => {
+  it("generations retired since then are listed as retired: ids that name them are expired, not unavailable", async () => {
     await plane().openGeneration({ ...opening, store: "code" });
     await plane().openGeneration({ ...opening, store: "code", operationId: "o2" });
     vi.setSystemTime(start + life);
@@ -539,7 +539,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     expect((await listed()).map(([, retired]) => retired)).toEqual([true, true, false]);
   });
 
-  it("an end or a retirement that D1 lost is made up for", async () => {
+  it("an end or a retirement that D1 lost is repeated", async () => {
     await plane().openGeneration({ ...opening, store: "code" });
     vi.setSystemTime(start + life);
     await ring();
@@ -574,7 +574,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
   const aliceCutOff = { key: "nb:sub:alice", version: 2 };
   const shard = "revocation:g1:wnam:0";
 
-  it("D1 has it before any shard, with a change by which isolates discard the record", async () => {
+  it("D1 contains a cut-off before any shard, with a change by which isolates discard the record", async () => {
     await addAlice();
     const seenByShards: unknown[] = [];
     fixtures.hold = async () => void seenByShards.push(await stored());
@@ -585,7 +585,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
     expect((await loadUser(DB, "alice"))?.cutOffs).toEqual([aliceCutOff]);
   });
 
-  it("a Worker that died after its commit: what D1 has is not written again", async () => {
+  it("if a Worker fails after its commit, its cut-off in D1 is not written again", async () => {
     await plane().begin("op", alicesChange);
     await commitCutOff("alice");
     await endInstance();
@@ -596,7 +596,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
     expect(told(shard).cv).toBe(2);
   });
 
-  it("without D1 no shard is sent it", async () => {
+  it("without D1, no shard receives it", async () => {
     await DB.prepare("ALTER TABLE cut_offs RENAME TO unreachable").run();
     await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
     await DB.prepare("ALTER TABLE unreachable RENAME TO cut_offs").run();
@@ -609,7 +609,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
     expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
   });
 
-  it("a shard keeps it for a day from when it is sent it", async () => {
+  it("a shard keeps it for a day after receiving it", async () => {
     await plane().cutOff(alice);
     vi.setSystemTime(start + 6 * 3_600_000);
     await follow("revocation:g1:wnam:9");
@@ -618,7 +618,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
     );
   });
 
-  it("a D1 that was restored gets them back before its records are read again", async () => {
+  it("a restored D1 gets its cut-offs back before its records are read again", async () => {
     await plane().cutOff(alice);
     await setChangeLogBackTo(DB, 1);
     expect(await stored()).toEqual([]);
@@ -640,7 +640,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
     ]);
   });
 
-  it("a shard of a new generation is sent those of the last day alone", async () => {
+  it("a shard of a new generation receives only those of the last day", async () => {
     await plane().cutOff(alice);
     vi.setSystemTime(start + 2 * day);
     await ring();
@@ -650,7 +650,7 @@ describe("the records of users and clients contain their cut-offs, which shards 
   });
 });
 
-it("rows die: operations a day after they are done, cut-offs when the grants they speak of are dead", async () => {
+it("rows expire: operations a day after completion, cut-offs when their grants have expired", async () => {
   await plane().cutOff(alice);
   vi.setSystemTime(start + 2 * day);
   await ring();

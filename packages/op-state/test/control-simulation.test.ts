@@ -34,7 +34,7 @@ it.each(Object.entries(mutants))(
   },
 );
 
-/** By a clock that runs as slowly as it may, and the calls of D1. */
+/** Measured by the slowest clock, with the calls of D1. */
 const longestMs = controlLeaseLifeMs / (1 - leaseTiming.driftRate) + 200;
 
 it("a change waits for a shard that hangs until its lease has ended, and no longer", () => {

@@ -43,7 +43,7 @@ class Fixtures {
     vi.spyOn(console, "error").mockImplementation(() => {});
   }
 
-  /** Flushes like the alarm, again while more is due; returns the time at which it rests. */
+  /** Flushes like the alarm, again while more is due; returns the time at which nothing is due. */
   async flushAll(atMs: number): Promise<number | undefined> {
     for (let round = 0; round < 100; round += 1) {
       const next = await this.revocations.flush(atMs + round, atMs);

@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 /**
- * Sweeps keep up: only the alarm deletes the rows of a backlog, a bounded number at a time, and the next alarm follows at once while more rows have
- * expired. The scale is 1 : 18 of the 45,000 rows that an hour without alarms leaves at the busiest object.
+ * Sweeps keep up: only the alarm deletes the rows of a backlog, a bounded number at a time, and the next alarm follows immediately while more rows
+ * have expired. The scale is 1 : 18 of the 45,000 rows that an hour without alarms leaves at the busiest object.
  */
 const start = Date.parse("2030-01-01T00:00:00Z");
 const day = 86_400_000;

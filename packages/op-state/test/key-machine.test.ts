@@ -248,7 +248,7 @@ it("ADR 6: keys of other than the usual algorithms are created when needed, and 
   life.apply(planExtension([], start, ["PS256"]));
   expect(life.keys.filter(({ alg }) => alg === "PS256")).toHaveLength(2);
   expect(algorithms(planExtension(life.keys, start + 40 * 24 * hour))).toContain("PS256");
-  // The last key of an algorithm is revoked: another one exists at once.
+  // The last key of an algorithm is revoked: another one exists immediately.
   for (const { kid } of life.keys.filter(({ alg }) => alg === "PS256")) {
     life.apply(planRevocation(life.keys, kid, start));
   }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { LeaseHolders, nextWaitMs, type PendingChange } from "../src/revocation/lease-holders.ts";
 
-it("a holder that confirms a change keeps the longer lease that it had: a later change waits for that", () => {
+it("a holder that confirms a change keeps its longer lease, and a later change waits for that", () => {
   const holders = new LeaseHolders();
   holders.grant("isolate", 1, 2_000);
   holders.grant("isolate", 2, 1_500);
@@ -9,7 +9,7 @@ it("a holder that confirms a change keeps the longer lease that it had: a later 
   expect(holders.await(3, 1_000)).toMatchObject({ lacking: new Map([["isolate", 2_000]]) });
 });
 
-/** The wait in virtual time. Returns when it was over, and how often it was looked at. */
+/** The wait in virtual time. Returns when it ended, and the number of looks. */
 function waitFor(pending: PendingChange, startedAtMs: number, confirm: (atMs: number) => void = () => {}) {
   let atMs = startedAtMs;
   for (let looks = 1; ; looks += 1) {
@@ -26,7 +26,7 @@ function waitFor(pending: PendingChange, startedAtMs: number, confirm: (atMs: nu
 it.each([
   ["its own lease ends, when the others have confirmed before", 1_005, 1_200],
   ["the others have confirmed, when its lease has ended before", 1_300, 1_300],
-])("a lost holder is waited for until %s", (_, confirmedMs, overMs) => {
+])("a lost holder is awaited until %s", (_, confirmedMs, overMs) => {
   const holders = new LeaseHolders();
   holders.grant("a", 1, 2_000);
   holders.grant("lost", 1, 1_200);
@@ -40,7 +40,7 @@ it.each([
   expect(pending).toEqual({ seq: 2, lacking: new Map(), ended: new Set(["lost"]) });
 });
 
-it("holders that do not confirm are waited for until the last of their leases has ended, and not longer", () => {
+it("holders that do not confirm are awaited until the last of their leases has ended, and no longer", () => {
   const holders = new LeaseHolders();
   for (let index = 0; index < 1_000; index += 1) holders.grant(`${index}`, 1, 1_000 + index);
   const { atMs, looks } = waitFor(holders.await(2, 1_000), 1_000);
@@ -49,7 +49,7 @@ it("holders that do not confirm are waited for until the last of their leases ha
   expect(looks).toBeLessThanOrEqual(20);
 });
 
-it("a holder that is released is not waited for; one that confirms less than the change is", () => {
+it("a released holder is not awaited; one that confirms less than the change is", () => {
   const holders = new LeaseHolders();
   holders.grant("released", 1, 3_000);
   holders.grant("behind", 1, 1_500);

@@ -24,13 +24,13 @@ it("more holders get longer leases, so that they cause at most 400 renewals a se
   expect(lengthFor(10, 20_000)).toBe(10_000);
 });
 
-it("renewals that are held longer need shorter leases", () => {
+it("renewals that are held longer require shorter leases", () => {
   const length = new LeaseLength(10_000, 0.6);
   length.adapt(600);
   expect(length.grantedMs(1_000)).toBe(2_750);
 });
 
-it("the length does not follow every holder that comes or goes", () => {
+it("the length does not follow every single holder", () => {
   const length = new LeaseLength(10_000, 0.5);
   const seen = new Set<number>();
   for (let round = 0; round < 100; round += 1) {

@@ -47,6 +47,6 @@ it("a slow wait is logged with ten of its holders, at most once a second; the ne
   expect(end(900, 10_400)).toBeUndefined();
   expect(end(900, 10_999)).toBeUndefined();
   expect(end(900, 11_000)).toMatchObject({ waitedMs: 900, unlogged: 2 });
-  // A clock that was set back silences nothing.
+  // A clock that was set back suppresses nothing.
   expect(end(900, 5_000)).toMatchObject({ unlogged: 0 });
 });

@@ -18,7 +18,7 @@ import {
   rotatorOf,
 } from "./fixtures/rotation-fixtures.ts";
 
-/** Far ahead of the real clock: alarms ring when a test says so. */
+/** Far ahead of the real clock, so that alarms fire when a test requires it. */
 const start = Date.parse("2035-01-01T00:00:00Z");
 
 beforeEach(() => {
@@ -196,7 +196,7 @@ it("R3: if the Worker that detects the theft fails, the object revokes the grant
   const family = newFamily();
   const token = await isolate.create(family);
   const next = await refresh(isolate, await refresh(isolate, token));
-  await expect(isolate.use(token, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
+  await expect(isolate.use(token, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not respond");
   await evict(token);
   expect(await isGrantRevoked(family.grant)).toBe(false);
   // Until a shard has acknowledged, every refusal contains the due revocation.
@@ -388,7 +388,7 @@ it("§3: the family moves to the newest generation once, and its old tokens keep
   const v1 = await refresh(old, v0);
   await openGeneration(2);
   const warm = new Isolate();
-  await expect(warm.use(v1, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
+  await expect(warm.use(v1, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not respond");
   // It has left generation 1 and not yet arrived in generation 2; the predecessor is within its grace.
   const retried = await new Isolate().use(v0);
   expect(retried).toMatchObject({ kind: "replayed", refreshToken: v1 });
@@ -404,7 +404,7 @@ it("a family that is ended between two generations stays ended in both", async (
   const v0 = await old.create(newFamily());
   await openGeneration(2);
   const warm = new Isolate();
-  await expect(warm.use(v0, { lost: { index: 1, when: "before" } })).rejects.toThrow("did not answer");
+  await expect(warm.use(v0, { lost: { index: 1, when: "before" } })).rejects.toThrow("did not respond");
   const token = (await readRefreshToken(old.context(), v0))!;
   expect(await old.families.inspect(old.context(), token)).toMatchObject({ current: true });
   await old.families.kill(old.context(), token, "logout");
@@ -444,7 +444,7 @@ describe("a grant's row is kept as long as the issued tokens", () => {
     family: { address: at, tokensEndAtMs: start + 120_000 },
   });
 
-  it("the longest-lived one counts, even if the client's lifetime was reduced since", async () => {
+  it("the longest-lived one applies, even if the client's lifetime was reduced since", async () => {
     const isolate = new Isolate();
     const family = newFamily();
     const v0 = await isolate.create(family, address, 86_400);

@@ -54,7 +54,7 @@ it("an empty filter contains nothing", () => {
   expect(filterOf([]).mayContain("j:a")).toBe(false);
 });
 
-it("the same keys under another hash key are other bytes: what is found by chance cannot be chosen", () => {
+it("the same keys under another hash key give other bytes, so accidental matches cannot be chosen", () => {
   const keys = Array.from({ length: 5_000 }, (_, index) => `j:${index}`);
   const chance = (filter: RowFilter) =>
     Array.from({ length: 20_000 }, (_, index) => `g:${index}`).filter((key) => filter.mayContain(key));
@@ -75,7 +75,7 @@ it("is built in slices, and a copy of its bytes is the same filter", () => {
     if (!copy.mayContain(`j:${index}`)) expect.fail(`${index} is missing`);
 });
 
-it("bytes that are no filter of this format are refused", () => {
+it("bytes that are not a filter of this format are refused", () => {
   const { bytes } = filterOf(["j:a"]);
   const otherFormat = bytes.slice();
   otherFormat[0] = 2;

@@ -1,6 +1,6 @@
 /**
- * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 16), on the real objects: random histories of one grant with the
- * real way of ending it, and with broken ones, which must be found; then the rows of a shard under a constant rate of revocations.
+ * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 16), on the real objects: random histories of one grant, ended by
+ * the real code and by faulty variants, which must be detected; then the rows of a shard under a constant rate of revocations.
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";

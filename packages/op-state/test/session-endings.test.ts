@@ -10,7 +10,7 @@ import { SessionEndings } from "../src/control/session-endings.ts";
 import { SessionStore } from "../src/index.ts";
 import { plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
-/** ADR 16: the sessions of a user end with the change that ends them, wherever a process fails between two steps. */
+/** ADR 16: the sessions of a user end with the change that ends them, even if a process fails between any two steps. */
 const { DB, SESSION_STORE } = env as unknown as {
   DB: D1Database;
   SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;

@@ -311,7 +311,7 @@ describe("effects of its end", () => {
     const away = vi.spyOn(KeyManager.prototype, "schedule").mockRejectedValue(new Error("down"));
     await runAlarm();
     expect(requests).toEqual([]);
-    expect(log.mock.calls.join()).toContain("KeyManager did not answer");
+    expect(log.mock.calls.join()).toContain("KeyManager did not respond");
     away.mockRestore();
     vi.setSystemTime(start + 1_000);
     await runAlarm();

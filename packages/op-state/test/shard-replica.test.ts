@@ -39,7 +39,7 @@ it("I2: a held request counts from the earliest moment at which it can have been
   expect([replica.covers(6_489), replica.covers(6_490)]).toEqual([true, false]);
 });
 
-it("I3: a request confirms what is installed, and nothing before", () => {
+it("I3: a request confirms the installed changes, and no earlier ones", () => {
   const replica = new ShardReplica();
   expect(request(replica)).toMatchObject({ sinceSeq: -1, confirmedSeq: -1 });
   replica.install(lease(7, ["a"], true), request(replica), 0);
@@ -89,7 +89,7 @@ it("responses in any order lose no row, and never make the next delta skip one",
   );
 });
 
-it("a storage that began anew is followed by its own numbers", () => {
+it("a replica follows the numbers of a storage that was reset", () => {
   const replica = new ShardReplica();
   replica.install(lease(100, ["old"], true), request(replica), 0);
   const { holder } = request(replica);
@@ -101,7 +101,7 @@ it("a storage that began anew is followed by its own numbers", () => {
   expect(["old", "new", "newer"].map((jti) => knows(replica, jti))).toEqual([true, true, true]);
 });
 
-it("cut-offs combine by max", () => {
+it("cut-offs combine by maximum", () => {
   const replica = new ShardReplica();
   const cutOff = (version: number) => ({ key: "nb:sub:alice", version, untilMs: 1_000_000_000 });
   const grant = (version: number) => newGrantId({ client: version, user: version });
@@ -112,7 +112,7 @@ it("cut-offs combine by max", () => {
   expect(knows(replica, "x", { sub: "bob", grantId: grant(19) })).toBe(false);
 });
 
-it("rows die a minute after their time, for clocks that are ahead of the one that wrote it", () => {
+it("rows expire a minute after their time, for clocks that are ahead of the one that wrote them", () => {
   const replica = new ShardReplica();
   replica.install(lease(1, ["a"], true, 1_000_000), request(replica), 1_000_000);
   replica.install(lease(1, []), request(replica), 1_059_999);
@@ -122,7 +122,7 @@ it("rows die a minute after their time, for clocks that are ahead of the one tha
   expect(replica.bytes).toBe(0);
 });
 
-it("a delta that arrives after the replica was cleared is no lease: the rows before it are gone", () => {
+it("a delta that arrives after the replica was cleared grants no lease, because the earlier rows are missing", () => {
   const replica = new ShardReplica();
   replica.install(lease(5, ["revoked"], true), request(replica), 0);
   const late = request(replica);
@@ -146,7 +146,7 @@ function subject(jti: string): RevocationSubject {
 
 const alive = { revoked: [], cutOffs: [], seq: 10, cv: 0, changes: [] };
 
-it("what the filter contains is checked exactly, what comes after it is revoked, everything else is not", () => {
+it("keys in the filter are checked exactly, later rows are revoked, and all other keys are not", () => {
   const replica = new ShardReplica();
   replica.install({ ...lease(12, ["c"], true), filter: filterOf(10, ["a", "b"]) }, request(replica), 0);
   expect(request(replica)).toMatchObject({ sinceSeq: 12, confirmedSeq: 12, filterSeq: 10 });
@@ -167,7 +167,7 @@ it("an absent key is not checked again, until a delta revokes it or a later filt
   expect([knows(replica, "x"), replica.needsCheck(subject("x"))]).toEqual([false, true]);
 });
 
-it("a check is not remembered for a filter that came meanwhile, nor one of an instance that lacks its rows", () => {
+it("a check is not remembered for a filter that was installed meanwhile, nor from an instance that lacks its rows", () => {
   const replica = new ShardReplica();
   replica.install({ ...lease(10, [], true), filter: filterOf(10, ["x"]) }, request(replica), 0);
   const remember = replica.rememberCheck();

@@ -5,7 +5,7 @@ const unlimited = Number.POSITIVE_INFINITY;
 const byRate = { bytesPerSecond: 1_000, bytesInFlight: unlimited, freeBytes: 0 };
 const inFlight = { bytesPerSecond: unlimited, bytesInFlight: 1_000, freeBytes: 0 };
 
-it("a thousand snapshots at once are spread by their bytes; none waits for ever", () => {
+it("a thousand snapshots at once are spread by their bytes; none waits forever", () => {
   const budget = new SnapshotBudget(byRate);
   let nowMs = 5_000;
   let sent = 0;
@@ -22,7 +22,7 @@ it("a thousand snapshots at once are spread by their bytes; none waits for ever"
   expect(new Set(sentPerSecond.slice(1))).toEqual(new Set([10]));
 });
 
-it("holders that are refused are given turns, one after the other, within ten seconds", () => {
+it("refused holders are given consecutive turns within ten seconds", () => {
   const budget = new SnapshotBudget(byRate);
   budget.take("first", 2_000, 1, 0);
   const turns = Array.from({ length: 200 }, (_, holder) => budget.take(`${holder}`, 100, 1, 0));
@@ -51,13 +51,13 @@ it("snapshots in flight are bounded by their bytes, until holders have installed
   expect(budget.take("c", 400, 7, 10)).toBe(0);
   budget.released("b");
   expect(budget.take("d", 400, 7, 20)).toBe(0);
-  // Not sent twice to one holder; a lost snapshot counts for two seconds.
+  // It is not sent twice to one holder; a lost snapshot counts for two seconds.
   expect(budget.take("c", 400, 7, 1_000)).toBeGreaterThan(0);
   expect(budget.take("e", 400, 7, 2_020)).toBe(0);
   expect(budget.inFlight).toBe(1);
 });
 
-it("one that is larger than the bound is sent alone", () => {
+it("a snapshot larger than the bound is sent alone", () => {
   const budget = new SnapshotBudget(inFlight);
   expect(budget.take("a", 5_000, 1, 0)).toBe(0);
   expect(budget.take("b", 5_000, 1, 1)).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ it("small responses are not paced", () => {
   expect(budget.inFlight).toBe(1);
 });
 
-it("a clock that is set back does not stop snapshots", () => {
+it("setting a clock back does not stop snapshots", () => {
   const budget = new SnapshotBudget(byRate);
   budget.take("a", 1_000, 1, 1_000_000);
   expect(budget.take("b", 1_000, 1, 0)).toBeLessThanOrEqual(2_000);
@@ -81,7 +81,7 @@ it("a clock that is set back does not stop snapshots", () => {
   expect(bounded.take("b", 1_000, 1, 1_001)).toBe(0);
 });
 
-it("relays come before isolates: they wait for each other alone", () => {
+it("relays come before isolates: they wait only for each other", () => {
   const budget = new SnapshotBudget({ bytesPerSecond: 1_000, bytesInFlight: 4_000, freeBytes: 0 });
   // A thousand cold isolates.
   for (let isolate = 0; isolate < 1_000; isolate += 1) budget.take(`isolate ${isolate}`, 500, 1, 0);
@@ -97,7 +97,7 @@ it("relays come before isolates: they wait for each other alone", () => {
   expect(budget.take("third relay", 500, 1, 600, true)).toBe(0);
 });
 
-it("isolates pay for what is sent to relays: all of it together is at most the rate", () => {
+it("isolates pay for snapshots sent to relays: all of them together stay within the rate", () => {
   const budget = new SnapshotBudget(byRate);
   budget.take("isolate", 500, 1, 0);
   for (const relay of ["a", "b"]) expect(budget.take(relay, 1_000, 1, 0, true)).toBe(0);

@@ -84,7 +84,7 @@ it("I1: a revocation waits until the leases that lack it have ended", async () =
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
 });
 
-it("I1: a revocation that is repeated after a lost response waits as well, and makes one row and one event", async () => {
+it("I1: a revocation repeated after a lost response waits too, and creates one row and one event", async () => {
   await lease(-1, 400);
   void shard().revoke([revocation("j:a")], false);
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
@@ -111,20 +111,20 @@ it("I3: a revocation is acknowledged as soon as every holder has confirmed it", 
   await Promise.all(["a", "b"].map((holder) => shard().release(holder)));
 });
 
-it("I3: a holder that released its lease is not waited for", async () => {
+it("I3: a holder that released its lease is not awaited", async () => {
   await lease(-1, 5_000);
   const revoked = shard().revoke([revocation("j:a")], true);
   await shard().release("a");
   expect(await duration(revoked)).toBeLessThan(1_000);
 });
 
-it("I3: the confirmation of a number that was never given counts for nothing", async () => {
+it("I3: confirming a number that was never assigned has no effect", async () => {
   await lease(-1, 300, { holder: "a" });
   await lease(99, 300, { holder: "a", confirmedSeq: 99 });
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
 });
 
-it("a renewal without changes is held until half of the lease has passed, and the response contains for how long", async () => {
+it("a renewal without changes is held until half of the lease has passed, and the response states how long", async () => {
   const first = await lease(-1, 600);
   const renewed = await lease(first.seq, 600, { hold: true });
   expect(renewed.heldMs).toBeGreaterThanOrEqual(290);
@@ -138,7 +138,7 @@ it("a second renewal of a holder completes the first", async () => {
   expect(await duration(Promise.all([held, second]))).toBeLessThan(2_000);
 });
 
-it("an administrative change is news: held renewals carry it, with what it names", async () => {
+it("an administrative change ends held renewals, whose responses name its records", async () => {
   const first = await lease(-1, 8_000, { sinceCv: 4 });
   const held = lease(first.seq, 8_000, { sinceCv: 4, hold: true });
   const changes: readonly NamedChange[] = [
@@ -158,13 +158,13 @@ it("an administrative change is news: held renewals carry it, with what it names
   });
 });
 
-it("bounded mode: a revocation does not wait, and the next lease has it", async () => {
+it("bounded mode: a revocation does not wait, and the next lease contains it", async () => {
   const before = await lease(-1, 5_000);
   expect(await duration(shard().revoke([revocation("j:a")], false))).toBeLessThan(200);
   expect((await lease(before.seq, 5_000)).rows.map(({ key }) => key)).toEqual(["j:a"]);
 });
 
-it("I4: after a crash a revocation waits for the boot fence, and not again afterwards", async () => {
+it("I4: after a crash, a revocation waits for the boot fence, and not again afterwards", async () => {
   await lease(-1, 100);
   await abortAllDurableObjects();
   const fence = outlast(leaseTiming, leaseTiming.horizonStepMs + 100);
@@ -172,7 +172,7 @@ it("I4: after a crash a revocation waits for the boot fence, and not again after
   expect(await duration(shard().revoke([revocation("j:b")], true))).toBeLessThan(200);
 });
 
-it("I4: an object that slept after its last holder released its lease has no fence", async () => {
+it("I4: an object that was idle after its last holder released its lease has no fence", async () => {
   await lease(-1, 5_000);
   await shard().release("a");
   expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]);
@@ -180,7 +180,7 @@ it("I4: an object that slept after its last holder released its lease has no fen
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
 });
 
-it("I4: an object that slept after a lease ended without release has no fence", async () => {
+it("I4: an object that was idle after a lease ended without release has no fence", async () => {
   await lease(-1, 50);
   await vi.waitFor(async () => expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]));
   await evictDurableObject(shard());
@@ -201,7 +201,7 @@ it("I4: a holder that releases its lease before the boot fence has passed leaves
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
 });
 
-it("I4: an object that slept after exact checks alone has a fence of less than a second", async () => {
+it("I4: an object that was idle after only exact checks has a fence of less than a second", async () => {
   await shard().check([], [], -1);
   await evictDurableObject(shard());
   const waitedMs = await duration(shard().revoke([revocation("j:a")], true));
@@ -217,7 +217,7 @@ it("I4: an instance that starts 60 s after the horizon has no fence", async () =
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
 });
 
-it("I5: what was acknowledged is in storage, and storage wins over memory", async () => {
+it("I5: acknowledged changes are in storage, and storage takes precedence over memory", async () => {
   await shard().revoke([revocation("j:a"), revocation("g:b")], false);
   await shard().raise({ cutOffs: [{ key: "nb:sub:alice", version: 5, untilMs: Date.now() + hour }], cv: 7 }, false);
   await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DELETE FROM revoked WHERE key = 'g:b'"));
@@ -227,7 +227,7 @@ it("I5: what was acknowledged is in storage, and storage wins over memory", asyn
   expect(response).toMatchObject({ revoked: ["j:a"], cutOffs: [{ key: "nb:sub:alice", version: 5 }], cv: 7 });
 });
 
-it("I5: a failed write is in effect neither in memory nor in storage", async () => {
+it("I5: a failed write has no effect in memory or in storage", async () => {
   const before = await lease(-1, 100);
   await runInDurableObject(shard(), (_, { storage }) => {
     storage.sql.exec("CREATE TRIGGER broken BEFORE INSERT ON audit_outbox BEGIN SELECT raise(ABORT, 'disk full'); END");
@@ -240,7 +240,7 @@ it("I5: a failed write is in effect neither in memory nor in storage", async () 
   expect(await count("audit_outbox")).toBe(1);
 });
 
-it("I3: leases and checks write the horizon once in C, and a longer lease at once", async () => {
+it("I3: leases and checks write the horizon once in C, and immediately for a longer lease", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
   const horizon = async () => (await sql<{ horizon_ms: number }>("SELECT horizon_ms FROM shard_state"))[0]!.horizon_ms;
   await lease(-1, 1_000);
@@ -257,10 +257,10 @@ it("I3: leases and checks write the horizon once in C, and a longer lease at onc
   expect(await horizon()).toBeGreaterThan(first + 2_001);
 });
 
-it("leases are capped, and a delta holds what changed since", async () => {
+it("leases are capped, and a delta contains the changes since then", async () => {
   const longest = await lease(-1, 86_400_000);
   expect(longest).toMatchObject({ snapshot: true, rows: [] });
-  // Of what is left of its lease on the control log.
+  // The shard's lease on the control log bounds it.
   expect(longest.leaseMs).toBeGreaterThan(7_000);
   expect(longest.leaseMs).toBeLessThanOrEqual(10_000);
   await shard().revoke([revocation("j:a"), revocation("j:b")], false);
@@ -274,7 +274,7 @@ it("leases are capped, and a delta holds what changed since", async () => {
   expect(await lease(delta.seq + 1, 100)).toMatchObject({ snapshot: true, seq: delta.seq });
 });
 
-it("cut-offs and the control version combine by max, whatever the order", async () => {
+it("cut-offs and the control version combine by maximum, in any order", async () => {
   const untilMs = Date.now() + hour;
   await shard().raise({ cutOffs: [{ key: "nb:client:app", version: 20, untilMs }], cv: 4 }, false);
   await shard().raise({ cutOffs: [{ key: "nb:client:app", version: 10, untilMs: untilMs + 1 }], cv: 3 }, false);
@@ -290,7 +290,7 @@ it("cut-offs and the control version combine by max, whatever the order", async 
   expect(await lease(-1, 100)).toMatchObject({ cutOffs, cv: 4 });
 });
 
-it("a large set is checked exactly, by storage, and replicated row by row again when it is smaller", async () => {
+it("a large set is checked exactly, from storage, and replicated row by row again when it is smaller", async () => {
   const start = 1_900_000_000_000;
   vi.useFakeTimers({ toFake: ["Date"], now: start });
   const keys = Array.from({ length: limits.leaseReplicaRows }, (_, index) => `j:${index}`);
@@ -310,7 +310,7 @@ it("a large set is checked exactly, by storage, and replicated row by row again 
   expect((await lease(-1, 100)).rows.map(({ key }) => key)).toEqual(["j:last"]);
 });
 
-it("rows die by the slowest clock: a minute after their time, not before", async () => {
+it("rows expire by the slowest clock: a minute after their time, not before", async () => {
   const start = 1_900_000_000_000;
   vi.useFakeTimers({ toFake: ["Date"], now: start });
   await shard().revoke([revocation("j:a", "a", start + hour)], false);
@@ -324,7 +324,7 @@ it("rows die by the slowest clock: a minute after their time, not before", async
   expect(await count("operations")).toBe(0);
 });
 
-it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives by every other clock", async () => {
+it("ADR 15: a clock that jumps ahead deletes no revocation of a token that is live by every other clock", async () => {
   const start = 1_900_000_000_000;
   vi.useFakeTimers({ toFake: ["Date"], now: start });
   await shard().revoke([revocation("j:a", "a", start + hour)], false);
@@ -342,8 +342,8 @@ it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives 
   expect((await shard().check(["j:a"], [], -1)).revoked).toEqual([]);
 });
 
-it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
-  // Under pressure, a lease may last for ten seconds; without leases, only a predecessor is waited for.
+it("the wait of an acknowledgement is bounded by the time limit of its callers", () => {
+  // Under pressure, a lease may last for ten seconds; without leases, the only wait is for a predecessor.
   expect(longestWaitMs(leaseTiming, 1_000)).toBe(12_500);
   expect(longestWaitMs(leaseTiming, 0)).toBeLessThan(2_100);
 });
@@ -359,7 +359,7 @@ describe("large sets are replicated by filters", () => {
   const isIn = ({ filter, rows }: Awaited<ReturnType<typeof lease>>, key: string) =>
     (filter !== undefined && new RowFilter(filter.bytes).mayContain(key)) || rows.some((row) => row.key === key);
 
-  it("a small snapshot has its keys; a larger one is a filter with a twentieth of the bytes", async () => {
+  it("a small snapshot contains its keys; a larger one is a filter with a twentieth of the bytes", async () => {
     await revokeAll(keysOf("a", 500));
     expect(await filterLease(-1)).toMatchObject({ snapshot: true, rows: { length: 500 } });
     await revokeAll(keysOf("b", 8_500));
@@ -369,7 +369,7 @@ describe("large sets are replicated by filters", () => {
     expect(filter!.bytes.length * 20).toBeLessThan(9_000 * 40);
   });
 
-  it("the filter is shared by snapshots; rows that are newer come beside it, also those of a single client", async () => {
+  it("snapshots share the filter; newer rows are added beside it, also those of a single client", async () => {
     await revokeAll(keysOf("a", 2_000));
     const first = await filterLease(-1);
     await revokeAll(["j:new"]);
@@ -380,7 +380,7 @@ describe("large sets are replicated by filters", () => {
     expect((await filterLease(-1)).filter!.seq).toBe(2_301);
   });
 
-  it("past what is held in memory leases go on: deltas for replicas, filters for cold isolates", async () => {
+  it("beyond the memory limit, leases continue: deltas for replicas, filters for cold isolates", async () => {
     await revokeAll(keysOf("a", limits.leaseReplicaRows));
     const held = await filterLease(-1);
     await revokeAll(keysOf("b", 3_000));
@@ -395,7 +395,7 @@ describe("large sets are replicated by filters", () => {
     expect((await shard().check(["j:a.0", "j:b.2999", "j:alive.0"], [], -1)).revoked).toEqual(["j:a.0", "j:b.2999"]);
   });
 
-  it("a new instance of a large shard checks exactly at once, and grants leases when its filter is built", async () => {
+  it("a new instance of a large shard checks exactly at first, and grants leases when its filter is built", async () => {
     await shard().raise({ cutOffs: [{ key: "nb:sub:a", version: 1, untilMs: Date.now() + hour }] }, false);
     await revokeAll(keysOf("a", limits.leaseReplicaRows + 2_000));
     const before = await filterLease(-1);
@@ -415,7 +415,7 @@ describe("large sets are replicated by filters", () => {
     }, 10_000);
   });
 
-  it("a replica whose filter is old gets the new one with its renewal", async () => {
+  it("a replica with an old filter gets the new one with its renewal", async () => {
     await revokeAll(keysOf("a", limits.leaseReplicaRows));
     const old = await filterLease(-1);
     await revokeAll(keysOf("b", limits.leaseReplicaRows));
@@ -428,10 +428,10 @@ describe("large sets are replicated by filters", () => {
   });
 });
 
-describe("what confirmed writes wait for", () => {
+describe("counters of confirmed writes", () => {
   const nothing = { count: 0, longestMs: 0, endedByConfirmation: 0, endedByLeaseEnd: 0, bootFences: 0 };
 
-  it("is counted by a shard since its instance started", async () => {
+  it("a shard counts since its instance started", async () => {
     expect(await shard().statistics()).toMatchObject({ holders: 0, waiting: 0, leasesGranted: 0, waits: nothing });
     // "a" confirms; "b" is frozen; "c" releases.
     await lease(-1, 300, { holder: "a" });
@@ -450,7 +450,7 @@ describe("what confirmed writes wait for", () => {
     expect(counters).toMatchObject({ waiting: 0, leasesGranted: 5, renewalsHeld: 1, confirmations: 2, releases: 1 });
   });
 
-  it("a wait that a confirmation ends, and an acknowledgement that waits for nothing", async () => {
+  it("a wait that a confirmation ends, and an acknowledgement without a wait", async () => {
     await lease(-1, 2_000, { holder: "a" });
     const revoked = shard().revoke([revocation("j:x")], true);
     await lease(1, 2_000, { holder: "a", confirmedSeq: 1 });
@@ -480,7 +480,7 @@ describe("what confirmed writes wait for", () => {
     expect(lines[0].waitedMs).toBeGreaterThanOrEqual(500);
   });
 
-  it("after a crash counters begin anew, and the boot fence is counted", async () => {
+  it("after a crash, counters restart, and the boot fence is counted", async () => {
     await lease(-1, 100);
     await abortAllDurableObjects();
     await shard().revoke([revocation("j:x")], true);

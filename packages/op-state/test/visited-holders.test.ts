@@ -76,7 +76,7 @@ it.each([10, 1_000, 20_000])(
   },
 );
 
-it("the last end is that of the leases that are left", () => {
+it("the last end is that of the remaining leases", () => {
   const holders = new LeaseHolders();
   holders.grant("a", 1, 3_000);
   holders.grant("b", 1, 2_000);

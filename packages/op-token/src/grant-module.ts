@@ -34,7 +34,7 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate" | "commit"> {
   /** Before a code or refresh token is spent, whose object names the resources: {@link OpenDecision.validate}. Spends the proof. */
   validate(): Promise<void>;
-  /** Before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}. Spends the proof. */
+  /** To be called before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}. Spends the proof. */
   commit(): Promise<void>;
 }
 
@@ -53,14 +53,14 @@ export interface TokenResponse {
   readonly issued_token_type?: TokenType;
 }
 
-/** **A grant type of the token endpoint**, a module each in `grants/`. `Due`: the tokens that are due, as plain data. */
+/** **A grant type of the token endpoint**: one module in `grants/` for each. `Due`: the tokens that are due, as plain data. */
 export interface GrantModule<Parameter extends string = string, Due extends object = object> {
   readonly type: GrantType;
   /** The parameters it reads, beside `grant_type` and those of client authentication. Others are ignored (RFC 6749 §3.2). */
   readonly parameters: readonly Parameter[];
   /** Decides which tokens are due, or throws a refusal. Spends nothing. */
   decide(request: GrantRequest<Parameter>): Promise<Due & Repeatable>;
-  /** Spends what was presented, then signs what is due. */
+  /** Spends the presented credential, then signs the tokens that are due. */
   issue(request: IssueRequest, due: Due): Promise<TokenResponse>;
 }
 

@@ -62,7 +62,7 @@ export class IssuedTokenReports {
   }
 }
 
-/** The redemption of a code or a device code has an event of its own (op-state). */
+/** The redemption of a code or a device code has its own event (op-state). */
 export function reportIssued(
   context: RequestContext<AuditKeeperBindings>,
   isolate: { readonly issuedTokens: IssuedTokenReports },

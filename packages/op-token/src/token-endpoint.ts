@@ -37,7 +37,7 @@ const grantsByType: ReadonlyMap<string, GrantModule> = new Map(grants.map((grant
 
 const path = "/token";
 
-/** RFC 6749 §5.1 requires it beside `no-store` in every response that holds a token. */
+/** RFC 6749 §5.1 requires it beside `no-store` in every response that contains a token. */
 const tokenHeaders = { Pragma: "no-cache" } as const;
 
 /**
@@ -66,7 +66,7 @@ export async function tokenEndpoint(
   return new JsonResponse(issued, { headers: tokenHeaders });
 }
 
-/** Which tokens are due to which client. */
+/** The tokens that are due, and their client. */
 interface Decision extends Repeatable {
   readonly type: GrantType;
   readonly client: Client;
@@ -85,7 +85,7 @@ async function decideRequest(
   const certificate = await readClientCertificate(context, request);
   const proof = await requireProof(context, isolate, client, request, certificate);
   const due = await decide({ context, isolate, client, proof, certificate, accepted, form: form.only(parameters) });
-  // What else than its text a request has may not come with the next one.
+  // The next request with this text may lack anything else that this one has.
   const isTextAll = proof === undefined && certificate === undefined && accepted === undefined;
   const untilMs = isTextAll ? authenticatedUntilMs(client, context.arrivedAtMs) : 0;
   return { type, client, proof, due, repeatableUntilMs: Math.min(due.repeatableUntilMs ?? 0, untilMs) };

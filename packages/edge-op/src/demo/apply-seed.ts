@@ -3,14 +3,10 @@ import { AdminApi, ApiError, basicAuthorization, type Credentials, postForm } fr
 import { SeedError } from "./read-seed-file.ts";
 import type { Seed, SeedClient, SeededClient, SeededUser, SeedUser } from "./seed.ts";
 
-/**
- * **Registers a seed through the public and admin API.** What is registered and works is kept; what is missing or changed is
- * restored.
- */
 export interface SeededProvider {
   readonly origin: string;
   readonly admin: Credentials;
-  /** Stores a secret of the seed's; a change of the client follows. */
+  /** Stores a secret of the seed; a change of the client follows. */
   setClientSecret(clientId: string, secret: string): Promise<void>;
 }
 
@@ -19,7 +15,10 @@ export interface Seeded {
   readonly users: Readonly<Record<string, SeededUser>>;
 }
 
-/** `known`: what an earlier run registered. */
+/**
+ * **Registers a seed through the public and admin API.** Existing registrations that work are kept; missing or changed ones are restored. `known`:
+ * the registrations of an earlier run.
+ */
 export async function applySeed(
   provider: SeededProvider,
   seed: Seed,
@@ -27,7 +26,7 @@ export async function applySeed(
 ): Promise<Seeded> {
   const admin = new AdminApi(provider.origin, provider.admin);
   const [users, clients] = await Promise.all([
-    // Roles first: a user has them.
+    // Roles come first, because users have roles.
     mapValues(seed.roles, (permissions, role) => registerRole(admin, role, permissions)).then(() =>
       mapValues(seed.users, (user, username) => registerUser(admin, username, user)),
     ),
@@ -81,7 +80,7 @@ interface KnownSecrets {
   readonly known: { readonly client_secret?: unknown } | undefined;
 }
 
-/** The one of the seed; else the known one if it still works, otherwise a new one. */
+/** The seed's secret; otherwise the known one if it still works, or a new one. */
 async function liveSecret(
   provider: SeededProvider,
   admin: AdminApi,
@@ -94,7 +93,7 @@ async function liveSecret(
     return wanted;
   if (own !== undefined) {
     await provider.setClientSecret(clientId, own);
-    // A change of the client, by which every isolate discards its copy.
+    // A change of the client makes every isolate discard its copy.
     await admin.require("PATCH", `/clients/${clientId}`, { status: "active" });
     return own;
   }
@@ -144,7 +143,7 @@ async function upsert(
   return undefined;
 }
 
-/** A refusal is a fault of the seed's; its text is the admin API's. */
+/** A refusal is an error of the seed; its text is that of the admin API. */
 async function checked<T>(member: string, change: Promise<T>): Promise<T> {
   try {
     return await change;

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import type { Seed, SeedClient, SeedUser } from "./seed.ts";
 
-/**
- * **Reads a seed file**: `{"clients": {…}, "users": {…}, "roles": {…}, "resources": {…}}`, each optional. Its shape is checked here, metadata and
- * claims by the admin API; an error names the member. docs/test-provider.md has an example.
- */
 export class SeedError extends Error {
   override readonly name = "SeedError";
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
+/**
+ * **Reads a seed file**: `{"clients": {…}, "users": {…}, "roles": {…}, "resources": {…}}`, each optional. This module checks its form; the admin API
+ * checks metadata and claims. An error names the member. docs/test-provider.md has an example.
+ */
 export function readSeedFile(path: string): Seed {
   let text: string;
   try {

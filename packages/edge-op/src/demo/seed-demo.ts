@@ -13,10 +13,6 @@ import {
 } from "./demo.ts";
 import type { Seed, SeededClient, SeededUser } from "./seed.ts";
 
-/**
- * **Registers the demo**, and writes the registrations to `.op/dev.json` (0600). It runs at every start: existing registrations that work
- * are kept; missing or changed ones are restored.
- */
 export interface DevFile {
   readonly issuer: string;
   readonly admin: Credentials;
@@ -27,7 +23,7 @@ export interface DevFile {
   readonly client_document: string;
 }
 
-/** The demo as a seed. Ids of resources contain the port: an identifier cannot change, and `PORT` can. */
+/** The demo as a seed. Ids of resources contain the port: an identifier cannot change, but `PORT` can. */
 export function demoSeed(relyingParty: string, resources: Partial<DemoResources> = {}): Seed {
   const clients = Object.entries<DemoClient>(demoClients(relyingParty)).map(
     ([name, client]) => [demoId(name), client] as const,
@@ -49,7 +45,10 @@ function demoId(name: string): string {
   return `demo-${name.replaceAll("_", "-")}`;
 }
 
-/** `resources`: those that run beside the provider. */
+/**
+ * **Registers the demo**, and writes the registrations to `.op/dev.json` (0600). It runs at every start: existing registrations that work are kept;
+ * missing or changed ones are restored.
+ */
 export async function seedDemo<Resources extends Partial<DemoResources>>(
   provider: SeededProvider & { readonly issuer: string },
   path: string,

@@ -1,5 +1,5 @@
 /**
- * **What a provider contains at first**: clients, users, roles and resources, as the admin API takes them. The demo is one; `--seed` reads
+ * **The initial content of a provider**: clients, users, roles and resources, in the format of the admin API. The demo is one seed; `--seed` reads
  * another from a file.
  */
 export interface Seed {
@@ -18,7 +18,7 @@ export interface SeedClient {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** A secret of your own; the provider generates one by default. */
   readonly client_secret?: string;
-  /** It signs assertions with a key that is made for it. */
+  /** The client signs assertions with a key that is generated for it. */
   readonly hasKey?: true;
 }
 

@@ -9,7 +9,6 @@ import { settingsFrom } from "../settings-variables.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "./run-development.ts";
 import { onStop } from "./stop-signals.ts";
 
-/** **`edge-op dev`**: the compact Worker on this machine, from the bundle in the package. */
 const usage = `edge-op dev [options]
 
   --port <port>     8787 by default; the demo application listens on the next one
@@ -45,6 +44,7 @@ function readOptions(args: readonly string[]) {
   }
 }
 
+/** **`edge-op dev`**: the compact Worker on this machine, from the bundle in the package. */
 export async function runDevCommand(builds: Builds, args: readonly string[]): Promise<void> {
   try {
     const options = readOptions(args);

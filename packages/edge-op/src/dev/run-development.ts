@@ -13,31 +13,31 @@ import { isPortFree } from "../free-port.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
 import { lockState, StateInUseError } from "../state-lock.ts";
 
-/**
- * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Its port is opened when it is
- * seeded, so that everything is complete when `GET /health` first succeeds.
- */
 export interface DevelopmentOptions extends Pick<LocalProviderOptions, "shape" | "direct" | "vars" | "onLog"> {
   readonly port: number;
   readonly host: string;
-  /** Where the state is kept; without it, nothing is. */
+  /** The directory of the state; without it, no state is kept. */
   readonly stateDir?: string;
-  /** In place of the demo. */
+  /** Replaces the demo. */
   readonly seed?: Seed;
-  /** Of the demo application. */
+  /** The port of the demo application. */
   readonly demoPort: number;
   /** The examples that run beside the provider. */
   readonly applications?: Readonly<Record<keyof DemoResources, Application & { readonly port: number }>>;
   onProgress(text: string): void;
 }
 
-/** What was registered; the demo's names are keys in place of ids. */
+/** The registrations; the demo's names are keys in place of ids. */
 export type Registered = Omit<DevFile, "clients" | "users" | "resources" | "client_document"> &
   Pick<Awaited<ReturnType<typeof applySeed>>, "clients" | "users">;
 
-/** In the state directory: what was registered. */
+/** The file of the registrations in the state directory. */
 const registeredFile = "dev.json";
 
+/**
+ * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Its port opens after seeding, so that everything
+ * is complete when `GET /health` first succeeds.
+ */
 export class DevelopmentRun {
   readonly #builds: Builds;
   readonly #options: DevelopmentOptions;
@@ -109,7 +109,7 @@ export class DevelopmentRun {
   }
 }
 
-/** What to do about an error of a start; `undefined` for one that nobody expects. `otherPort`: how another port is chosen. */
+/** Advice about an error of a start; `undefined` for an unexpected one. `otherPort`: how to choose another port. */
 export function adviceFor(error: unknown, otherPort: string): string | undefined {
   if (error instanceof PortTakenError) {
     return `${error.message} Stop the process that listens there, or choose another port: ${otherPort}`;

@@ -2,8 +2,8 @@ const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * **Stops cleanly** on Ctrl-C, SIGTERM, SIGHUP, or when the parent process has ended (its channel closes). `stop` runs once; a second signal more
- * than a second later ends the process at once. The returned function claims the signals again, because Miniflare exits on them without waiting and
- * registers its listeners whenever a runtime starts.
+ * than a second later ends the process at once. The returned function registers for the signals again, because Miniflare exits on them without
+ * waiting and registers its listeners whenever a runtime starts.
  */
 export function onStop(stop: (reason: string) => Promise<void>): () => void {
   let askedAt: number | undefined;

@@ -1,12 +1,13 @@
+/** **A database as statements**: the initial state of a new instance, read from a database that was set up and seeded. */
+
 import type { Statement } from "../store-worker.ts";
 
-/** **A database as statements**: what a new instance begins with, read from one that was set up and seeded. */
 export type Execute = (
   statements: readonly Statement[],
 ) => Promise<readonly (readonly Readonly<Record<string, unknown>>[])[]>;
 
 const tables = `SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'`;
-/** D1 binds at most so many. */
+/** The maximum number of parameters that D1 binds. */
 const mostParameters = 100;
 
 export async function readImage(execute: Execute): Promise<readonly Statement[]> {
@@ -32,9 +33,9 @@ function insertions(table: string, rows: readonly Readonly<Record<string, unknow
   });
 }
 
-/** Removes what an earlier instance has left. */
+/** Removes the data that an earlier instance has left. */
 export async function emptyDatabase(execute: Execute): Promise<void> {
-  // Tables that refer to others first.
+  // Tables that refer to others come first.
   const [found] = await execute([{ sql: `${tables} AND type = 'table' ORDER BY rowid DESC` }]);
   if (found!.length === 0) return;
   const drops = found!.map(({ name }) => ({ sql: `DROP TABLE "${String(name)}"` }));

@@ -10,10 +10,6 @@ import type { Statement } from "../store-worker.ts";
 import { type Execute, emptyDatabase, readImage } from "./database-image.ts";
 import { InstanceRuntime, slotCount } from "./instance-runtime.ts";
 
-/**
- * **Makes and ends instances.** The first one with a seed is set up through the public API like every deployment; its databases are then copied, so that the
- * next ones need no migration and no hash of a password.
- */
 export interface InstanceOptions {
   readonly seed: Seed;
   /** Settings of the Workers. */
@@ -38,10 +34,14 @@ interface Running {
   readonly forwarder: Forwarder;
 }
 
+/**
+ * **Creates and ends instances.** The first one with a seed is set up through the public API like every deployment. Its databases are then copied, so
+ * that the next ones need no migration and no password hash.
+ */
 export class InstanceHost {
   readonly #runtime: InstanceRuntime;
   readonly #builds: Builds;
-  /** One for all instances of the host; each has keys of its own. */
+  /** All instances of the host share it; each has its own keys. */
   readonly #secrets = {
     OP_MASTER_KEY: randomBytes(32).toString("base64url"),
     adminClientSecret: randomBytes(32).toString("base64url"),
@@ -94,7 +94,7 @@ export class InstanceHost {
       (await this.#runtime.order({ kind: "execute", slot, database, statements })) as Awaited<ReturnType<Execute>>;
   }
 
-  /** `fill` gives the databases their tables. */
+  /** `fill` creates the tables of the databases. */
   async #open(
     settings: Readonly<Record<string, string>>,
     fill: (execute: Execute, database: DatabaseName) => Promise<unknown>,

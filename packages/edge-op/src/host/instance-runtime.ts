@@ -10,10 +10,6 @@ import type { Order } from "../instances/instances-worker.ts";
 import type { LogLine } from "../log-line.ts";
 import { withRateLimiter } from "../rate-limiter.ts";
 
-/**
- * **The one workerd of all instances**: the Worker of `instances/`, with databases, a cache and a queue for each slot. Those that no instance uses
- * cost nothing: Miniflare makes them when they are first called.
- */
 export const slotCount = 128;
 const workerName = "instances";
 const controlName = "control";
@@ -34,7 +30,7 @@ function describe({ contents, options }: BuiltWorker, port: number): V4WorkerOpt
     name: workerName,
     modules: [{ type: "ESModule", path: "index.js", contents }],
     compatibilityDate,
-    // For the instance whose code is running.
+    // Required for the instance whose code is running.
     compatibilityFlags: [...compatibilityFlags, "nodejs_als"],
     durableObjects,
     ratelimits,
@@ -53,8 +49,12 @@ function describe({ contents, options }: BuiltWorker, port: number): V4WorkerOpt
   return withRateLimiter([instances, control]);
 }
 
+/**
+ * **The one workerd of all instances**: the Worker of `instances/`, with databases, a cache and a queue for each slot. Unused slots cost nothing:
+ * Miniflare creates them when they are first called.
+ */
 export class InstanceRuntime {
-  /** Where every instance is served: the port of the request's URL says which one. */
+  /** The port at which every instance is served: the port of the request's URL selects one. */
   readonly port: number;
   readonly #runtime: Miniflare;
   readonly #directory: string;

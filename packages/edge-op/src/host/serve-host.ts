@@ -5,12 +5,12 @@ import { checkSeed } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
 import { InstanceHost } from "./instance-host.ts";
 
-/**
- * **The process of the host**: serves `testing/host-connection.ts` on a socket, and ends when no process has been connected for some
- * seconds. An instance ends with the connection of the process that made it, which a killed process closes, too.
- */
 const idleMs = 5_000;
 
+/**
+ * **The process of the host**: serves `testing/host-connection.ts` on a socket, and ends when no process has been connected for some seconds. An
+ * instance ends with the connection of the process that created it; killing the process closes the connection too.
+ */
 export async function serveHost(builds: Builds, path: string, demo: () => Seed): Promise<void> {
   const host = await InstanceHost.start(builds, ({ level, message }) => {
     if (level === "error") console.error(message);

@@ -1,4 +1,5 @@
-/** **Stores that fail while the instance's faults name their binding**: each operation is refused, as by a store that cannot be reached. */
+/** **Stores that fail while the instance's faults name their binding**: each operation fails, as if the store were unreachable. */
+
 type Method = (...args: unknown[]) => unknown;
 
 /** `wrap` replaces the result of a method that does not fail by itself. */

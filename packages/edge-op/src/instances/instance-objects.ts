@@ -1,12 +1,13 @@
+/**
+ * **The objects of op-state, for instances**: the classes themselves, with the environment, name and alarms of the instance with whose name they
+ * begin. An alarm is set at the machine's time; when the instance's clock moves, it is set again.
+ */
+
 import type { DurableObject } from "cloudflare:workers";
 import * as objects from "@edge-op/op-state/index";
 import { current, type Instance, type StartedObject, splitName } from "./instance.ts";
 import { environmentOf, findInstance } from "./instances.ts";
 
-/**
- * **The objects of op-state, for instances**: the classes themselves, whose environment, name and alarms are those of the instance that their name
- * begins with. An alarm is set at the machine's time; when the instance's clock moves, it is set again.
- */
 type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject;
 type Method = (this: DurableObject, ...args: unknown[]) => unknown;
 
@@ -56,12 +57,12 @@ const places = new WeakMap<object, Place>();
 
 function hosted(binding: string, base: ObjectClass): ObjectClass {
   class Hosted extends base {
-    /** The instance's clock has moved. */
+    /** To be called after the instance's clock has moved. */
     async clockMoved(): Promise<void> {
       await places.get(this.ctx)!.resetAlarm();
     }
 
-    /** The instance ends. */
+    /** To be called when the instance ends. */
     async clear(): Promise<void> {
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();

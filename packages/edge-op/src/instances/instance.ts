@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * **A provider of its own for one file of tests**, beside others in one isolate. It has its own objects (by the prefix of their names), its own
- * databases, cache and queue (by its slot), its own isolate state, clock and faults. The code of the Workers is the product's.
+ * **A provider for one file of tests**, beside others in one isolate. It has its own objects (by the prefix of their names), its own databases, cache
+ * and queue (by its slot), its own isolate state, clock and faults. The code of the Workers is the product's.
  */
 export interface Instance {
   readonly name: string;
@@ -17,9 +17,9 @@ export interface Instance {
 
 export interface StartedObject {
   readonly binding: string;
-  /** With the prefix. */
+  /** The full name, with the prefix. */
   readonly name: string;
-  /** By the instance's clock. */
+  /** Measured by the instance's clock. */
   alarmAtMs: number | undefined;
 }
 

@@ -1,3 +1,8 @@
+/**
+ * **The compact Worker for many instances in one isolate**: the product's apps and objects, with bindings, isolate state, clock and faults for each
+ * instance. Only tests run it; no deployable bundle contains it (test/topology/workers.test.ts).
+ */
+
 import { WorkerEntrypoint, env as workerEnv } from "cloudflare:workers";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { current, type StartedObject } from "./instance.ts";
@@ -12,10 +17,6 @@ import {
 } from "./instances.ts";
 import { shareRsaKeys } from "./shared-rsa-keys.ts";
 
-/**
- * **The compact Worker for many instances in one isolate**: the product's apps and objects, with bindings, isolate state, clock and faults for
- * each instance. Tests alone run it; no bundle that can be deployed contains it (test/topology/workers.test.ts).
- */
 export * from "./instance-objects.ts";
 
 shareRsaKeys();
@@ -48,7 +49,7 @@ function objectOf({ binding, name }: StartedObject): DurableObjectStub<Controlle
   return (bound[binding] as DurableObjectNamespace<ControlledObject>).getByName(name);
 }
 
-/** What the process that started this runtime asks for. */
+/** The operations that the process that started this runtime requests. */
 export class Control extends WorkerEntrypoint<Readonly<Record<string, unknown>>> {
   override async fetch(request: Request): Promise<Response> {
     return Response.json((await this.#follow(await request.json<Order>())) ?? null);
@@ -93,7 +94,7 @@ export default {
   },
   queue(batch, _env, execution): Promise<void> {
     const found = instanceOfSlot(Number(batch.queue.split("-").at(-1)));
-    // Events of an instance that has ended.
+    // Drops events of an instance that has ended.
     if (found === undefined) return Promise.resolve();
     return current.run(found.instance, () => found.worker.queue(batch, environmentOf(found.instance), execution));
   },

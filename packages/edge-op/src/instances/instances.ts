@@ -1,3 +1,5 @@
+/** **The instances of this isolate**, each with its own Worker and bindings. */
+
 import { env as workerEnv } from "cloudflare:workers";
 import type { CompactEnv } from "@edge-op/op-compact/compact-env";
 import { createIsolate } from "@edge-op/op-compact/isolate";
@@ -6,7 +8,6 @@ import { bindings, compactBindings, nameOf } from "@edge-op/workers/workers";
 import { guardDatabase, guardObjects, guardStore } from "./failing-stores.ts";
 import { type Instance, prefixed } from "./instance.ts";
 
-/** **The instances of this isolate**, each with the Worker and the bindings that are made for it. */
 interface Registered {
   readonly instance: Instance;
   readonly environment: CompactEnv;
@@ -64,14 +65,14 @@ function bindingsOf(instance: Instance): Bound {
       case "rateLimit":
         return [[name, limitOf(instance, bound[name] as RateLimit)]];
       default:
-        // Optional: data points and the export of the audit log.
+        // Unused: data points and the export of the audit log.
         return [];
     }
   });
   return Object.fromEntries(entries);
 }
 
-/** Counted for each instance apart. */
+/** Counts separately for each instance. */
 function limitOf(instance: Instance, limit: RateLimit): RateLimit {
   return { limit: (options) => limit.limit({ ...options, key: prefixed(instance, options.key) }) };
 }

@@ -1,16 +1,17 @@
+/**
+ * **RSA key pairs are generated once and then used by every instance**, each under its own `kid`: `/jwks` contains six, which take a second to
+ * generate. Elliptic-curve keys, which sign by default, are generated for each instance.
+ */
+
 import { current, type Instance } from "./instance.ts";
 
-/**
- * **RSA key pairs are made once and then used by every instance**, each under its own `kid`: `/jwks` names six, which take a second to make.
- * Keys of elliptic curves, which sign by default, are made for each instance.
- */
 const { subtle } = crypto;
 const generate = subtle.generateKey.bind(subtle);
 type Pair = Awaited<ReturnType<typeof generate>>;
 const pairs = new Map<string, Pair>();
 const used = new WeakMap<Instance, Map<string, number>>();
 
-/** The next pair that the instance does not have yet. A request must not wait for another one's promise: only results are kept. */
+/** The next pair that the instance does not have yet. A request must not wait for another request's promise, so only results are kept. */
 async function sharedPair(instance: Instance, parameters: Parameters<typeof generate>): Promise<Pair> {
   const kind = JSON.stringify(parameters);
   const counts = used.get(instance) ?? new Map<string, number>();

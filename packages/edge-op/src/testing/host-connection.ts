@@ -6,15 +6,10 @@ import { tmpdir, userInfo } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/**
- * **The connection to the process that hosts every test provider of this machine's user**, which all test processes share: Vitest, Jest and
- * Playwright run each file in a process of its own. The first one starts it; it ends when no process has been connected for some seconds.
- * It listens on a Unix socket (on Windows a named pipe) that its user alone can open.
- */
 export interface HostProgram {
-  /** Of the same package and version: others have a host of their own. */
+  /** Identifies the package and its version: others have their own host. */
   readonly key: string;
-  /** What `node` runs. */
+  /** The arguments of `node`. */
   readonly argv: readonly string[];
 }
 
@@ -37,9 +32,14 @@ function socketPath(key: string): string {
     : join(folder(), `${key}.sock`);
 }
 
+/**
+ * **The connection to the process that hosts every test provider of this machine's user**, which all test processes share: Vitest, Jest and
+ * Playwright run each file in a separate process. The first process starts the host, which ends when no process has been connected for some seconds.
+ * It listens on a Unix socket (on Windows a named pipe) that only its user can open.
+ */
 export class HostConnection {
   readonly #path: string;
-  /** What it makes ends with this connection. */
+  /** Everything created under this id ends with this connection. */
   readonly #id = randomUUID();
 
   private constructor(path: string) {
@@ -78,7 +78,7 @@ export class HostConnection {
     });
   }
 
-  /** Keeps the host running as long as this process does: a request without an end. False where there is no host. */
+  /** Keeps the host running as long as this process does, by a request without an end. Returns false if there is no host. */
   #hold(): Promise<boolean> {
     return new Promise((resolve) => {
       const held = request(
@@ -94,7 +94,7 @@ export class HostConnection {
     });
   }
 
-  /** One process of those that try starts it; the others wait. */
+  /** One of the processes that try starts it; the others wait. */
   async #start({ argv }: HostProgram): Promise<void> {
     const lock = beside(this.#path, "lock");
     const log = beside(this.#path, "log");
@@ -123,7 +123,7 @@ function startProcess(argv: readonly string[], log: string): ChildProcess {
   return child;
 }
 
-/** A file of this user's with the socket's name. */
+/** A file of this user with the socket's name. */
 function beside(path: string, extension: string): string {
   return join(folder(), `${basename(path.replaceAll("\\", "/"), ".sock")}.${extension}`);
 }

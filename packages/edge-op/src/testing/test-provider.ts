@@ -4,15 +4,15 @@ import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
 import { type StoreName, stores } from "./stores.ts";
 
-/** What a provider contains at first: docs/test-provider.md. */
+/** The initial content of a provider: docs/test-provider.md. */
 export interface SeedFile {
-  /** Metadata as the admin API takes it, by `client_id`; `client_secret` is a secret of your own. */
+  /** Metadata in the format of the admin API, by `client_id`; `client_secret` sets a given secret. */
   readonly clients?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** By user name. */
   readonly users?: Readonly<Record<string, SeedUser>>;
   /** Permissions, by role. */
   readonly roles?: Readonly<Record<string, readonly string[]>>;
-  /** As the admin API takes them, by `resource_id`. */
+  /** Resources in the format of the admin API, by `resource_id`. */
   readonly resources?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
@@ -45,7 +45,7 @@ export interface Tokens {
   readonly token_type: string;
   readonly expires_in: number;
   readonly scope?: string;
-  /** Of the ID token, whose signature is not checked here: your application does. */
+  /** The claims of the ID token. Its signature is not verified here, because your application does that. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
@@ -68,11 +68,11 @@ export interface SignInOptions {
   readonly scope?: string;
   /** More parameters of the request: `nonce`, `resource`, `max_age`, … */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What the user says on a page, by its name, in place of signing in and allowing: `{ consent: { decision: "deny" } }`. */
+  /** The user's inputs on a page, by its name, in place of signing in and allowing: `{ consent: { decision: "deny" } }`. */
   readonly inputs?: FormInputs;
 }
 
-/** What the host has made. */
+/** The data of a provider that the host has created. */
 export interface CreatedProvider {
   readonly name: string;
   readonly origin: string;
@@ -81,7 +81,7 @@ export interface CreatedProvider {
   readonly users: Readonly<Record<string, TestUser>>;
 }
 
-/** **One provider of a test**: the product with its pages and signatures, and what a test needs of it. */
+/** **The provider of a test**: the product with its pages and signatures, and helpers for tests. */
 export class TestProvider implements AsyncDisposable {
   readonly issuer: string;
   /** By `client_id`. */
@@ -102,12 +102,12 @@ export class TestProvider implements AsyncDisposable {
     this.#admin = new AdminApi(created.origin, created.admin);
   }
 
-  /** Calls the admin API, with a path below `/admin`. Throws for anything but success. */
+  /** Calls the admin API, with a path below `/admin`. Throws unless it succeeds. */
   admin(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
     return this.#admin.require(method, path, body);
   }
 
-  /** Registers a client: metadata as the admin API takes it. */
+  /** Registers a client with metadata in the format of the admin API. */
   async createClient(metadata: Readonly<Record<string, unknown>>): Promise<TestClient> {
     const created = await this.admin("POST", "/clients", metadata);
     const { client_id, client_secret = "", redirect_uris, scope = "" } = created;
@@ -174,7 +174,7 @@ export class TestProvider implements AsyncDisposable {
     return { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join("; "), cookies };
   }
 
-  /** A request of a client to `/token`: `token("demo-service", { grant_type: "client_credentials" })`. Throws the error of a refusal. */
+  /** Sends a client's request to `/token`: `token("demo-service", { grant_type: "client_credentials" })`. Throws the error of a refusal. */
   async token(client: string, form: Readonly<Record<string, string>>): Promise<Tokens> {
     const { status, body, text } = await this.#post("/token", client, form);
     if (status !== 200) throw new Error(text);
@@ -190,7 +190,7 @@ export class TestProvider implements AsyncDisposable {
     return postForm(this.issuer + path, form, { authorization: basicAuthorization({ client_id, client_secret }) });
   }
 
-  /** Revokes a token, or everything that a user or a client was granted. In force when it returns. */
+  /** Revokes a token, or every grant of a user or a client. It is in force when the call returns. */
   async revoke(
     what: { readonly token: string; readonly client: string } | { readonly user: string } | { readonly client: string },
   ): Promise<void> {
@@ -214,9 +214,19 @@ export class TestProvider implements AsyncDisposable {
     await this.#host.call("PUT", `/instances/${this.#created.name}/clock`, seconds * 1000);
     this.#aheadMs += seconds * 1000;
     this.#admin = new AdminApi(this.#created.origin, this.#created.admin);
+    await this.#awaitKeys();
   }
 
-  /** From now on these stores fail, as if they could not be reached; without names, none. */
+  /** Where the keys have expired meanwhile, `/jwks` makes new ones, and is slow until they are in force. */
+  async #awaitKeys(): Promise<void> {
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const atMs = performance.now();
+      const { ok } = await fetch(`${this.#created.origin}/jwks`);
+      if (ok && performance.now() - atMs < 2_000) return;
+    }
+  }
+
+  /** Makes these stores fail from now on, as if they were unreachable; without names, none fails. */
   async fail(...names: readonly StoreName[]): Promise<void> {
     const bindings = names.flatMap((name) => stores[name]);
     await this.#host.call("PUT", `/instances/${this.#created.name}/failing`, bindings);

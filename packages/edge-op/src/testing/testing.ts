@@ -18,7 +18,6 @@ export type {
   Tokens,
 } from "./test-provider.ts";
 
-/** **A provider for a file of tests**: docs/test-provider.md. */
 export interface TestProviderOptions {
   /** Clients, users, roles and resources; the demo's by default. */
   readonly seed?: SeedFile;
@@ -27,8 +26,8 @@ export interface TestProviderOptions {
 }
 
 /**
- * Creates a provider with its own state, keys and clock. All test processes of a machine share one runtime: the first provider starts it, and it
- * ends by itself some seconds after the last process.
+ * **Creates a provider for a file of tests** (docs/test-provider.md), with its own state, keys and clock. All test processes of a machine share one
+ * runtime: the first provider starts it, and it ends by itself some seconds after the last process.
  */
 export async function createTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
   const host = await HostConnection.open(program());
@@ -39,7 +38,7 @@ export async function createTestProvider(options: TestProviderOptions = {}): Pro
   return new TestProvider(host, created);
 }
 
-/** Of this package as it was built. */
+/** The program of this package. */
 function program(): HostProgram {
   const path = join(import.meta.dirname, "../host-program.js");
   const { mtimeMs, size } = statSync(path);

@@ -48,11 +48,11 @@ export async function authorizeEndpoint(
     const client = await findClient(context, isolate, received.parameters);
     const reference = isForeignPost ? ownReference(given) : undefined;
     if (reference !== undefined) return continueAsGet(client, reference);
-    // Where a refusal is sent: a page until this is known.
+    // The target of a refusal; until it is known, the refusal is a page.
     let target = outerTarget(context, client, received);
     try {
       const parameters = await readParameters(context, isolate, client, received);
-      // Those of a request object decide, and not those beside it.
+      // The parameters of the request object decide, not those beside it.
       target = undefined;
       target = checkResponseTarget(context.settings, client, parameters);
       requirePushed(context, client, given, received);
@@ -165,7 +165,7 @@ function requirePushed(
   if (!hasProfile || other === undefined) return;
   throw new OAuthError("invalid_request", "fapi-parameter-differs", {
     detail: `${other} differs`,
-    description: "FAPI 2.0 allows the parameters client_id and request_uri alone.",
+    description: "FAPI 2.0 allows only the parameters client_id and request_uri.",
   });
 }
 

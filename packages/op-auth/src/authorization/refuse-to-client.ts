@@ -11,17 +11,17 @@ import { ExpiredInteractionError } from "./interaction.ts";
 import { spendPushedRequest } from "./pushed-request.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
-/** Whom a request is of, and where its response is sent. */
+/** The client and the target of a request's response. */
 interface Addressee {
   readonly client: Client;
-  /** `undefined` before it is known. */
+  /** `undefined` until it is known. */
   readonly target: ResponseTarget | undefined;
   readonly pushedId: string | undefined;
 }
 
 /**
- * **Decides where an error goes**: a refusal to the client, when it is known where the client receives its responses. Everything else is thrown, and is a page:
- * other errors, and what concerns the person alone.
+ * **Decides who receives an error**: the client receives a refusal if its response target is known. All other errors are thrown and shown as a page,
+ * as are refusals that only concern the user.
  */
 export async function refuseToClient(
   context: RequestContext<AuthEnv>,

@@ -13,7 +13,7 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import { userCodeScript } from "./user-code-script.ts";
 
 export interface EnterCodeView {
-  /** As it was typed. */
+  /** The code as typed by the user. */
   readonly typed: string | undefined;
   readonly problem: string | undefined;
 }

@@ -13,16 +13,16 @@ import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { AdminScope } from "./define-route.ts";
 
-/** What an access token must be for, and the scope that it must carry. */
+/** The audience and the scope that an access token must have. */
 interface NeededAuthority {
   readonly audience: string;
   readonly scope: string;
 }
 
 /**
- * **Authorizes an admin operation**: a live access token of this provider with the audience `{issuer}/admin` and the scope of
- * the operation. A user needs the scope as a permission too: an application that may request admin scopes must not make
- * every user an administrator. Cost: 0 calls warm (`direct`: 1 object call); a DPoP proof adds 1 object call.
+ * **Authorizes an admin operation**: a live access token of this provider with the audience `{issuer}/admin` and the scope of the operation. A user
+ * must also have the scope as a permission: an application that may request admin scopes must not make every user an administrator. Cost: 0 calls
+ * warm (`direct`: 1 object call); a DPoP proof adds 1 object call.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1
  */
@@ -36,7 +36,7 @@ export function authorizeAdmin(
   return requireToken(context, isolate, request, needed, (token) => withinPermissions(context, isolate, token));
 }
 
-/** A live access token of this provider with the audience and, after `narrow`, the scope that are needed. Cost: 0 calls warm. */
+/** Returns a live access token of this provider with the required audience and, after `narrow`, the required scope. Cost: 0 calls warm. */
 export async function requireToken(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
@@ -62,7 +62,7 @@ export async function requireToken(
   });
 }
 
-/** The token with the scopes that its subject may use: for a client all of them, for a user those that are also permissions. */
+/** Returns the token with the scopes that its subject may use: all of them for a client, and for a user those that are also permissions. */
 async function withinPermissions(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,

@@ -1,12 +1,15 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 
-/** **A member of a record, as D1 stores it.** What is read is checked: a row that somebody else wrote fails with the name of the column. */
+/**
+ * **A member of a record, as D1 stores it.** Values are checked when they are read: a row written by something else fails with the name of the
+ * column.
+ */
 export interface Column<Value> {
-  /** What is selected for it. */
+  /** The expression that is selected. */
   readonly sql: string;
   read(stored: unknown): Value;
-  /** The columns that it is written to, with their values. */
+  /** The columns to which a value is written, with their values. */
   write(value: Value): Readonly<Record<string, unknown>>;
 }
 
@@ -32,8 +35,8 @@ export function optional<Value>({ sql, read, write }: Column<Value>): Column<Val
 }
 
 /**
- * A document: a JSON object that was valid when it was written. Its members are not judged again, since a rule that came later must not
- * stand in the way of disabling a record.
+ * A document: a JSON object that was valid when it was written. Its members are not validated again, because a later rule must not prevent disabling
+ * a record.
  */
 export function json<Value extends object>(name: string): Column<Value> {
   const isValue = (stored: unknown): stored is Value & JsonObject => isJsonObject(stored);
@@ -44,12 +47,12 @@ export function json<Value extends object>(name: string): Column<Value> {
   };
 }
 
-/** Names in rows of another table, selected as one array and written by statements of their own. */
+/** Names in rows of another table, selected as one array and written by separate statements. */
 export function names(sql: string): Column<readonly string[]> {
   return { sql, read: (stored) => readStored("names", String(stored), listOf(isText)), write: () => ({}) };
 }
 
-/** Whether another table has a row. */
+/** Whether another table contains a row. */
 export function exists(sql: string): Column<boolean> {
   return { sql: `EXISTS (${sql})`, read: (stored) => stored === 1, write: () => ({}) };
 }

@@ -4,27 +4,26 @@ import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { ActorRequest } from "./actor.ts";
 
-/**
- * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With
- * control changes it returns when the change is in force on every live shard; without (the creation of a record whose
- * absence no isolate remembers) it is one D1 call.
- */
 export interface AdminChange {
   readonly statements: readonly D1PreparedStatement[];
-  /** The records that caches must forget. */
+  /** The records that caches must delete. */
   readonly forget: readonly ControlChange[];
   readonly event: AdminEvent;
-  /** The client or user whose grants end with it, in the same round. */
+  /** The client or user whose grants end in the same round. */
   readonly cutOff?: Pick<CutOffIntent, "kind" | "id"> | undefined;
 }
 
-/** The audit event: never a secret, a token or a password. */
+/** The audit event. It never contains a secret, a token or a password. */
 export interface AdminEvent {
   readonly action: string;
   readonly target: string;
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With control changes, it returns
+ * when the change is in force on every live shard. Without them (the creation of a record whose absence no isolate remembers), it is one D1 call.
+ */
 export async function commitChange({ context, actor }: ActorRequest, change: AdminChange): Promise<void> {
   const database = context.env.DB;
   const event = recordAdminEvent(context, { ...change.event, clientId: actor.clientId, actor: actor.sub });

@@ -10,7 +10,7 @@ import type { BesideRecord, RecordOf, VersionedTable } from "./versioned-table.t
 
 export type PatchCall = AdminCall<JsonObject, undefined>;
 
-/** The next version of a record, and what is committed with it. */
+/** The next version of a record, and the statements that are committed with it. */
 export interface RecordPatch<Members extends Columns> extends BesideRecord {
   readonly changed: Partial<RecordOf<Members>>;
 }
@@ -29,42 +29,43 @@ interface RecordRoutes<
   readonly key: string;
   readonly scope: AdminRoute["scope"];
   readonly summaries: Readonly<Record<Verb, string>>;
-  /** As a response describes it after a change, if not "as it is now". */
+  /** The description of the response after a change; "as it is now" by default. */
   readonly now?: string;
   /** The members that an administrator may write. */
   readonly writable: z.ZodObject;
   readonly createBody: Create;
   readonly shown: Shown;
-  /** What the response to a creation shows, if it is more. */
+  /** The schema of the response to a creation, if it has more members. */
   readonly created?: Created;
   /** The conditions that a list may have, as query parameters, and the columns that have the values. */
   readonly conditions?: Readonly<Record<string, z.ZodType>>;
   where?(conditions: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
-  /** Of a creation and of a patch. */
+  /** The error code of a creation and of a patch. */
   readonly errorCode?: Beside["errorCode"];
   readonly faultsBeside?: Readonly<Record<"create" | "update", NonNullable<Beside["faultsBeside"]>>>;
   show(record: RecordOf<Members>): Stored<z.input<Shown>>;
-  /** Commits a new record; `shown`: what its response shows besides. */
+  /** Commits a new record; `shown`: additional members of its response. */
   create(call: AdminCall<z.output<Create>, undefined>): Promise<{
     readonly record: RecordOf<Members>;
     readonly shown?: JsonObject;
   }>;
-  /** Called once for a request, and its result for each version that the patch is applied to. */
+  /** Called once per request; its result is called for each version to which the patch is applied. */
   patch(call: PatchCall): (known: RecordOf<Members>) => Promise<RecordPatch<Members>>;
-  /** The patch before a deletion: should that fail half-way, the record is still there to be deleted again. */
+  /** The patch before a deletion. If the deletion fails half-way, the record still exists and can be deleted again. */
   readonly ended?: JsonObject;
-  /** What is committed with a deletion. */
+  /** Returns the statements that are committed with a deletion. */
   remove?(call: PatchCall, record: RecordOf<Members>): Promise<BesideRecord>;
 }
 
-/** In operation ids and names of schemas. */
+/** The noun in operation ids and names of schemas. */
 export function titleOf(noun: string): string {
   return `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`;
 }
 
 /**
- * **The routes of records in a table**: create, list, read, change by JSON Merge Patch, delete; their OpenAPI; entity tags, pages and repeated attempts. A kind of record says
- * what is special about it. A patch may set `status`, but not remove it: that would put a disabled record back into use unnoticed.
+ * **The routes of records in a table**: create, list, read, change by JSON Merge Patch, delete; their OpenAPI; entity tags, pages and repeated
+ * attempts. A kind of record declares only its differences. A patch may set `status` but not remove it, because that would silently re-enable a
+ * disabled record.
  */
 export function defineRecordRoutes<
   Members extends Columns,
@@ -151,7 +152,7 @@ export function defineRecordRoutes<
     operationId: `delete${title}`,
     summary: summaries.remove,
     scope,
-    response: { status: 204, description: `The ${noun} is gone.` },
+    response: { status: 204, description: `The ${noun} is deleted.` },
     async handle(call) {
       const { ended, remove: besides } = kind;
       const asPatch = { ...call, body: ended ?? {} };

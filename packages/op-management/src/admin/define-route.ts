@@ -8,10 +8,6 @@ import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
 import { readQuery } from "./read-query.ts";
 
-/**
- * **One operation of the admin API**: its declaration, from which the router, the authorization, the validation and the OpenAPI
- * document derive.
- */
 export type AdminScope =
   | "admin:clients"
   | "admin:issuers"
@@ -49,7 +45,7 @@ export type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> &
 
 export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType, Resource extends z.ZodType> {
   readonly method: AdminMethod;
-  /** Below `/admin`, parameters in braces as OpenAPI writes them. */
+  /** The path below `/admin`, with parameters in braces as in OpenAPI. */
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
@@ -76,7 +72,10 @@ export interface AdminRoute extends Omit<AdminRouteSpec<z.ZodType, z.ZodType, z.
   run(call: RawAdminCall): Promise<AdminResponse<unknown>>;
 }
 
-/** Infers the types of a route: its handler receives only input that its schemas accept. */
+/**
+ * **Defines one operation of the admin API**: the router, the authorization, the validation and the OpenAPI document derive from its declaration.
+ * Infers the types of the route: its handler receives only input that its schemas accept.
+ */
 export function defineRoute<
   Body extends z.ZodType = z.ZodType<undefined>,
   Query extends z.ZodType = z.ZodType<undefined>,

@@ -8,14 +8,14 @@ export function formatEtag(updatedAtMs: number): string {
   return `"${updatedAtMs}"`;
 }
 
-/** Refuses with 412 when `If-Match` is given and does not name the version. */
+/** Refuses with 412 if `If-Match` is given and does not name the version. */
 export function requireMatch(ifMatch: string | undefined, updatedAtMs: number): void {
   if (ifMatch === undefined || ifMatch.trim() === "*") return;
   const named = ifMatch.split(",").map((etag) => etag.trim());
   if (!named.includes(formatEtag(updatedAtMs))) throw new OAuthError("precondition_failed", "entity-tag-differs");
 }
 
-/** The version after `updatedAtMs`: the present time, or one more than `updatedAtMs` if the clock is not ahead of it. */
+/** The version after `updatedAtMs`: the current time, or one more than `updatedAtMs` if the clock is not ahead of it. */
 export function nextVersion(updatedAtMs: number, atMs: number): number {
   return Math.max(atMs, updatedAtMs + 1);
 }

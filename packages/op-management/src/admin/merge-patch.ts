@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-o
 import * as z from "zod";
 
 /**
- * **JSON Merge Patch**: members that a patch does not name stay, `null` removes one, objects merge, other values replace.
+ * **JSON Merge Patch**: members that a patch does not name are kept, `null` removes a member, objects merge, other values replace.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7396#section-2
  */
@@ -22,15 +22,15 @@ type Path = readonly PropertyKey[];
 
 /** The result of a patch, for validation by a schema. */
 export interface PatchResult {
-  /** Without the members that are kept as they are. */
+  /** The result without the members that are kept unchanged. */
   readonly merged: JsonObject;
-  /** Puts them back, into what is valid. */
+  /** Adds the kept members to the validated ones. */
   keepOthers<Valid extends object>(valid: Valid): Valid;
 }
 
 /**
- * **Applies a patch to a record that may have members which `schema` does not know**, as those of a later release after a rollback. Such
- * a member is kept, unless the patch names it: the patch is what an administrator answers for, not what is stored.
+ * **Applies a patch to a record that may have members which `schema` does not know**, such as those of a later release after a rollback. Such a
+ * member is kept unless the patch names it, because an administrator is responsible for the patch and not for the stored members.
  */
 export function patchStored(schema: z.ZodType, stored: JsonObject, patch: JsonObject): PatchResult {
   const merged = structuredClone(applyMergePatch(stored, patch));
@@ -64,14 +64,14 @@ function valueAt(root: unknown, path: Path): unknown {
   );
 }
 
-/** Whether the patch gives a value to what is at the path: it merges objects, and replaces everything else. */
+/** Whether the patch sets the value at the path: it merges objects, and replaces everything else. */
 function isNamedBy(patch: unknown, path: Path): boolean {
   const [step, ...rest] = path;
   if (step === undefined || !isJsonObject(patch)) return true;
   return Object.hasOwn(patch, step) && isNamedBy(patch[String(step)], rest);
 }
 
-/** The schema of a patch of a `schema`: every member optional and, but for the `kept` ones, nullable, at every depth. */
+/** The schema of a patch of a `schema`: every member is optional and, except for the `kept` ones, nullable, at every depth. */
 export function mergePatchOf(schema: z.ZodObject, kept: readonly string[] = []): z.ZodObject {
   const members = Object.entries(schema.shape).map(([name, member]) => {
     const patched = patchMember(member as z.ZodType);

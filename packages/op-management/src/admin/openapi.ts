@@ -1,12 +1,6 @@
 import * as z from "zod";
 import type { AdminRoute } from "./define-route.ts";
 
-/**
- * **The OpenAPI description of the admin API**, generated from the routes: the schema that describes a body also validates it.
- * Named schemas (`meta({ id })`) become components.
- *
- * @see https://spec.openapis.org/oas/v3.1.1.html
- */
 type JsonObject = Record<string, unknown>;
 
 const errorSchema = z
@@ -103,6 +97,12 @@ function operation(route: AdminRoute, components: Components): JsonObject {
   };
 }
 
+/**
+ * **Describes the admin API in OpenAPI**, generated from the routes: the schema that describes a body also validates it. Named schemas (`meta({ id
+ * })`) become components.
+ *
+ * @see https://spec.openapis.org/oas/v3.1.1.html
+ */
 export function describeApi(routes: readonly AdminRoute[], issuer: string): JsonObject {
   const components = new Components();
   const paths: Record<string, JsonObject> = {};
@@ -112,7 +112,7 @@ export function describeApi(routes: readonly AdminRoute[], issuer: string): Json
   const scopes = Object.fromEntries(routes.map(({ scope }) => [scope, scope.replace("admin:", "Administers ")]));
   return {
     openapi: "3.1.1",
-    info: { title: "Edge OP admin API", version: "1", description: `Access tokens need \`aud\` ${issuer}/admin.` },
+    info: { title: "Edge OP admin API", version: "1", description: `Access tokens require \`aud\` ${issuer}/admin.` },
     servers: [{ url: `${issuer}/admin` }],
     paths,
     components: {

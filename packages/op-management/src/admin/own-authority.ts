@@ -14,17 +14,17 @@ export function refuseOwn(what: string): OAuthError {
   });
 }
 
-/** Whether a client, issuer or rule is a party of the token: a cut-off of any of its parties ends it. */
+/** Whether a client, issuer or rule is a party of the token: a cut-off of any of its parties ends the token. */
 export function isOwnParty(actor: AccessToken, party: string): boolean {
   return revocationSubjects(actor).some(({ clientId }) => clientId === party);
 }
 
-/** Call for a client, an issuer or a rule that is disabled, deleted or cut off. */
+/** To be called for a client, an issuer or a rule that is disabled, deleted or cut off. */
 export function requireOtherParty(actor: AccessToken, party: string): void {
   if (isOwnParty(actor, party)) throw refuseOwn(`it depends on ${party}`);
 }
 
-/** Call for a user who is suspended, deleted or cut off, or whose password changes. */
+/** To be called for a user who is suspended, deleted or cut off, or whose password changes. */
 export function requireOtherSubject(actor: AccessToken, sub: string): void {
   if (actor.sub === sub) throw refuseOwn(`its subject is ${sub}`);
 }

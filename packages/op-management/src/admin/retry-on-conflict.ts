@@ -15,7 +15,7 @@ export async function retryOnConflict<T>(attempt: () => Promise<T | undefined>):
   throw new OAuthError("conflict", "changed-concurrently");
 }
 
-/** Whether a commit failed in D1, possibly because of a concurrent change. A failure after the commit is no conflict. */
+/** Whether a commit failed in D1, possibly because of a concurrent change. A failure after the commit is not a conflict. */
 export function mayBeConflict(error: unknown): boolean {
   return error instanceof UnavailableError ? error.store === "D1" : error instanceof OAuthError;
 }

@@ -2,7 +2,7 @@ import { sha256 } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
-/** A `409` that names what is taken. */
+/** A `409` that names the conflicting member. */
 export function takenError(path: string, message = "is taken"): OAuthError {
   return new OAuthError("conflict", "id-taken", {
     detail: `${path} ${message}`,
@@ -11,12 +11,15 @@ export function takenError(path: string, message = "is taken"): OAuthError {
   });
 }
 
-/** How a deleted user's sub is stored: it may be a name or an address, which nobody should find there. 128 bits, since the row stays. */
+/**
+ * The stored form of a deleted user's sub. The sub may be a name or an address, which must not be found there. 128 bits, because the row is never
+ * deleted.
+ */
 export async function hashSub(sub: string): Promise<ArrayBuffer> {
   return (await sha256(sub)).slice(0, 16).buffer;
 }
 
-/** Whether a sub was a deleted user's: relying parties would take a new person for the old one, so nobody gets it again. */
+/** Whether a sub belonged to a deleted user. It is not assigned again, because relying parties would mistake a new person for the old one. */
 export async function isSubRetired(database: D1Database, sub: string): Promise<boolean> {
   const hash = await hashSub(sub);
   const row = await queryDatabase(() =>
@@ -26,8 +29,8 @@ export async function isSubRetired(database: D1Database, sub: string): Promise<b
 }
 
 /**
- * **Finds out whether a user or a client has an id**: both are the `sub` of tokens, so they must differ; otherwise a client's
- * own token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
+ * **Returns whether a user or a client has an id**: both are the `sub` of tokens, so they must differ; otherwise a client's own token would pass for
+ * a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
  */
 export async function isSubjectTaken(database: D1Database, id: string): Promise<boolean> {
   const row = await queryDatabase(() =>

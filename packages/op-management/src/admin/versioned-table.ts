@@ -22,23 +22,23 @@ export type StoredIn<Table> = Table extends VersionedTable<infer Members> ? Reco
 
 interface TableOptions<Members extends Columns> {
   readonly name: string;
-  /** In the actions of its audit events: `client.update`. */
+  /** The noun in the actions of its audit events: `client.update`. */
   readonly noun: string;
   readonly members: Members;
-  /** What the admin API names a record by. */
+  /** The member by which the admin API names a record. */
   readonly key: keyof Members & string;
-  /** What no record can have as its key costs no query. */
+  /** Whether a record can have this text as its key. If not, no query is made. */
   isKey?(text: string): boolean;
-  /** What a list is ordered by, if not by the key. */
+  /** The member by which a list is ordered; the key by default. */
   readonly order?: keyof Members & string;
   /** The column of its document. It may not be NULL, so a statement that writes NULL fails the transaction. */
   readonly document: string;
   readonly missing: RefusalReason;
-  /** The copies that a change of the record ends. */
+  /** The copies that a change of the record invalidates. */
   forget(record: RecordOf<Members>): readonly ControlChange[];
-  /** What its audit events name, if not the key. */
+  /** The target that its audit events name; the key by default. */
   event?(record: RecordOf<Members>): { readonly target: string; readonly detail: JsonObject };
-  /** The refusal after a failed commit, if something has what must be unique. `known`: the record before a change. */
+  /** The refusal after a failed commit, if another record has a value that must be unique. `known`: the record before a change. */
   findTaken(
     database: D1Database,
     record: RecordOf<Members>,
@@ -46,7 +46,7 @@ interface TableOptions<Members extends Columns> {
   ): Promise<OAuthError | undefined>;
 }
 
-/** What is committed together with a record. */
+/** The statements and copies that are committed together with a record. */
 export interface BesideRecord extends Partial<Pick<AdminChange, "statements" | "forget" | "cutOff">> {
   readonly action?: string;
   readonly detail?: JsonObject;
@@ -55,13 +55,13 @@ export interface BesideRecord extends Partial<Pick<AdminChange, "statements" | "
 interface Page {
   readonly after: string;
   readonly count: number;
-  /** By column. */
+  /** Values by column. */
   readonly where: Readonly<Record<string, unknown>>;
 }
 
 /**
- * **Records that administrators change, in D1**: always the authority, never a cache. A record has a key, a document and the version of its last change; a change is
- * committed only on top of the version from which it was made, with its audit event, and ends every copy.
+ * **Records that administrators change, in D1**: always the authority, never a cache. A record has a key, a document and the version of its last
+ * change; a change is committed only on top of the version from which it was made, together with its audit event, and invalidates every copy.
  */
 export class VersionedTable<Members extends Columns> {
   readonly #options: TableOptions<Members>;
@@ -86,7 +86,7 @@ export class VersionedTable<Members extends Columns> {
     return String(record[this.#options.key]);
   }
 
-  /** By which a list continues after the record. */
+  /** The position after which a list continues. */
   positionOf(record: RecordOf<Members>): string {
     const { key, order = key } = this.#options;
     return String(record[order]);
@@ -117,7 +117,7 @@ export class VersionedTable<Members extends Columns> {
     return results.map((row) => this.#read(row));
   }
 
-  /** A statement that fails, and with it its transaction, if the condition is true of the record, whose key is `?1`. */
+  /** A statement that fails, together with its transaction, if the condition is true of the record, whose key is `?1`. */
   refuseIf(database: D1Database, key: string, condition: string, ...values: readonly unknown[]): D1PreparedStatement {
     const { name, document } = this.#options;
     return database
@@ -136,7 +136,7 @@ export class VersionedTable<Members extends Columns> {
     }
   }
 
-  /** Commits the next version of a record: `undefined` when another change came in between. */
+  /** Commits the next version of a record; `undefined` if another change came in between. */
   async update(
     request: ActorRequest,
     known: RecordOf<Members>,
@@ -206,7 +206,7 @@ export class VersionedTable<Members extends Columns> {
       .bind(...Object.values(values));
   }
 
-  /** Fails, and with it its transaction, when the version is no longer `expected`. */
+  /** Fails, together with its transaction, if the version is no longer `expected`. */
   #update(database: D1Database, record: RecordOf<Members>, expected: number): D1PreparedStatement {
     const { name, document } = this.#options;
     const { [this.#key]: key, ...values } = this.#written(record);

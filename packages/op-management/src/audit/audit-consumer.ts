@@ -10,7 +10,7 @@ import { type StoredLink, writeEvents } from "./write-events.ts";
 
 /**
  * **Writes the audit queue's batches to the audit log** (audit/write-events.ts). An event that differs from the one its outbox hashed is omitted, so
- * that it is sent again; a link that does not fit its neighbours is written and reported (A3). A failure throws, so that the Queue and the outbox
+ * that it is sent again; a link that does not fit its neighbours is written and reported (A3). Throws on failure, so that the Queue and the outbox
  * retry. The first batch of an isolate wakes `ControlPlane`, which keeps the log by its own alarm from then on.
  */
 export function createAuditConsumer() {

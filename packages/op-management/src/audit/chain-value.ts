@@ -2,7 +2,7 @@ import { hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { chainStart } from "@edge-op/shared/audit/audit-event";
 import type { ChainHead } from "@edge-op/shared/audit/log-rows";
 
-/** The one chain before its first event. */
+/** The single chain before its first event. */
 export const emptyChain: ChainHead = { position: 0, chain: chainStart };
 
 /** **The chain value behind an event**: it depends on every earlier event, so one value identifies the whole history. */

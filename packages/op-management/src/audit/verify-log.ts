@@ -54,9 +54,9 @@ export interface ReviewRange {
 }
 
 /**
- * **Verifies a range of the audit log**: positions without a gap, each event's own hash, the one chain, and each shard's chain. The first event that
- * was edited, removed, inserted or moved is named (A3). Anchors replace events that retention has deleted; recorded gaps, which are reported, replace
- * events that a restored database lost. Cost: one D1 call and two hashes per event.
+ * **Verifies a range of the audit log**: positions without a gap, each event's own hash, the one chain, and each shard's chain. The result names the
+ * first event that was edited, removed, inserted or moved (A3). Anchors replace events that retention has deleted; recorded gaps, which are reported,
+ * replace events that a restored database lost. Cost: one D1 call and two hashes per event.
  */
 export async function reviewLog(database: D1Database, { from, to, limit }: ReviewRange): Promise<LogReview> {
   const facts = await readFacts(database);

@@ -3,14 +3,14 @@ import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { type Actor, requireAuthority } from "../admin/actor.ts";
 
 /**
- * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client
- * can get, by any grant. A wildcard gives none (ADR 18).
+ * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client can get, by any grant. A
+ * wildcard does not include admin scopes (ADR 18).
  */
 export function requireAuthorityOver(actor: Actor, client: ClientMetadata): void {
   requireAuthority(actor, scopeLists(client).flat());
 }
 
-/** Every list of scopes that a client can get in tokens. */
+/** Every list of scopes that a client can obtain in tokens. */
 function scopeLists({ scope, token_exchange, jwt_bearer }: ClientMetadata): readonly (readonly string[])[] {
   return [scope.split(" "), token_exchange?.scopes ?? [], jwt_bearer?.scopes ?? []];
 }
@@ -20,8 +20,8 @@ function audienceLists({ audiences, token_exchange }: ClientMetadata): readonly 
 }
 
 /**
- * Whether a change takes an admin scope, or the admin API's audience, out of any list of a client. Its grants end then:
- * tokens that carry the removed value must not be usable until they expire.
+ * Whether a change removes an admin scope, or the admin API's audience, from any list of a client. Its grants then end, because tokens with the
+ * removed value must not be usable until they expire.
  */
 export function losesAdminScope(before: ClientMetadata, after: ClientMetadata, issuer: string): boolean {
   const audience = adminAudience(issuer);

@@ -38,21 +38,21 @@ const shown = metadataSchema
       .enum(["document", "registration"])
       .optional()
       .describe(
-        "Present if no administrator registered it: it is known by its metadata document, or registered itself.",
+        "Present if no administrator registered the client: it is known by its metadata document, or registered itself.",
       ),
   })
   .meta({ id: "Client" });
 
 const created = shown
   .extend({
-    client_secret: z.string().optional().describe("Shown this once; absent for clients that have none."),
+    client_secret: z.string().optional().describe("Shown only once; absent for clients without a secret."),
     client_secret_expires_at: z.int().optional().describe("0: it does not expire (RFC 7591 §3.2.1)."),
   })
   .meta({ id: "CreatedClient" });
 
 /**
- * **`/admin/clients`**: RFC 7591's client information, never a secret but a new one. Cost: a read 1 D1; a creation that of `createClient`; a change 2 D1 and a round of the control
- * plane over the live shards, two when grants end; a deletion 3 D1 and three rounds.
+ * **`/admin/clients`**: the client information of RFC 7591; a secret is shown only when it is new. Cost: a read 1 D1; a creation that of
+ * `createClient`; a change 2 D1 and a round of the control plane over the live shards, two when grants end; a deletion 3 D1 and three rounds.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
  * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
@@ -63,12 +63,12 @@ export const clientRoutes: readonly AdminRoute[] = [
     key: "client_id",
     scope: "admin:clients",
     summaries: {
-      create: "Registers a client. Its secret, if it has one, is shown this once.",
+      create: "Registers a client. Its secret, if it has one, is shown only once.",
       list: "Lists clients in the order of their ids, a page at a time.",
       read: "Shows a client.",
       update:
-        "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; status disabled also ends every grant of the client, and so does taking an admin scope away.",
-      remove: "Deletes a client and ends every grant it has.",
+        "Changes a client by JSON Merge Patch: members that are not named are kept, null removes a member. In force everywhere when the call returns. Status disabled also ends every grant of the client, and so does removing an admin scope.",
+      remove: "Deletes a client and ends all of its grants.",
     },
     writable,
     createBody,

@@ -4,7 +4,7 @@ import { json, optional, text } from "../admin/columns.ts";
 import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";
 import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
 
-/** **Clients in D1**; those that are known by a metadata document have its URL as their id. */
+/** **Clients in D1**. A client that is known by a metadata document has the document's URL as its id. */
 export const clients = new VersionedTable({
   name: "clients",
   noun: "client",
@@ -12,7 +12,7 @@ export const clients = new VersionedTable({
     clientId: text("client_id"),
     status: text("status", ["active", "disabled"]),
     metadata: json<ClientMetadata>("metadata"),
-    /** Absent: an administrator registered it. */
+    /** Undefined if an administrator registered the client. */
     origin: optional(text("origin", ["document", "registration"])),
   },
   key: "clientId",

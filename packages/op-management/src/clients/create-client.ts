@@ -17,20 +17,20 @@ export interface ClientRegistration {
   readonly status: StoredClient["status"];
   /** The metadata, unchecked and without defaults. */
   readonly document: JsonObject;
-  /** The client registers itself: its record and the number of those that nobody uses are limited. */
+  /** The client registers itself: the size of its record and the number of unused registrations are limited. */
   readonly registersItself?: boolean;
 }
 
 export interface CreatedClient {
   readonly client: StoredClient;
-  /** Stored only as a MAC: this is the one time that it is known. `undefined` for a client without a secret. */
+  /** The secret, which is stored only as a MAC and is available only now. `undefined` for a client without a secret. */
   readonly secret: string | undefined;
 }
 
 /**
- * **Creates a client** by every rule of this folder and records the actor; refuses with every fault of the document, an
- * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control
- * plane; a fetch of `sector_identifier_uri` if there is one.
+ * **Creates a client** by every rule of this folder, and records the actor. Refuses with every fault of the document, if the actor lacks authority,
+ * or if the id is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control plane; a fetch of `sector_identifier_uri` if there is
+ * one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
  */
@@ -59,7 +59,7 @@ export async function createClient(
         ...(registersItself ? [roomToRegister(env.DB, settings, client)] : []),
         ...(secret === undefined ? [] : [secret.statement]),
       ],
-      // Isolates may remember that a chosen id does not exist; an id that was generated just now was never looked up.
+      // Isolates may remember that a chosen id does not exist; a newly generated id has never been looked up.
       forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
     });
   } catch (cause) {
@@ -69,7 +69,7 @@ export async function createClient(
   return { client, secret: secret?.value };
 }
 
-/** 128 random bits after a letter. */
+/** A letter and 128 random bits. */
 function newClientId(): string {
   return `c${randomBase64Url(16)}`;
 }

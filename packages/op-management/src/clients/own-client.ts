@@ -3,7 +3,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { isOwnParty, losesAny, refuseOwn } from "../admin/own-authority.ts";
 import { losesAdminScope } from "./client-authority.ts";
 
-/** With other values the client could get no further token. */
+/** With other values, the client could not get another token. */
 const fixedMembers = [
   ...(["token_endpoint_auth_method", "token_endpoint_auth_signing_alg", "jwks_uri", "security_profile"] as const),
   ...(["tls_client_auth_subject_dn", "tls_client_auth_san_dns", "tls_client_auth_san_uri"] as const),
@@ -11,7 +11,7 @@ const fixedMembers = [
   "tls_client_certificate_bound_access_tokens" as const,
 ];
 
-/** A change of a client by itself: it keeps its admin scopes and audience, its grant types, how it authenticates, and a key. */
+/** A client's change of itself: it keeps its admin scopes and audience, its grant types, its authentication method, and a key. */
 export function requireOwnClientUsable(
   actor: AccessToken,
   clientId: string,

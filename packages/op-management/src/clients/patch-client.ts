@@ -12,7 +12,7 @@ import type { StoredClient } from "./client-table.ts";
 import { requireOwnClientUsable } from "./own-client.ts";
 import { deleteSecrets } from "./secret-store.ts";
 
-/** **What a patch makes of a client.** Its grants end when it is disabled, and when an admin scope is taken away. */
+/** **Applies a patch to a client.** Its grants end when it is disabled, and when an admin scope is removed. */
 export function patchClient(call: PatchCall) {
   const { actor, body } = call;
   const { env, settings } = call.context;
@@ -24,7 +24,7 @@ export function patchClient(call: PatchCall) {
     const metadata = await patchMetadata(call, known.metadata);
     requireOwnClientUsable(actor, clientId, { before: known.metadata, after: metadata }, settings.issuer);
     const status = body.status === undefined ? known.status : body.status === "disabled" ? "disabled" : "active";
-    // A secret that the registered method does not use must not come back to life with a later change of method.
+    // A secret that the registered method does not use must not become valid again with a later change of method.
     const isObsolete =
       body.token_endpoint_auth_method !== undefined && !usesSecret(metadata.token_endpoint_auth_method);
     const endsGrants = body.status === "disabled" || losesAdminScope(known.metadata, metadata, settings.issuer);
@@ -36,7 +36,7 @@ export function patchClient(call: PatchCall) {
   };
 }
 
-/** The metadata of a document are its owner's: only whether it is in use is decided here. */
+/** The owner of a metadata document decides its metadata: an administrator only decides whether the client is in use. */
 function requireOwnMembers({ origin }: StoredClient, patch: JsonObject): void {
   const foreign = origin === "document" ? Object.keys(patch).filter((name) => name !== "status") : [];
   if (foreign.length === 0) return;
@@ -45,7 +45,7 @@ function requireOwnMembers({ origin }: StoredClient, patch: JsonObject): void {
 
 const sectorMembers = ["sector_identifier_uri", "redirect_uris"] as const;
 
-/** Metadata that no patch names is not judged again: a rule that came later must not stand in the way of disabling a client. */
+/** Metadata that no patch names is not validated again, because a later rule must not prevent disabling a client. */
 async function patchMetadata(call: PatchCall, known: ClientMetadata): Promise<ClientMetadata> {
   const { status: _, ...patch } = call.body;
   if (Object.keys(patch).length === 0) return known;

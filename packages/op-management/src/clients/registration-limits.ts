@@ -1,3 +1,9 @@
+/**
+ * **Limits for clients that register themselves** (ADR 47): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients without
+ * any consent yet. Further registrations are refused until older ones have expired (`CLIENT_UNUSED_LIFETIME`) or are in use; clients in use are not
+ * limited.
+ */
+
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
@@ -6,10 +12,6 @@ import type { Settings } from "@edge-op/shared/config/settings";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { clients, type StoredClient } from "./client-table.ts";
 
-/**
- * **What clients that register themselves may fill** (ADR 47): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients that nobody has
- * agreed to yet. Further registrations are refused until older ones have ended (`CLIENT_UNUSED_LIFETIME`) or are in use; clients in use are not limited.
- */
 type Lives = Pick<Settings, "clientUnusedSeconds">;
 
 export function requireRegistrationSize(metadata: ClientMetadata): void {
@@ -27,7 +29,7 @@ function endedBefore({ clientUnusedSeconds }: Lives, atMs: number): number {
   return atMs - clientUnusedSeconds * 1000;
 }
 
-/** After the insertion: fails, and with it its transaction, when there are too many. */
+/** To be executed after the insertion: fails, together with its transaction, if there are too many. */
 export function roomToRegister(
   database: D1Database,
   lives: Lives,
@@ -37,7 +39,7 @@ export function roomToRegister(
   return clients.refuseIf(database, clientId, condition, endedBefore(lives, createdAtMs), limits.unusedRegistrations);
 }
 
-/** After a failed insertion: whether that was the reason, and until when. */
+/** To be called after a failed insertion: refuses if the limit was the reason, and states until when. */
 export async function requireRoomToRegister(database: D1Database, lives: Lives, atMs: number): Promise<void> {
   const since = endedBefore(lives, atMs);
   const row = await queryDatabase(() =>

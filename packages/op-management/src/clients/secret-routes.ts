@@ -10,14 +10,10 @@ import { requireAuthorityOver } from "./client-authority.ts";
 import { clients } from "./client-table.ts";
 import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets, newSecret } from "./secret-store.ts";
 
-/**
- * **`/admin/clients/{client_id}/secrets`**: several secrets live at once, so that a client can be moved from one to the
- * next without a moment in which neither works. Cost: a rotation 3 D1 and the control plane's round.
- */
 const path = "/clients/{client_id}/secrets";
 const scope = "admin:clients";
 
-/** Each is compared at every authentication of the client. */
+/** Each secret is compared at every authentication of the client. */
 const mostSecrets = 5;
 
 const secretSchema = z
@@ -29,7 +25,7 @@ const secretSchema = z
   .meta({ id: "ClientSecret" });
 
 const newSecretSchema = secretSchema
-  .extend({ client_id: z.string(), client_secret: z.string().describe("Shown this once.") })
+  .extend({ client_id: z.string(), client_secret: z.string().describe("Shown only once.") })
   .meta({ id: "NewClientSecret" });
 
 const rotationSchema = z
@@ -39,7 +35,7 @@ const rotationSchema = z
       .min(0)
       .max(90 * 86_400)
       .default(0)
-      .describe("How long the secrets there are now still work; 0: they stop at once."),
+      .describe("How long the existing secrets keep working, in seconds; 0: they stop immediately."),
   })
   .meta({ id: "SecretRotation" });
 
@@ -74,7 +70,7 @@ const rotate = defineRoute({
   path,
   operationId: "rotateClientSecret",
   summary:
-    "Gives a client a new secret; the ones it has end after the overlap. In force everywhere when the call returns.",
+    "Gives a client a new secret. Its existing secrets end after the overlap. In force everywhere when the call returns.",
   scope,
   body: rotationSchema,
   response: { status: 201, description: "The new secret.", schema: newSecretSchema },
@@ -105,7 +101,7 @@ const rotate = defineRoute({
       forget: [{ kind: "client", id: clientId }],
       event: { action: "secret.rotate", target: clientId, detail: { secret_id: secret.id, overlap_seconds: overlap } },
     });
-    // A client that was deleted meanwhile can have no secret: the row's reference fails. Others may have been created meanwhile.
+    // A client that was deleted meanwhile cannot have a secret: the reference of the row fails. Others may have been created meanwhile.
     await commit.catch(async (cause) => {
       await clients.require(env.DB, clientId);
       await requireRoom();
@@ -128,9 +124,9 @@ const remove = defineRoute({
   method: "DELETE",
   path: `${path}/{secret_id}`,
   operationId: "deleteClientSecret",
-  summary: "Ends one secret at once. In force everywhere when the call returns.",
+  summary: "Ends one secret immediately. In force everywhere when the call returns.",
   scope,
-  response: { status: 204, description: "The secret is gone." },
+  response: { status: 204, description: "The secret is deleted." },
   async handle(call) {
     const database = call.context.env.DB;
     const { clientId, metadata } = await clients.require(database, call.parameter("client_id"));
@@ -149,4 +145,8 @@ const remove = defineRoute({
   },
 });
 
+/**
+ * **`/admin/clients/{client_id}/secrets`**: a client can have several live secrets, so that it can be moved from one to the next without an
+ * interruption. Cost: a rotation 3 D1 and the control plane's round.
+ */
 export const secretRoutes: readonly AdminRoute[] = [list, rotate, remove];

@@ -1,10 +1,11 @@
+/** **Client secrets in D1**: their MACs are written here, and read only by the client directory. */
+
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { generateClientSecret, macClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { clients } from "./client-table.ts";
 
-/** **Client secrets in D1**: their MACs are written here and read only by `directory/`. */
 export interface StoredSecret {
   readonly id: string;
   readonly createdAtMs: number;
@@ -28,7 +29,7 @@ export async function listSecrets(database: D1Database, clientId: string, atMs: 
   }));
 }
 
-/** **A new secret of a client**: its value, to be shown once, and the statement that stores its MAC. */
+/** **A new secret of a client**: its value, which is shown once, and the statement that stores its MAC. */
 export interface NewSecret {
   readonly id: string;
   readonly value: string;
@@ -49,7 +50,7 @@ export async function newSecret(
   return { id, value, statement };
 }
 
-/** Ends every secret of the client at `untilMs`, except those that end sooner. */
+/** Ends every secret of the client at `untilMs`, except those that end earlier. */
 export function endSecrets(database: D1Database, clientId: string, untilMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -59,7 +60,7 @@ export function endSecrets(database: D1Database, clientId: string, untilMs: numb
     .bind(clientId, untilMs);
 }
 
-/** Fails, and with it its transaction, when the client has more live secrets than `most`. */
+/** Fails, together with its transaction, if the client has more live secrets than `most`. */
 export function limitSecrets(database: D1Database, clientId: string, atMs: number, most: number): D1PreparedStatement {
   const live = "client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2)";
   const condition = `?3 < (SELECT count(*) FROM client_secrets WHERE ${live})`;

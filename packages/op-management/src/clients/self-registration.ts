@@ -5,13 +5,6 @@ import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { metadataChoices } from "@edge-op/shared/clients/metadata-choices";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 
-/**
- * **What a client that registers itself may say**: the members of RFC 7591 and OpenID Connect Registration. Members that an administrator grants (audiences, policies,
- * `skip_consent`) and unknown ones are ignored, as RFC 7591 §2 requires; grants, response types and scopes are limited to those of a client that acts for people. The
- * rules of the admin API apply afterwards. Pure.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
- */
 const ownMembers = [
   ...["client_name", "client_uri", "logo_uri", "tos_uri", "policy_uri", "contacts", "application_type"],
   ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
@@ -31,11 +24,18 @@ const ownMembers = [
 const ownGrants = ["authorization_code", "refresh_token"];
 const ownMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 
-/** RP Metadata Choices 1.0 §2: several values, of which this provider chooses the first that it supports. */
+/** RP Metadata Choices 1.0 §2: several values, of which this provider uses the first supported one. */
 const choices = Object.entries(metadataChoices).map(([many, { member, values }]) => {
   return { many, one: member, supported: member === "token_endpoint_auth_method" ? ownMethods : values({}) };
 });
 
+/**
+ * **Selects the members that a client may set when it registers itself**: those of RFC 7591 and OpenID Connect Registration. Members that only an
+ * administrator grants (audiences, policies, `skip_consent`) and unknown ones are ignored, as RFC 7591 §2 requires; grants, response types and scopes
+ * are limited to those of a client that acts for users. The rules of the admin API apply afterwards. Pure.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
+ */
 export function selfRegistration(body: unknown): JsonObject {
   if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
   const picked = Object.fromEntries(ownMembers.flatMap((name) => (isGiven(body[name]) ? [[name, body[name]]] : [])));
@@ -53,7 +53,7 @@ export function selfRegistration(body: unknown): JsonObject {
   return { ...picked, ...chosen(body), ...ownTypes(body), scope: ownScope(body["scope"]) };
 }
 
-/** Rules that an administrator has set for a registered client: a replacement does not lift them. */
+/** Rules that an administrator has set for a registered client. A replacement does not remove them. */
 const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
 
 export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
@@ -61,8 +61,8 @@ export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)
 }
 
 /**
- * The members of a request that the response, with what is now registered, does not have with the value that was asked for. RFC 7591 §2
- * requires that they are ignored; whoever registers should not have to find out by comparing. A key set may lose unknown members of its keys.
+ * The members of a request that the response lacks, or contains with another value. RFC 7591 §2 requires that they are ignored; a client should not
+ * have to compare both to find them. A key set may lose unknown members of its keys.
  */
 export function ignoredMembers(body: unknown, response: Readonly<Record<string, unknown>>): readonly string[] {
   const chosenFrom: readonly string[] = choices.map(({ many }) => many);
@@ -76,7 +76,7 @@ export function ignoredMembers(body: unknown, response: Readonly<Record<string, 
     .map(([name]) => name);
 }
 
-/** A member that is `null` or absent is not given (RFC 7591 §3.1, RFC 7592 §2.2). */
+/** A member that is `null` or absent counts as omitted (RFC 7591 §3.1, RFC 7592 §2.2). */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
@@ -93,7 +93,7 @@ function chosen(body: JsonObject): JsonObject {
   );
 }
 
-/** A client may offer more than this provider has (RFC 7591 §2); without a grant for people there is nothing that it could do. */
+/** A client may offer more grants than this provider supports (RFC 7591 §2); without a grant for users, it could not do anything. */
 function ownTypes(body: JsonObject): JsonObject {
   const asked = body["grant_types"] ?? ["authorization_code"];
   const grants = Array.isArray(asked) ? [...new Set<unknown>(asked)].filter(isOwnGrant) : [];

@@ -36,7 +36,7 @@ type Context = RequestContext<ManagementEnv>;
 /**
  * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. The audit is reported and does not make the provider unready,
  * because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
- * often, whatever the number of requests. Each part is limited to `statisticsCallMs`.
+ * often, regardless of the number of requests. Each part is limited to `statisticsCallMs`.
  */
 export class ReadinessChecks {
   #latest: { readonly atMs: number; readonly result: Promise<Readiness> } | undefined;

@@ -14,10 +14,6 @@ import {
   requireHost,
 } from "./document-host-schema.ts";
 
-/**
- * **`/admin/client-document-hosts`**: which hosts may publish metadata documents of clients (ADR 47), before what the settings say. In force everywhere when a call
- * returns: clients of a denied host are refused, as disabled ones. Cost: a read 1 D1; a change 2 D1 and a round of the control plane.
- */
 const path = "/client-document-hosts";
 const named = `${path}/{host}`;
 const scope = "admin:clients";
@@ -50,7 +46,7 @@ const replace = defineRoute({
   path: named,
   operationId: "replaceDocumentHost",
   summary:
-    "Sets the policy for a host of client metadata documents. In force everywhere when the call returns; access tokens that exist stay valid until they expire.",
+    "Sets the policy for a host of client metadata documents. In force everywhere when the call returns; existing access tokens remain valid until they expire.",
   scope,
   body: documentHostBodySchema,
   response: { status: 200, description: "The policy.", schema: documentHostSchema },
@@ -84,7 +80,8 @@ const remove = defineRoute({
   method: "DELETE",
   path: named,
   operationId: "deleteDocumentHost",
-  summary: "Deletes the policy for a host of client metadata documents: a less precise one, or the setting, counts.",
+  summary:
+    "Deletes the policy for a host of client metadata documents: a less specific one, or the setting, then applies.",
   scope,
   response: { status: 204, description: "The host has no policy of its own." },
   async handle(call) {
@@ -99,7 +96,7 @@ const remove = defineRoute({
   },
 });
 
-/** The policies in D1: always the authority, never a cache. */
+/** Reads the policies from D1: always the authority, never a cache. */
 function listAll(database: D1Database): Promise<HostPolicy[]> {
   return queryDatabase(() => listDocumentHosts(database));
 }
@@ -110,7 +107,7 @@ async function requirePolicy(database: D1Database, host: string): Promise<HostPo
   return found;
 }
 
-/** Fails, and with it its transaction, when there are as many hosts as may be: a policy may not be NULL. */
+/** Fails, together with its transaction, if the maximum number of hosts is reached, because a policy may not be NULL. */
 function storeDocumentHost(database: D1Database, { host, policy }: HostPolicy, atMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -121,4 +118,9 @@ function storeDocumentHost(database: D1Database, { host, policy }: HostPolicy, a
     .bind(host, policy, atMs, mostDocumentHosts);
 }
 
+/**
+ * **`/admin/client-document-hosts`**: the hosts that may publish metadata documents of clients (ADR 47). A policy takes precedence over the settings.
+ * A change is in force everywhere when the call returns: clients of a denied host are refused like disabled ones. Cost: a read 1 D1; a change 2 D1
+ * and a round of the control plane.
+ */
 export const documentHostRoutes: readonly AdminRoute[] = [list, read, replace, remove];

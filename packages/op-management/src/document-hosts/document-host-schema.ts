@@ -1,13 +1,14 @@
+/** **Requests and responses of `/admin/client-document-hosts`**. */
+
 import { isDocumentHost } from "@edge-op/shared/clients/document-policy";
 import { documentPolicies } from "@edge-op/shared/config/document-policies";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
 
-/** **Requests and responses of `/admin/client-document-hosts`**. */
 const policy = z
   .enum(documentPolicies)
   .describe(
-    "`deny`: clients of its documents are refused; `ask`: people are asked at each request; `allow`: what they agreed to is remembered.",
+    "`deny`: clients of its documents are refused; `ask`: users are asked at each request; `allow`: their consent is remembered.",
   );
 
 export const documentHostBodySchema = z.strictObject({ policy }).meta({ id: "DocumentHostPolicy" });
@@ -17,7 +18,7 @@ export const documentHostSchema = z
     host: z
       .string()
       .describe(
-        "A host name, `*.` and a host name for every host below it, or `*` for every host. The closest counts.",
+        "A host name, `*.` and a host name for every host below it, or `*` for every host. The most specific one applies.",
       ),
     policy,
   })

@@ -65,7 +65,7 @@ function findFault(
   return checksConfirmation ? undefined : "the token is bound to a key that the caller does not check";
 }
 
-/** An origin is the same with and without its slash (RFC 3986 §6.2.3), because URL parsers add it. */
+/** An origin with and without its slash is the same (RFC 3986 §6.2.3), because URL parsers add it. */
 function isSameResource(audience: string, resource: string): boolean {
   return audience === resource || withPath(audience) === withPath(resource);
 }

@@ -6,7 +6,7 @@ import { requireAuthority } from "../admin/actor.ts";
 import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
 import type { StoredIssuer } from "./issuer-table.ts";
 
-/** **Completes and checks the document of an issuer** before it is stored, and refuses with each fault. */
+/** **Completes and checks the document of an issuer** before it is stored. Refuses it with every fault. */
 export function requireIssuerDocument(
   issuer: string,
   input: unknown,
@@ -23,11 +23,11 @@ export function requireIssuerDocument(
     ...issuerFaults({ ...completed, status }, ownIssuer),
   ];
   if (faults.length > 0) throw invalidFields(faults);
-  // The faults include a subject without the members of its type.
+  // The faults include a subject that lacks the members of its type.
   return { status, document: completed as IssuerDocument };
 }
 
-/** Refuses to change an issuer whose rules give admin scopes that the actor lacks. */
+/** Refuses to change an issuer whose rules grant admin scopes that the actor lacks. */
 export function requireAuthorityOverIssuer(actor: AccessToken, { rules }: IssuerDocument): void {
   requireAuthority(
     actor,

@@ -3,7 +3,6 @@ import { refuseClientUrl } from "@edge-op/shared/http/client-url";
 import type { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import type * as z from "zod";
 
-/** **Rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
 export type IssuerInput = z.output<typeof issuerDocumentSchema>;
 
 function fault(broken: boolean, path: string, message: string): FieldError[] {
@@ -11,8 +10,9 @@ function fault(broken: boolean, path: string, message: string): FieldError[] {
 }
 
 /**
- * The name of an issuer: an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain. In the URL parser's spelling: tokens name it byte for byte,
- * and another spelling would be a second record that never counts. Whether it ends with a slash is its own affair; it is the same issuer (issuer-table.ts).
+ * The fault of an issuer's name. It must be an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain, in the URL parser's
+ * spelling: tokens name it byte for byte, so a record with another spelling would never match. A final slash is allowed; it is the same issuer
+ * (issuer-table.ts).
  */
 export function issuerNameFault(issuer: string, ownIssuer: string): string | undefined {
   if (/^spiffe:\/\/[a-z0-9._-]+$/.test(issuer)) return undefined;
@@ -21,7 +21,7 @@ export function issuerNameFault(issuer: string, ownIssuer: string): string | und
   const isLocal =
     protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname) && ownIssuer.startsWith("http:");
   if (protocol !== "https:" && !isLocal) return "must be an https URL, or spiffe:// and a trust domain";
-  // The parser leaves out an empty query or fragment.
+  // The parser omits an empty query or fragment.
   if (/[?#]/.test(issuer) || search + hash + username + password !== "") {
     return "must have no query, fragment or credentials";
   }
@@ -40,11 +40,12 @@ function withoutSlash(issuer: string): string {
   return issuer.replace(/\/$/, "");
 }
 
-/** Where an issuer's metadata is unless its record says otherwise (OpenID Connect Discovery §4). */
+/** The location of an issuer's metadata unless its record names another one (OpenID Connect Discovery §4). */
 export function defaultDiscoveryUri(issuer: string): string | undefined {
   return /^https?:/.test(issuer) ? `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration` : undefined;
 }
 
+/** **Checks the rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
 export function issuerFaults(document: IssuerInput, ownIssuer: string): FieldError[] {
   const sources = [document.jwks, document.jwks_uri, document.discovery_uri].filter((source) => source !== undefined);
   const ids = document.rules.map(({ rule_id }) => rule_id);
@@ -69,12 +70,12 @@ const largestDocument = 64 * 1024;
 
 type RuleInput = IssuerInput["rules"][number];
 
-/** A rule for software statements (RFC 7591 §2.3) has conditions and nothing else: it lets a client register. */
+/** A rule for software statements (RFC 7591 §2.3) has only conditions: it lets a client register. */
 function isForStatements({ uses }: RuleInput): boolean {
   return uses.includes("software_statement");
 }
 
-/** Stored with a subject, which is required of every rule that is stored, and has no meaning here. */
+/** The rule is stored with a subject, which every stored rule must have, and which has no meaning here. */
 export function completeRule(rule: RuleInput): RuleInput {
   return isForStatements(rule) && rule.subject === undefined ? { ...rule, subject: { type: "client" } } : rule;
 }

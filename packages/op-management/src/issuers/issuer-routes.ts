@@ -22,12 +22,12 @@ export const issuerRoutes: readonly AdminRoute[] = [
     key: "issuer_id",
     scope: "admin:issuers",
     summaries: {
-      create: "Trusts an issuer. Its tokens give nothing but what a rule says.",
+      create: "Trusts an issuer. Its tokens grant only what a rule allows.",
       list: "Lists trusted issuers in the order of their ids, a page at a time.",
       read: "Shows a trusted issuer.",
       update:
-        "Changes an issuer by JSON Merge Patch; rules are replaced as a list. In force everywhere when the call returns. Tokens end that came from a disabled issuer, or from a rule that is disabled, removed or changed.",
-      remove: "Deletes an issuer and ends every token that came from it.",
+        "Changes an issuer by JSON Merge Patch; rules are replaced as a list. In force everywhere when the call returns. Tokens from a disabled issuer, or from a rule that is disabled, removed or changed, end.",
+      remove: "Deletes an issuer and ends every token issued for its tokens.",
     },
     writable: issuerDocumentSchema,
     createBody: issuerCreateSchema,
@@ -46,7 +46,7 @@ export const issuerRoutes: readonly AdminRoute[] = [
       requireAuthorityOverIssuer(call.actor, document);
       const atMs = nowMs();
       const record = { issuerId, issuer, status, document, createdAtMs: atMs, updatedAtMs: atMs };
-      // Isolates may remember that it is not trusted.
+      // Isolates may remember that the issuer is not trusted.
       await issuers.create(call, record, { forget: [{ kind: "issuer", id: issuer }] });
       return { record };
     },
@@ -73,7 +73,7 @@ function patchIssuer(call: PatchCall) {
   };
 }
 
-/** A rule that came later must not stand in the way of disabling an issuer. */
+/** A later rule must not prevent disabling an issuer. */
 function patchDocument(known: StoredIssuer, { body, context }: PatchCall): Pick<StoredIssuer, "status" | "document"> {
   if (Object.keys(body).every((name) => name === "status")) {
     return { status: body["status"] === "disabled" ? "disabled" : "active", document: known.document };

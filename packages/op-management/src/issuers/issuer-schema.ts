@@ -1,7 +1,8 @@
+/** **Requests and responses of `/admin/issuers`.** */
+
 import { clientIdText, idText, issuerDocumentSchema, tokenUses, uriText } from "@edge-op/shared/issuers/issuer-schema";
 import * as z from "zod";
 
-/** **Requests and responses of `/admin/issuers`.** */
 const issuerName = z
   .string()
   .min(1)
@@ -33,7 +34,7 @@ export const issuerTestSchema = z
       .min(1)
       .max(16_384)
       .optional()
-      .describe("A whole token: its signature is verified as well. Nothing is spent."),
+      .describe("A complete token, whose signature is verified too. Nothing is spent."),
     claims: z.record(z.string(), z.unknown()).optional().describe("The claims of a token that does not exist yet."),
     typ: z.string().max(64).optional().describe("With claims: the `typ` of the header."),
     alg: z.string().max(16).optional().describe("With claims: the `alg` of the header; by default the issuer's first."),
@@ -51,7 +52,7 @@ export const issuerTestSchema = z
 export const issuerTestResultSchema = z
   .strictObject({
     accepted: z.boolean(),
-    faults: z.array(z.string()).describe("What is wrong with the token itself, whichever rule."),
+    faults: z.array(z.string()).describe("The faults of the token itself, regardless of the rules."),
     signature: z.enum(["valid", "invalid", "not checked"]),
     rule_id: z.string().optional().describe("The rule that matches."),
     rules: z.array(z.strictObject({ rule_id: z.string(), matches: z.boolean(), reasons: z.array(z.string()) })),
@@ -61,7 +62,7 @@ export const issuerTestResultSchema = z
         sub: z.string().optional(),
         user: z.boolean().optional(),
         scopes: z.array(z.string()),
-        faults: z.array(z.string()).describe("Why it would be refused all the same."),
+        faults: z.array(z.string()).describe("The reasons for which it would still be refused."),
       })
       .optional(),
   })

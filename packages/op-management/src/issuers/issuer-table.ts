@@ -24,7 +24,7 @@ export const issuers = new VersionedTable({
 
 export type StoredIssuer = StoredIn<typeof issuers>;
 
-/** The id, or the issuer with or without a slash at its end: two names of one issuer. */
+/** Finds a record with the id, or with the issuer with or without a final slash: these are two names of one issuer. */
 async function findTaken(
   database: D1Database,
   { issuerId, issuer }: Pick<TrustedIssuer, "issuerId" | "issuer">,

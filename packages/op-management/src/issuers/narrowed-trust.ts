@@ -8,8 +8,8 @@ import {
 import { losesAny } from "../admin/own-authority.ts";
 
 /**
- * **Whose tokens end with a change of an issuer**: of the issuer, when it is disabled or trusted for less (a key, an algorithm or an audience
- * is gone); of a rule, when it is disabled, removed or changed. Several rules at once: of the issuer. Pure.
+ * **Returns the party whose tokens end with a change of an issuer**: the issuer, if it is disabled or trusted for less (a key, an algorithm or an
+ * audience was removed); a rule, if it is disabled, removed or changed. For several rules at once, it is the issuer. Pure.
  */
 export function narrowedTrust(before: TrustedIssuer, after: TrustedIssuer): string | undefined {
   const isDisabled = before.status === "active" && after.status === "disabled";
@@ -22,12 +22,12 @@ export function narrowedTrust(before: TrustedIssuer, after: TrustedIssuer): stri
   return narrowed[0] && ruleParty(before, narrowed[0]);
 }
 
-/** A description gives nothing. */
+/** Ignores the description, because it grants nothing. */
 function describe({ description: _, ...rule }: IssuerDocument["rules"][number]): string {
   return canonicalJson(rule);
 }
 
-/** Stands for the audiences that count without configured ones; no audience is empty. */
+/** Stands for the default audiences if none are configured; no audience is empty. */
 const unset = "";
 
 function losesTrust(before: IssuerDocument, after: IssuerDocument): boolean {

@@ -10,13 +10,13 @@ import { type AdminCall, defineRoute } from "../admin/define-route.ts";
 import { issuerTestResultSchema, issuerTestSchema } from "./issuer-schema.ts";
 import { issuers } from "./issuer-table.ts";
 
-/**
- * **`POST /admin/issuers/{issuer_id}/test`**: what would become of a token, by the same functions as at `/token`. Changes nothing: no `jti` is
- * spent. The record is read from D1. Cost: 1 D1, and what the mapping reads; with a token, 1 verification and perhaps a fetch.
- */
 type TestCall = AdminCall<z.output<typeof issuerTestSchema>, undefined>;
 type TestResult = z.input<typeof issuerTestResultSchema>;
 
+/**
+ * **`POST /admin/issuers/{issuer_id}/test`**: reports what the provider would do with a token, by the same functions as `/token`. Changes nothing: no
+ * `jti` is spent. The record is read from D1. Cost: 1 D1, and the reads of the mapping; with a token, 1 verification and perhaps a fetch.
+ */
 export const testIssuerRoute = defineRoute({
   method: "POST",
   path: "/issuers/{issuer_id}/test",
@@ -24,7 +24,7 @@ export const testIssuerRoute = defineRoute({
   summary: "Shows which rule a token, or the claims of one, would match, and why each other rule refuses it.",
   scope: "admin:issuers",
   body: issuerTestSchema,
-  response: { status: 200, description: "What would become of the token.", schema: issuerTestResultSchema },
+  response: { status: 200, description: "The outcome for the token.", schema: issuerTestResultSchema },
   async handle(call) {
     const issuer = await issuers.require(call.context.env.DB, call.parameter("issuer_id"));
     return { body: await testIssuer(call, issuer) };
@@ -60,7 +60,7 @@ async function testIssuer(call: TestCall, issuer: TrustedIssuer): Promise<TestRe
   };
 }
 
-/** Claims that a test does not give have the values of a good token. */
+/** Claims that a test omits have the values of a valid token. */
 function describedToken(
   { claims = {}, typ, alg, use }: TestCall["body"],
   issuer: TrustedIssuer,

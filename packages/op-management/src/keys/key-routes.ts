@@ -97,7 +97,7 @@ const rotate = defineRoute({
   path: "/keys",
   operationId: "rotateKey",
   summary:
-    "Makes the announced successor sign as soon as every relying party can know it, and announces another key. Existing tokens stay valid.",
+    "Makes the announced successor sign as soon as every relying party can have its key, and announces another key. Existing tokens remain valid.",
   scope,
   body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
   response: { status: 201, description: "The successor.", schema: keySchema },
@@ -126,7 +126,7 @@ const rotate = defineRoute({
   },
 });
 
-/** A revocation that failed half-way may be repeated: its first step is recorded, although the key is already deleted. */
+/** A revocation that failed half-way may be repeated: its first step is recorded even if the key is already deleted. */
 async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
   const row = await queryDatabase(() =>
     database
@@ -141,7 +141,7 @@ const revoke = defineRoute({
   method: "DELETE",
   path,
   operationId: "revokeKey",
-  summary: "Revokes a key at once: nothing signed by it is accepted anywhere once the call has returned.",
+  summary: "Revokes a key immediately: when the call returns, nothing signed by it is accepted anywhere.",
   scope,
   response: { status: 204, description: "The key is revoked." },
   async handle(call) {

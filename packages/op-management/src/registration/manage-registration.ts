@@ -45,7 +45,7 @@ export async function readRegistration(
   return new JsonResponse(await describeRegistration(context, client, undefined));
 }
 
-/** Requires the client's own token. The request is first counted by address, whoever sends it. */
+/** Requires the client's own token. Every request is first counted by address. */
 async function requireOwner(
   context: Context,
   isolate: ManagementIsolate,

@@ -10,20 +10,21 @@ import { identifierFaults, resourceCreateSchema, resourceSchema } from "./resour
 import { resources } from "./resource-table.ts";
 
 /**
- * **`/admin/resources`**: who may request tokens for which API, with which scopes, and what these tokens are like (ADR 45). In force everywhere when a
- * call returns; tokens that exist stay as they are. Cost: a read 1 D1; a change 2 D1 and a round of the control plane.
+ * **`/admin/resources`**: which clients may request tokens for an API, with which scopes, and the properties of these tokens (ADR 45). A change is in
+ * force everywhere when the call returns; existing tokens do not change. Cost: a read 1 D1; a change 2 D1 and a round of the control plane.
  */
 export const resourceRoutes: readonly AdminRoute[] = defineRecordRoutes({
   table: resources,
   key: "resource_id",
   scope: "admin:clients",
   summaries: {
-    create: "Describes an API that tokens are for. In force everywhere when the call returns.",
+    create: "Registers an API for which tokens are issued. In force everywhere when the call returns.",
     list: "Lists resources in the order of their identifiers, a page at a time.",
     read: "Shows a resource.",
     update:
-      "Changes a resource by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; tokens that exist stay as they are.",
-    remove: "Deletes a resource: no further token is issued by its rule. Tokens that exist end when they expire.",
+      "Changes a resource by JSON Merge Patch: members that are not named are kept, null removes a member. In force everywhere when the call returns. Existing tokens do not change.",
+    remove:
+      "Deletes a resource: no more tokens are issued by its rule. Existing tokens remain valid until they expire.",
   },
   writable: resourceMetadataSchema,
   createBody: resourceCreateSchema,

@@ -1,23 +1,24 @@
+/**
+ * **Requests and responses of `/admin/resources`**: an API or MCP server for which tokens are issued.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ */
+
 import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
 import { resourceMetadataSchema } from "@edge-op/shared/resources/resource-schema";
 import * as z from "zod";
 
-/**
- * **Requests and responses of `/admin/resources`**: an API or MCP server that tokens are for.
- *
- * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
- */
 const resourceIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
-/** A key of KV has 512 bytes, and ids of records 255 characters. */
+/** A KV key has at most 512 bytes, and a record id 255 characters. */
 const longestIdentifier = 255;
 export const resourceCreateSchema = resourceMetadataSchema
   .extend({
     identifier: z
       .string()
       .max(longestIdentifier)
-      .refine(isUriWithoutFragment, "must be an absolute URI without fragment")
+      .refine(isUriWithoutFragment, "must be an absolute URI without a fragment")
       .meta({ format: "uri" })
       .describe("The value of `resource` and `aud`, path included. It cannot be changed."),
     resource_id: z
@@ -37,7 +38,7 @@ export const resourceSchema = resourceMetadataSchema
   })
   .meta({ id: "Resource" });
 
-/** This provider is its own resource, however its URL is spelled; `"*"` is no identifier. */
+/** This provider is its own resource, however its URL is spelled; `"*"` is not an identifier. */
 export function identifierFaults(identifier: string, issuer: string): FieldError[] {
   const { origin, path } = comparable(identifier);
   const own = comparable(issuer);
@@ -47,7 +48,7 @@ export function identifierFaults(identifier: string, issuer: string): FieldError
 }
 
 /**
- * RFC 3986 §6.2.2 and §6.2.3: the case of scheme and host, a default port, dot segments and percent-encoding make no other URL, and neither
+ * RFC 3986 §6.2.2 and §6.2.3: the case of scheme and host, a default port, dot segments and percent-encoding do not make another URL, and neither
  * does the dot that ends an absolute domain name. The query does not select another party.
  */
 function comparable(url: string): { readonly origin: string; readonly path: string } {

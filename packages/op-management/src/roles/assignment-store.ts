@@ -1,7 +1,8 @@
+/** **Assignments in D1**: permissions of a role, roles of a group, roles and groups of a user. All tables have the same shape. */
+
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
-/** **Assignments in D1**: permissions of a role, roles of a group, roles and groups of a user. Tables of one shape. */
 export interface AssignmentTable {
   readonly table: "role_permissions" | "group_roles" | "user_roles" | "user_groups";
   readonly holder: "role" | "group_name" | "sub";
@@ -22,7 +23,7 @@ function toAssignment(row: { name: string; given: string }): Assignment {
   return { name: row.name, values: readStored("assignment", row.given, listOf(isText)) };
 }
 
-/** `undefined` if nothing is assigned to the name. */
+/** `undefined` if the name has no assignments. */
 export async function findAssignment(
   database: D1Database,
   { table, holder, value }: AssignmentTable,

@@ -5,7 +5,7 @@ import type { AdminCall } from "../admin/define-route.ts";
 import { refuseOwn } from "../admin/own-authority.ts";
 import type { Assignment } from "./assignment-store.ts";
 
-/** **Refuses to give or take roles and groups** unless the actor has every admin scope that they give. Cost: 1 D1. */
+/** **Refuses to assign or remove roles and groups** unless the actor has every admin scope that they grant. Cost: 1 D1. */
 export async function requireAuthorityOverRoles(
   { context, actor }: ActorRequest,
   roles: readonly string[],
@@ -27,7 +27,7 @@ export async function requireAuthorityOverRoles(
   );
 }
 
-/** What a change replaces: a user, the permissions of a role, or the roles of a group. */
+/** The records that a change replaces: a user, the permissions of a role, or the roles of a group. */
 interface RbacChange {
   readonly user?: { readonly roles: readonly string[]; readonly groups: readonly string[] };
   readonly role?: Assignment;
@@ -45,7 +45,7 @@ const permissionsAfter = `
   SELECT permission FROM role_permissions WHERE role IN (SELECT role FROM roles) AND role IS NOT ?5
   UNION SELECT value FROM json_each(?6) WHERE EXISTS (SELECT 1 FROM roles WHERE role = ?5)`;
 
-/** Refuses a change that takes an admin scope of the access token from the user whose token it is. Cost: 1 D1, for a user's token alone. */
+/** Refuses a change that removes an admin scope of the access token from the user to whom the token belongs. Cost: 1 D1, only for a user's token. */
 export async function requireOwnPermissions(
   { context, actor }: Pick<AdminCall<unknown, unknown>, "context" | "actor">,
   { user, role, group }: RbacChange,

@@ -19,13 +19,6 @@ import {
 import { requireAuthorityOverRoles, requireOwnPermissions } from "./role-authority.ts";
 import { permissions, rbacNamePattern, rbacNames } from "./role-schema.ts";
 
-/**
- * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may concern every user, so
- * every copy of RBAC claims is discarded. Cost: a read 1 D1 call; a change 2 D1 calls and the control plane's calls of the live
- * shards.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
- */
 interface Kind {
   readonly noun: "role" | "group";
   readonly gives: "permissions" | "roles";
@@ -115,7 +108,7 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
     operationId: `delete${title}`,
     summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when the call returns.`,
     scope,
-    response: { status: 204, description: `The ${noun} gives nothing.` },
+    response: { status: 204, description: `The ${noun} has no assignments.` },
     async handle(call) {
       const { name } = await requireAssignment(call, table);
       await replace(call, { noun, table }, { name, values: [] });
@@ -125,6 +118,12 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
   return [list, read, put, remove];
 }
 
+/**
+ * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may affect every user, so every copy of RBAC
+ * claims is discarded. Cost: a read 1 D1 call; a change 2 D1 calls and the control plane's calls of the live shards.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
+ */
 export const rbacRoutes: readonly AdminRoute[] = [
   ...routesOf({ noun: "role", gives: "permissions", table: rolePermissions, values: permissions }),
   ...routesOf({ noun: "group", gives: "roles", table: groupRoles, values: rbacNames }),

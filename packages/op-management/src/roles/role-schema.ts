@@ -1,6 +1,7 @@
+/** **The names of roles, groups and permissions.** */
+
 import * as z from "zod";
 
-/** **The names of roles, groups and permissions.** */
 export const rbacNamePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 const nameRule =

@@ -150,7 +150,7 @@ const open = defineRoute({
   method: "POST",
   path,
   operationId: "openGeneration",
-  summary: "Opens a generation: new ids use it at once; existing ids keep working in theirs.",
+  summary: "Opens a generation: new ids use it immediately; existing ids keep working in their generation.",
   scope,
   body: openSchema,
   response: { status: 201, description: "The new generation.", schema: generationSchema },

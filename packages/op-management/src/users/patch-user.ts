@@ -17,7 +17,7 @@ import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { isUsernameTaken, type StoredUser } from "./user-table.ts";
 
-/** **What a patch makes of a user.** A suspension and a password end every session and grant, and the account page lists nothing any more. */
+/** **Applies a patch to a user.** A suspension and a new password end every session and grant, and empty the account page. */
 export function patchUser(call: PatchCall) {
   const { actor, body } = call;
   const { DB } = call.context.env;
@@ -54,7 +54,7 @@ function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] 
   return [...endUserSessions(database, sub, ending), forgetOfflineGrants(database, sub)];
 }
 
-/** What the patch does not name is kept as it is stored: its schema has validated the rest, and no member depends on another. */
+/** Members that the patch does not name are kept as stored: their schema has validated them, and no member depends on another. */
 function applyPatch(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
   const { password, ...rest } = patch;
   if (Object.keys(rest).every((name) => name === "status")) {
@@ -80,7 +80,7 @@ function hasPasswordAfter(known: StoredUser, password: unknown): boolean {
   return password === undefined ? known.hasPassword : password !== null;
 }
 
-/** A person who knew the old password may have opened sessions and obtained grants. */
+/** Anyone who knew the old password may have opened sessions and obtained grants. */
 function endsGrants({ status, password }: JsonObject): boolean {
   return status === "suspended" || password !== undefined;
 }

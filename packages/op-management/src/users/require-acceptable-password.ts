@@ -18,7 +18,7 @@ function describe(fault: PasswordFault, { passwordMin }: Settings): string {
     malformed: "must be Unicode text",
     tooShort: `must be at least ${passwordMin} characters long`,
     tooLong: `must be at most ${mostPasswordCharacters} characters long`,
-    common: "is one of the passwords that are guessed first",
+    common: "is a commonly used password",
     personal: "consists of little more than the username, the email address or the name of this service",
     simple: "consists of little more than repeated or consecutive characters",
   };

@@ -27,8 +27,8 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
     list: "Lists users in the order of their subs, a page at a time.",
     read: "Shows a user.",
     update:
-      "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; status suspended, or a password, also ends every session and grant of the user.",
-    remove: "Deletes a user and ends every grant they have given. Nobody gets the sub again.",
+      "Changes a user by JSON Merge Patch: members that are not named are kept, null removes a member. In force everywhere when the call returns. Status suspended, or a new password, also ends every session and grant of the user.",
+    remove: "Deletes a user and ends every grant of the user. The sub is never assigned again.",
   },
   now: "The user as they are now.",
   writable: writableUser,

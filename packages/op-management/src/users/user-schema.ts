@@ -1,13 +1,14 @@
+/** **Requests and responses of `/admin/users`**: claims, roles and groups, and credentials. */
+
 import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
 import { rbacNames } from "../roles/role-schema.ts";
 
-/** **Requests and responses of `/admin/users`**: claims, roles and groups, and credentials. */
 export const subPattern = /^[A-Za-z0-9][A-Za-z0-9._~:@|-]{0,254}$/;
 
-/** In its stored form: two usernames that look the same must not be two users (RFC 8265 §3.4). */
+/** In its stored form: two usernames that look the same must not belong to two users (RFC 8265 §3.4). */
 const username = z
   .string()
   .min(1)
@@ -19,7 +20,7 @@ const username = z
   });
 const status = z.enum(["active", "suspended"]);
 
-/** The rules are those of the policy, which knows the user: see {@link requireAcceptablePassword}. */
+/** The policy, which knows the user, checks the password: see {@link requireAcceptablePassword}. */
 const password = z
   .string()
   .max(4 * mostPasswordCharacters)

@@ -42,7 +42,7 @@ export const users = new VersionedTable({
 
 export type StoredUser = StoredIn<typeof users>;
 
-/** What a username is compared by; no user has NULL. */
+/** The form in which usernames are compared; no user has NULL. */
 export function usernameKey(username: string): string | null {
   return canonicalUsername(username) ?? null;
 }
@@ -58,7 +58,7 @@ export async function isUsernameTaken(database: D1Database, username: string, su
   return row !== null;
 }
 
-/** Fails, and with it its transaction, if the sub is a client's or was a deleted user's, whose hash it has. */
+/** Fails, together with its transaction, if the sub belongs to a client, or belonged to a deleted user, whose hash is stored. */
 export function refuseTakenSub(database: D1Database, sub: string, hash: ArrayBuffer): D1PreparedStatement {
   const isTaken = `EXISTS (SELECT 1 FROM clients WHERE client_id = ?1) OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?2)`;
   return users.refuseIf(database, sub, isTaken, hash);

@@ -4,20 +4,20 @@ import { replicatedUntilMs } from "@edge-op/shared/control/cut-offs";
 import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { changesAfter, continueChanges, type RecentChanges, rememberedChanges } from "../revocation/recent-changes.ts";
 
-/** Cut-offs that a shard is sent at once; it asks for the others before it gets a lease. */
+/** The number of cut-offs that are sent to a shard at once; it requests the others before it gets a lease. */
 const newsRows = 2_000;
-/** While an access token of before a cut-off may be alive. */
+/** How long an access token issued before a cut-off may be live. */
 const recentMs = replicatedUntilMs(0);
 
 interface CutOffRow extends CutOff, Record<string, SqlStorageValue> {}
 
 /**
- * **The control log as shards are sent it**: what D1's log contained when it was last announced, outside D1, which may be set back. A shard that
- * contains it up to a version contains every cut-off up to that version. Synchronous.
+ * **The control log as it is sent to shards**: the content of D1's log when it was last announced, stored outside D1, which may be restored to an
+ * earlier moment. A shard that contains it up to a version contains every cut-off up to that version. Synchronous.
  *
  *   last_told(version, at_ms)                           one row: the newest change that was announced
  *   announced_change(version, kind, id)                 the newest 500, without those before the last gap
- *   cut_off(key, version, until_ms, recent_until_ms)    deleted at until_ms; recent_until_ms NULL: no access token of before is alive
+ *   cut_off(key, version, until_ms, recent_until_ms)    deleted at until_ms; recent_until_ms NULL: every earlier access token has expired
  *   last_gap(version, at_ms)                            one row: the last gap in D1's log (ADR 11)
  *   lowest_kept(version, until_ms)                      one row: up to which change D1 lost nothing at a gap of the last month
  */
@@ -51,7 +51,7 @@ export class AnnouncedLog {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
   }
 
-  /** What a shard lacks that contains `since`. Of many cut-offs only the first ones, and then no newer version than theirs. */
+  /** The part of the log that a shard containing `since` lacks. If there are many cut-offs, only the first ones, and no newer version than theirs. */
   news(since: number, nowMs: number): ControlNews & { readonly isComplete: boolean } {
     const { version: cv, atMs: cvAtMs } = this.last();
     const rows = this.#sql
@@ -73,7 +73,7 @@ export class AnnouncedLog {
     return { cv, cvAtMs, changes, cutOffs, isComplete: true };
   }
 
-  /** Durable before any shard is sent it. An older one has no effect, because publications may complete out of order. */
+  /** Stores the change durably before it is sent to any shard. An older one has no effect, because publications may complete out of order. */
   record(
     newest: ChangeVersion,
     { changes, cutOffs }: { readonly changes: readonly NamedChange[]; readonly cutOffs: readonly CutOff[] },
@@ -100,7 +100,7 @@ export class AnnouncedLog {
     this.#changes = continueChanges(this.#changes, changes, newest.version);
   }
 
-  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 11). */
+  /** Whether D1 contains the last announced change, and has reached the number that it gave to a committed change (ADR 11). */
   isContinued(
     told: ChangeVersion,
     found: { readonly version: number; readonly announcedAtMs: number | null },
@@ -113,7 +113,10 @@ export class AnnouncedLog {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_gap").one();
   }
 
-  /** `kept`: what a D1 that was set back had surely kept. The lowest one counts until `untilMs`, because D1 may be set back to before this gap. */
+  /**
+   * `kept`: the last change that a restored D1 has certainly kept. The lowest one applies until `untilMs`, because D1 may be restored to before this
+   * gap.
+   */
   recordGap({ version, atMs }: ChangeVersion, kept: number, untilMs: number): void {
     this.#sql.exec("UPDATE last_gap SET version = max(version, ?), at_ms = max(at_ms, ?)", version, atMs);
     this.#sql.exec("UPDATE lowest_kept SET version = ?, until_ms = ?", kept, untilMs);
@@ -133,7 +136,9 @@ export class AnnouncedLog {
       .toArray();
   }
 
-  /** At most `limit` rows of each kind. By what no sweep has forgotten, shards are sent what does not depend on the present clock. */
+  /**
+   * Deletes at most `limit` rows of each kind. Shards receive everything that is not swept, so their content does not depend on the current clock.
+   */
   sweep(passedMs: number, limit: number): void {
     this.#sql.exec(
       `UPDATE cut_off SET recent_until_ms = NULL WHERE key IN

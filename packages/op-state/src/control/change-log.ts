@@ -8,34 +8,34 @@ import type { AnnouncedLog } from "./announced-log.ts";
 import type { Registration } from "./control-leases.ts";
 import { lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
 
-/** The changes that are read with the control version: all since the last announcement, and so many before it. */
+/** The changes that are read with the control version: all since the last announcement, and this many before it. */
 const travellingChanges = 50;
-/** Shards remember as many. */
+/** Shards remember the same number. */
 const mostTravellingChanges = 500;
 
 export interface Announcement {
   readonly announced: ChangeVersion;
-  /** D1 was set back, and has lost registrations of shards too. */
+  /** D1 was restored to an earlier moment, and has lost registrations of shards too. */
   readonly isRestored: boolean;
-  /** By key, the versions with which D1 has the cut-offs that the announcement is for. */
+  /** The versions that D1 has for the cut-offs of the announcement, by key. */
   readonly found: ReadonlyMap<string, number>;
 }
 
 /** The cut-offs that an announcement is for. */
 interface CommittedCutOffs {
   readonly keys: readonly string[];
-  /** The newest version that D1 gave to one of them: no shard may have been sent it. */
+  /** The newest version that D1 gave to one of them; perhaps no shard has received it. */
   readonly newest: number;
 }
 
-/** Restorations of D1 within this may follow each other: Time Travel goes back 30 days. */
+/** Restorations of D1 within this time may follow each other: Time Travel reaches back 30 days. */
 const restorableMs = 31 * 86_400_000;
 
 /**
- * **Selects the control version to announce**, stored durably before any shard is sent it, with the changes and cut-offs of D1 up to it.
- * A D1 that was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost.
- * In that case the last announced change is missing or another row, or a committed one has a number that D1 has not reached, and the
- * numbers continue behind a gap, at which every isolate discards every copy (ADR 11).
+ * **Selects the control version to announce**, stored durably before it is sent to any shard, with the changes and cut-offs of D1 up to it. A D1 that
+ * was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost. In that case the last announced change is missing
+ * or is another row, or a committed change has a number that D1 has not reached. The numbers then continue after a gap, at which every isolate
+ * discards every copy (ADR 11).
  */
 export async function nextAnnouncement(
   log: AnnouncedLog,
@@ -61,27 +61,27 @@ export async function nextAnnouncement(
 }
 
 /**
- * Whether what was read contains what another publication announced meanwhile. If not, that one has read more, or D1 was set back between the
- * two and has given one number to both.
+ * Whether the rows that were read contain the change that another publication announced meanwhile. Otherwise, that publication has read more, or D1
+ * was restored between the two and has given one number to both.
  */
 function agree(rows: readonly ChangeVersion[], told: ChangeVersion, now: ChangeVersion): boolean {
   return now.version === told.version || rows.some(({ version, atMs }) => version === now.version && atMs === now.atMs);
 }
 
-/** D1 was set back: it gets the cut-offs again that it has lost, then a gap in its numbers. */
+/** D1 was restored to an earlier moment: writes the cut-offs that it has lost, then a gap in its numbers. */
 async function announceGap(
   log: AnnouncedLog,
   database: D1Database,
   { told, used, found }: { readonly told: ChangeVersion; readonly used: number; readonly found: number },
 ): Promise<ChangeVersion> {
   const atMs = nowMs();
-  // Set back again to before an earlier gap, the log may contain numbers of the time between that the lost cut-offs have too.
+  // If D1 is restored again to before an earlier gap, the log may contain numbers of the time between, which the lost cut-offs have too.
   const kept = Math.min(await lastKept(database, told.atMs), log.lowestKept(atMs));
   const lost = log.cutOffsAfter(kept);
   await restoreCutOffs(database, lost);
   const gap = await leaveGap(database, { told: used, found, unlessFound: false });
   if (gap === undefined) throw new Error("the change log returned no version");
-  // Set back between the two, D1 would have the gap without the cut-offs, and nothing would show it later.
+  // If D1 was restored between the two, it would contain the gap without the cut-offs, and nothing would show it later.
   if (await lacksCutOffs(database, lost)) throw new UnavailableError("D1", new Error("set back again"));
   log.recordGap(gap, kept, atMs + restorableMs);
   log.record(gap, { changes: [], cutOffs: [] }, atMs);
@@ -89,8 +89,8 @@ async function announceGap(
 }
 
 /**
- * The newest change that a restored D1 has surely kept: later rows may have been committed since, under the numbers of lost ones. Times are
- * of several clocks, which differ by less than a minute.
+ * The newest change that a restored D1 has certainly kept: later rows may have been committed since, with the numbers of lost ones. Times are from
+ * several clocks, which differ by less than a minute.
  */
 async function lastKept(database: D1Database, announcedAtMs: number): Promise<number> {
   const select = database.prepare("SELECT max(version) AS version FROM control_changes WHERE at_ms <= ?1");
@@ -104,8 +104,8 @@ interface ChangeRow extends ChangeVersion, NamedChange {
 }
 
 /**
- * In one transaction: the newest changes, newest first, each with the time of the change that was announced last, `null` if that row is
- * missing, and the cut-offs of `keys`; and the cut-offs after that change, each of which D1 has from the transaction of its own change.
+ * Reads in one transaction: the newest changes, newest first, each with the time of the last announced change (`null` if that row is missing), and
+ * the cut-offs of `keys`; and the cut-offs after that change, each of which D1 has from the transaction of its own change.
  */
 async function newestChanges(database: D1Database, announcedVersion: number, keys: readonly string[]) {
   const changes = database
@@ -124,9 +124,9 @@ async function newestChanges(database: D1Database, announcedVersion: number, key
 }
 
 /**
- * **Notes in D1 what was announced, and returns the registrations of shards**, in one transaction: a shard that registers later reads this
- * version, so none vouches for an older one when these have ended. What D1 says was announced is stored in this object before, so
- * a number that a restored D1 loses is not used again (ADR 11). `undefined`: D1 was set back since the change was read, and has lost
+ * **Records the announced version in D1, and returns the registrations of shards**, in one transaction: a shard that registers later reads this
+ * version, so no shard vouches for an older one once these registrations have ended. This object stores the announced version before D1 does, so a
+ * number that a restored D1 loses is not reused (ADR 11). Returns `undefined` if D1 was restored since the change was read, and has lost
  * registrations. Cost: 1 D1 write.
  */
 export async function noteAnnounced(

@@ -3,45 +3,45 @@ import { DurableHorizon, type Horizon } from "../revocation/durable-horizon.ts";
 import type { HorizonMachine } from "../revocation/horizon-keeper.ts";
 import { LeaseHolders, lackingUntilMs, type PendingChange } from "../revocation/lease-holders.ts";
 
-/** A row of D1: the control plane did not answer this shard, which vouches for what D1 says was announced. */
+/** A row of D1: the control plane did not respond to this shard, which vouches for the version that D1 records as announced. */
 export interface Registration {
   readonly shard: string;
-  /** What it contained when it registered. */
+  /** The version that the shard contained when it registered. */
   readonly version: number;
-  /** By the shard's clock. */
+  /** Measured by the shard's clock. */
   readonly endsAtMs: number;
 }
 
-/** What an instance finds in its storage. */
+/** The state that an instance finds in its storage. */
 interface DurableLeases {
   readonly horizon: Horizon | undefined;
-  /** When D1 was last found to be set back, by the clock of that instance. */
+  /** When D1 was last found to be restored, by the clock of that instance. */
   readonly restoredAtMs: number | undefined;
 }
 
 /** The wait of a change: until no shard vouches for an older control version. */
 export interface ControlWait {
   readonly pending: PendingChange;
-  /** By the clock of this object. */
+  /** Measured by the clock of this object. */
   readonly startedAtMs: number;
-  /** Durations: until the leases of all those shards have ended, and those of a predecessor or of a D1 that is lost. */
+  /** Durations: until the leases of all those shards have ended, and until the leases of a predecessor or in a lost D1 have ended. */
   readonly leasesMs: number;
   readonly fenceMs: number;
 }
 
 /**
- * **The leases of shards on the control log** (docs/reference/protocols.md §2): a shard vouches for the control version only while it has
- * one, so a change waits for a shard that does not respond until its lease has ended. No I/O and no clock.
+ * **The leases of shards on the control log** (docs/reference/protocols.md §2): a shard vouches for the control version only while it has one, so a
+ * change waits for a shard that does not respond until its lease has ended. No I/O and no clock.
  *
- * A lease is counted from its grant here, and from before the call at the shard (I2). What a predecessor granted is not known: a new
- * instance waits for its {@link DurableHorizon} once (I3, I4). A registration is waited for from when it is read, because its clock is another one,
- * and not at all when it has ended by any clock. A D1 that was set back has lost registrations, so the longest of them is waited for.
+ * A lease is counted from its grant here, and from before the call at the shard (I2). An instance does not know the leases of its predecessor, so it
+ * waits for its {@link DurableHorizon} once (I3, I4). The wait for a registration begins when it is read, because another clock wrote it; a
+ * registration that has ended by any clock is not waited for. A restored D1 has lost registrations, so the longest possible one is waited for.
  */
 export class ControlLeases implements HorizonMachine {
   readonly #timing: LeaseTiming;
   readonly #holders = new LeaseHolders();
   readonly #horizon: DurableHorizon;
-  /** By shard, the version that it was sent last. */
+  /** The last version that was sent to each shard. */
   readonly #sent = new Map<string, number>();
   #restoredFenceMs = Number.NEGATIVE_INFINITY;
 
@@ -52,17 +52,17 @@ export class ControlLeases implements HorizonMachine {
     if (restoredAtMs !== undefined) this.#restoredFenceMs = this.#endOf(restoredAtMs + controlLeaseLifeMs, bootAtMs);
   }
 
-  /** As of a shard of revocations. */
+  /** The same as for a revocation shard. */
   horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
     return this.#horizon.due(leaseMs, this.releaseAtMs, nowMs);
   }
 
-  /** After the horizon is written. */
+  /** Called after the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
     this.#horizon.extend(horizon, nowMs);
   }
 
-  /** A lease for a shard that is sent everything up to `cv`. Returns its length. */
+  /** Grants a lease to a shard that is sent everything up to `cv`. Returns its length. */
   grant(shard: string, cv: number, nowMs: number): number {
     this.#horizon.assertCovers(controlLeaseMs, nowMs);
     this.#holders.prune(nowMs);
@@ -71,12 +71,12 @@ export class ControlLeases implements HorizonMachine {
     return controlLeaseMs;
   }
 
-  /** After `cv` was stored as announced: later grants contain it. */
+  /** Called after `cv` was stored as announced: later grants contain it. */
   startWait(cv: number, nowMs: number): ControlWait {
     return this.#waitFor(this.#holders.await(cv, nowMs), nowMs);
   }
 
-  /** For the registrations that D1 had when it got `cv`: later ones contain it. */
+  /** Starts the wait for the registrations that D1 contained when it stored `cv`: later registrations contain it. */
   startRegisteredWait(cv: number, registered: readonly Registration[], nowMs: number): ControlWait {
     const lacking = new Map<string, number>();
     for (const { shard, version, endsAtMs } of registered) {
@@ -93,7 +93,7 @@ export class ControlLeases implements HorizonMachine {
     return this.#sent.get(shard) ?? 0;
   }
 
-  /** No holder of the shard decides by an older version than `cv`. Returns the waits that have ended. */
+  /** The shard's holders no longer decide by a version older than `cv`. Returns the waits that have ended. */
   confirm({ pending }: ControlWait, shard: string, cv: number): readonly PendingChange[] {
     this.#sent.set(shard, cv);
     const settled = this.#holders.confirm(shard, cv);
@@ -104,7 +104,7 @@ export class ControlLeases implements HorizonMachine {
     this.#holders.abandon(pending);
   }
 
-  /** D1 was set back: registrations that it has lost may last as long as one that was made now. */
+  /** D1 was restored: registrations that it has lost may last as long as one that was made now. */
   restored(nowMs: number): void {
     this.#restoredFenceMs = nowMs + controlLeaseLifeMs;
   }
@@ -114,7 +114,7 @@ export class ControlLeases implements HorizonMachine {
     return Math.max(this.#holders.lastEndMs, this.#horizon.bootFenceMs);
   }
 
-  /** As of a shard of revocations. */
+  /** The same as for a revocation shard. */
   mayClose(nowMs: number): boolean {
     return this.#horizon.isOpen && nowMs > this.releaseAtMs;
   }
@@ -137,7 +137,7 @@ export class ControlLeases implements HorizonMachine {
     };
   }
 
-  /** When something that ends at `endsAtMs` by another clock has ended by this one. */
+  /** The time by this clock at which something that ends at `endsAtMs` by another clock has ended. */
   #endOf(endsAtMs: number, nowMs: number): number {
     return Math.min(nowMs + controlLeaseLifeMs, endsAtMs + this.#timing.clockOffsetMs);
   }

@@ -5,7 +5,7 @@ import type { Horizon } from "../revocation/durable-horizon.ts";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
 import { CutOffLedger, resumeMs } from "./cut-off-ledger.ts";
 
-/** A cut-off of a change that may not be committed yet. */
+/** The cut-off of a change that may not be committed yet. */
 export interface IntendedCutOff {
   readonly operationId: string;
   readonly cutOff: CutOffIntent;
@@ -24,7 +24,7 @@ export interface Retirement {
   readonly generation: number;
 }
 
-/** How long a finished operation is kept for its repetitions. */
+/** How long a finished operation is remembered for repetitions. */
 const rememberMs = 86_400_000;
 const sweepRows = 1_000;
 
@@ -100,7 +100,7 @@ export class ControlLedger {
     return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
   }
 
-  /** After a publication that started at `startedAtMs`. Intents are deleted by `passedMs`. */
+  /** Called after a publication that started at `startedAtMs`. Intents are deleted by `passedMs`. */
   settleIntents(startedAtMs: number, passedMs: number): void {
     this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", passedMs - intentSettledMs);
     this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
@@ -129,7 +129,7 @@ export class ControlLedger {
     return this.#openings("done = 0");
   }
 
-  /** Every shard knows the opening; the generation before it will be retired. */
+  /** Every shard knows the opening; the previous generation will be retired. */
   finishOpening(opening: Opening, predecessorDueMs: number, nowMs: number): void {
     this.#sql.exec(
       "UPDATE opening SET done = 1, due_ms = ? WHERE operation_id = ?",
@@ -139,7 +139,7 @@ export class ControlLedger {
     this.addRetirement({ store: opening.store, generation: opening.generation - 1 }, predecessorDueMs);
   }
 
-  /** The later one counts if there are two. */
+  /** If there are two, the later one applies. */
   addRetirement({ store, generation }: Retirement, dueMs: number): void {
     this.#sql.exec(
       `INSERT INTO retirement VALUES (?, ?, ?)
@@ -178,7 +178,7 @@ export class ControlLedger {
     this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
   }
 
-  /** Empty: the next part begins with the first user. */
+  /** Returns an empty text if the next part begins with the first user. */
   sweptGrantsUntil(): string {
     return this.#sql.exec<{ sub: string }>("SELECT sub FROM grant_sweep").one().sub;
   }
@@ -195,7 +195,7 @@ export class ControlLedger {
       .toArray()[0];
   }
 
-  /** `undefined`: no lease of a shard is left. */
+  /** `undefined` if no shard has a lease. */
   writeLeaseHorizon(horizon: Horizon | undefined): void {
     if (horizon === undefined) this.#sql.exec("DELETE FROM lease_horizon");
     else this.#sql.exec("INSERT OR REPLACE INTO lease_horizon VALUES (1, ?, ?)", horizon.horizonMs, horizon.leaseMs);

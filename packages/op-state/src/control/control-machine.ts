@@ -20,8 +20,8 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
 };
 
 /**
- * How long a row of `control_changes` is kept: longer than the oldest copy that is compared with it, KV's key schedule (30 days). A
- * reader that lags further detects the gap and discards everything (ADR 27).
+ * How long a row of `control_changes` is kept: for longer than the lifetime of the oldest copy that is compared with it, KV's key schedule (30 days).
+ * A reader that lags further detects the gap and discards everything (ADR 27).
  */
 export const changeLifeMs = 31 * 86_400_000;
 
@@ -35,15 +35,15 @@ export const intentDueMs = 10_000;
 export const intentAgainMs = 20_000;
 
 /**
- * The intent of a dead Worker is deleted after this. `commitControlChange` starts its D1 batch within seconds of `begin` or not at
- * all, and a batch ends within 30 s, so a publication that started later contains the change, if it was committed.
+ * The intent of a Worker that crashed is deleted after this time. `commitControlChange` starts its D1 batch within seconds of `begin` or not at all,
+ * and a batch ends within 30 s, so a publication that started later contains the change, if it was committed.
  */
 export const intentSettledMs = 120_000;
 
 /** The generation table names each shard, and relays lease from all of them; more than this in one region is a mistake. */
 const shardsInRegion = 1_000;
 
-/** Whether ids can name these regions; an invalid opening must not reach the ledger. Relays may have none: they are closed. */
+/** Whether ids can name these regions; an invalid opening must not reach the ledger. The set may be empty for relays, which closes them. */
 export function areValidRegions(store: ShardedStore, regions: Readonly<Record<string, RegionShards>>): boolean {
   const rows = Object.entries(regions);
   return (

@@ -41,8 +41,8 @@ const againMs = 5_000;
 const sweepRows = 1_000;
 
 /**
- * **Announces administrative changes, and grants shards leases on them**, so that a change waits only for shards that may vouch for an older
- * version ({@link Followers}). What is not finished is in the ledger, and repeated by alarm until it is: every step is idempotent.
+ * **Announces administrative changes, and grants shards leases on them**, so that a change waits only for shards that may vouch for an older version
+ * ({@link Followers}). Unfinished work is in the ledger, and the alarm repeats it until it is finished: every step is idempotent.
  */
 export class ControlPlane
   extends FactsObject<ControlPlaneEnv>
@@ -105,7 +105,7 @@ export class ControlPlane
     this.#ledger.cutOffs.finish(operationId, nowMs());
   }
 
-  /** `committed`: its change, in whose transaction D1 has got the cut-off; without one, the cut-off becomes a change itself. */
+  /** `committed`: the change in whose transaction D1 stored the cut-off. Without one, the cut-off becomes a change itself. */
   async #order(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
     if (isOrdered(operation)) return operation;
     const version = committed?.version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
@@ -118,7 +118,7 @@ export class ControlPlane
     });
   }
 
-  /** Durable from here on: the alarm completes it if the caller does not. */
+  /** The cut-off is durable from here on: the alarm completes it if the caller does not. */
   #startCutOff(operationId: string, { kind, id, actor }: CutOffRequest): CutOffOperation {
     const atMs = nowMs();
     const operation = this.ctx.storage.transactionSync(() => {
@@ -180,7 +180,7 @@ export class ControlPlane
     );
   }
 
-  /** The intent before the transaction: should the announcement fail, the alarm repeats it. */
+  /** Stores the intent before the transaction: if the announcement fails, the alarm repeats it. */
   async #sweepClients(passedMs: number): Promise<boolean> {
     const operationId = crypto.randomUUID();
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, nowMs()));
@@ -191,8 +191,8 @@ export class ControlPlane
   }
 
   /**
-   * The changes of the set-up, which nobody announced. Otherwise isolates would begin with a version from before them, and the first change
-   * of an administrator would make each of them discard everything.
+   * Announces the changes of the set-up, which have not been announced. Otherwise isolates would begin with a version from before them, and an
+   * administrator's first change would make each isolate discard everything.
    */
   async #announceFirst(atMs: number): Promise<undefined> {
     if (this.#log.last().version > 0) return;
@@ -226,9 +226,8 @@ export class ControlPlane
   }
 
   /**
-   * Announces D1's newest control version with its changes and cut-offs; resolves when no shard vouches for an older one. A cut-off that a
-   * restored D1 has lost, or whose number grants of the lost time have too, is committed again first. The alarm lists generations
-   * again that D1 has lost.
+   * Announces D1's newest control version with its changes and cut-offs; resolves when no shard vouches for an older one. A cut-off that a restored
+   * D1 has lost, or whose number grants of the lost time have too, is committed again first. The alarm re-lists generations that D1 has lost.
    */
   async #announce(operations: readonly OrderedCutOff[]): Promise<number> {
     this.#fence.pass();

@@ -4,7 +4,7 @@ export interface CutOffOperation {
   readonly operationId: string;
   readonly key: string;
   readonly untilMs: number;
-  /** The number of its change, once that is known. */
+  /** The number of its change, once it is known. */
   readonly version: number | undefined;
   readonly done: boolean;
 }
@@ -15,9 +15,9 @@ export function isOrdered(operation: CutOffOperation): operation is OrderedCutOf
   return operation.version !== undefined;
 }
 
-/** How long a finished operation is kept for its repetitions. */
+/** How long a finished operation is remembered for repetitions. */
 const rememberMs = replicatedUntilMs(0);
-/** A live request finishes its own operation; the alarm takes over after this. */
+/** A live request finishes its own operation; the alarm takes over after this time. */
 export const resumeMs = 30_000;
 
 /**
@@ -51,7 +51,7 @@ export class CutOffLedger {
     return { operationId, key, untilMs, version: undefined, done: false };
   }
 
-  /** A later number counts: D1 was set back, and the cut-off was committed to it again. */
+  /** The later number applies: D1 was restored, and the cut-off was committed to it again. */
   order(operationId: string, version: number): OrderedCutOff {
     this.#sql.exec("UPDATE cut_off_operation SET version = ? WHERE operation_id = ?", version, operationId);
     const operation = this.find(operationId);
@@ -60,8 +60,8 @@ export class CutOffLedger {
   }
 
   /**
-   * Whether it must be committed again: D1 was set back, and either lacks it, by what was found there, or has given it a number that grants of
-   * the lost time have too (ADR 11).
+   * Whether it must be committed again: D1 was restored, and either lacks it, or has given it a number that grants of the lost time have too (ADR
+   * 11).
    */
   isLost({ key, version }: OrderedCutOff, gap: number, found: ReadonlyMap<string, number>): boolean {
     return version < gap || (found.get(key) ?? 0) < version;

@@ -1,18 +1,19 @@
+/**
+ * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 28), before they are sent to any shard. The endpoint that
+ * commits a change writes its cut-off in the same transaction; this module writes the others.
+ */
+
 import { limits } from "@edge-op/shared/config/limits";
 import { cutOffKey, recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/control/cut-offs";
 import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 
-/**
- * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 28), before any shard is sent them. The endpoint that
- * commits a change writes its cut-off in the same transaction; these are the others.
- */
 const userPrefix = cutOffKey("sub", "");
 
 /**
- * A cut-off without a change of a record, or whose change a restored D1 has lost, becomes a change itself, which ends the sessions of its
- * user. Returns its number. Cost: 1 D1 write.
+ * Makes a cut-off a change of its own, which ends the sessions of its user: for a cut-off without a change of a record, or whose change a restored D1
+ * has lost. Returns its number. Cost: 1 D1 write.
  */
 export async function appendCutOff(
   database: D1Database,
@@ -31,7 +32,7 @@ export async function appendCutOff(
   return version;
 }
 
-/** What a restored D1 has lost, before the gap at which isolates discard every record (ADR 11): no number is used for it. */
+/** Writes the cut-offs that a restored D1 has lost, before the gap at which isolates discard every record (ADR 11). They do not take a number. */
 export async function restoreCutOffs(database: D1Database, cutOffs: readonly CutOff[]): Promise<void> {
   await writeAll(database, cutOffs, (some) => [recordAll(database, some)]);
 }

@@ -1,7 +1,7 @@
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
-/** **The number of the change of an intent**, if it was committed to D1: that of its own row of the change log. Cost: 1 D1 call. */
+/** **Returns the number of an intent's change**, if it was committed to D1: the number of its own row of the change log. Cost: 1 D1 call. */
 export async function findCommitted(
   database: D1Database,
   { kind, id, changedAtMs }: CutOffIntent,

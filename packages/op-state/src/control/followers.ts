@@ -18,12 +18,12 @@ export type FollowerBindings = SettingsVariables & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 };
 
-/** A shard that could not be told is told again after this, until its lease has ended. */
+/** A shard that did not respond is called again after this time, until its lease has ended. */
 const raiseAgainMs = 500;
 
 /**
- * **The shards that may vouch for a control version**: grants them leases, and brings a version into force. The shards that lack it are told
- * at the same time; nobody waits for their calls, but for the ends of their leases and registrations. {@link ControlLeases} decides.
+ * **The shards that may vouch for a control version**: grants them leases, and brings a version into force. The shards that lack it are called at the
+ * same time. A change does not wait for their calls, but for the ends of their leases and registrations. {@link ControlLeases} decides.
  *
  * Cost: an announcement is 1 D1 write, and 1 object call for each shard that was in use in the last ten seconds.
  */
@@ -40,7 +40,7 @@ export class Followers {
     void ctx.blockConcurrencyWhile(async () => {
       const horizon = ledger.leaseHorizon();
       const gap = announced.lastGap();
-      // The clock is frozen between I/O: after a timer it is later than the read, and the fence counts from there.
+      // The clock is frozen between I/O: after a timer, it is later than the read, and the fence counts from then.
       if (horizon !== undefined || gap.version > 0) await scheduler.wait(1);
       const durable = { horizon, restoredAtMs: gap.version > 0 ? gap.atMs : undefined };
       this.#leases = new ControlLeases(leaseTiming, durable, nowMs());
@@ -57,13 +57,14 @@ export class Followers {
     return { ...news, leaseMs: this.#leases.grant(shard, news.cv, atMs) };
   }
 
-  /** D1 was set back: it has lost registrations. */
+  /** D1 was restored: it has lost registrations. */
   restored(): void {
     this.#leases.restored(nowMs());
   }
 
   /**
-   * After the change is stored as announced. Resolves when no shard vouches for an older version; false: D1 was set back meanwhile.
+   * Called after the change is stored as announced. Resolves with true when no shard vouches for an older version, and with false if D1 was restored
+   * meanwhile.
    */
   async bringIntoForce(announced: ChangeVersion): Promise<boolean> {
     const cv = announced.version;
@@ -94,7 +95,7 @@ export class Followers {
     for (const shard of pending.ended) log("shard-not-told", { shard, cause: "its lease has ended" });
   }
 
-  /** Until it has acknowledged, or its lease has ended. */
+  /** Sends the change until the shard has acknowledged it, or its lease has ended. */
   async #tell(shard: string, cv: number, wait: ControlWait): Promise<void> {
     const settings = readSettings(this.#env);
     const call = async () => {

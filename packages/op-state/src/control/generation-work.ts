@@ -23,14 +23,14 @@ export interface GenerationTools {
   readonly ledger: ControlLedger;
   readonly opened: OpenedGenerations;
   readonly outbox: AuditOutbox;
-  /** After an opening is stored: the alarm completes it if this instance does not. */
+  /** Called after an opening is stored: the alarm completes it if this instance does not. */
   wakeForOpening(): void;
   publishNewest(): Promise<unknown>;
 }
 
 /**
- * **Opens and retires generations of shards, and lists generations again that D1 has lost** (ADR 11), one at a time. Each step is
- * stored in the ledger and idempotent, so resuming means repeating. Cost: D1 and an announcement; only the admin API waits for it.
+ * **Opens and retires generations of shards, and re-lists generations that D1 has lost** (ADR 11), one at a time. Each step is stored in the ledger
+ * and idempotent, so resuming means repeating. Cost: D1 and an announcement; only the admin API waits for it.
  */
 export class GenerationWork {
   readonly #tools: GenerationTools;
@@ -52,7 +52,7 @@ export class GenerationWork {
       await this.#relist();
       const { operationId, store, regions } = request;
       const table = await this.readTable();
-      // A number that ids already contain is not used again, whatever D1 has lost.
+      // A number that issued ids contain is not reused, even if D1 has lost it.
       const generation = Math.max(newestGeneration(table, store), newestGeneration(opened.all(), store)) + 1;
       const opening = { operationId, store, regions, generation, done: false };
       storage.transactionSync(() => {
@@ -65,7 +65,7 @@ export class GenerationWork {
     });
   }
 
-  /** Finishes stored openings, then lists generations again that D1 has lost. */
+  /** Finishes stored openings, then re-lists generations that D1 has lost. */
   resume(): Promise<undefined> {
     return this.#oneAtATime(async () => {
       await this.#finishOpenings();
@@ -102,7 +102,7 @@ export class GenerationWork {
     });
   }
 
-  /** Oldest first. The newest generation of a restored D1 ends with it; its retirement follows from the table. */
+  /** Oldest first. This ends the newest generation of a restored D1; its retirement follows from the table. */
   async #relist(): Promise<void> {
     const { ledger, opened, outbox, storage } = this.#tools;
     const listed = await this.readTable();
@@ -146,7 +146,8 @@ export class GenerationWork {
   }
 
   /**
-   * Isolates learn of it like of any change, also from the shards of the retired generation. A generation that is the newest again in a restored D1 (ADR 11) is not retired; its next end schedules that.
+   * Isolates learn of the retirement as of any change, also from the shards of the retired generation. A generation that is the newest again in a
+   * restored D1 (ADR 11) is not retired; its next end schedules that.
    */
   async #retire(retirement: Retirement): Promise<void> {
     const { database, ledger, opened, outbox, publishNewest, storage } = this.#tools;

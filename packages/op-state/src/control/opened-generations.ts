@@ -10,8 +10,8 @@ export interface OpenedGeneration {
 }
 
 /**
- * **Every generation of shards that was opened**, stored outside D1, which can be restored to a moment before an opening (ADR 11).
- * Isolates may still use such a generation, and ids that name it were issued: it is listed again, and its number is not reused.
+ * **Every generation of shards that was opened**, stored outside D1, which can be restored to a moment before an opening (ADR 11). Isolates may still
+ * use such a generation, and issued ids name it, so it is listed again and its number is not reused.
  *
  *   opened_generation(store, generation, regions, retired)   never deleted: one row per opening by an administrator
  */

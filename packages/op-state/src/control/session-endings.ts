@@ -18,20 +18,20 @@ interface EndingSession {
   readonly reason: string;
 }
 
-/** Sessions ended at once, and by one run of the alarm. */
+/** The number of sessions that are ended at once, and by one run of the alarm. */
 const sessionsAtOnce = 100;
 const retryMs = 5_000;
 
 /**
- * **Ends the sessions that D1 lists as ending** (ADR 16), in rounds over the list, in the order of their ids. A round has ended when it has
- * seen every row; what was marked meanwhile needs another one. Repeating is harmless: an object that has ended a session has none.
+ * **Ends the sessions that D1 lists as ending** (ADR 16), in rounds over the list, in the order of their ids. A round has ended when it has seen
+ * every row; marks made meanwhile require another round. Repeating is harmless: an object that has ended a session has none.
  *
  *   session_ending(id, marks, due_ms)    one row; due_ms NULL: D1 lists nothing that a round has not ended
  */
 export class SessionEndings {
   readonly #sql: SqlStorage;
   readonly #env: SessionEndingBindings;
-  /** The round in progress; another instance begins a new one. */
+  /** The round in progress; a new instance begins a new round. */
   #round: { readonly marks: number; readonly after: string; readonly failed: number } | undefined;
 
   constructor(sql: SqlStorage, env: SessionEndingBindings) {
@@ -43,12 +43,12 @@ export class SessionEndings {
       INSERT OR IGNORE INTO session_ending VALUES (1, 0, NULL);`);
   }
 
-  /** D1 lists sessions. Synchronous: call it in the transaction that notes their change. */
+  /** D1 lists sessions. Synchronous: call it in the transaction that records their change. */
   mark(atMs: number): void {
     this.#sql.exec("UPDATE session_ending SET marks = marks + 1, due_ms = ?", atMs);
   }
 
-  /** The alarm's task. Cost: 3 D1 calls, and 1 object call for each session. */
+  /** Runs as a task of the alarm. Cost: 3 D1 calls, and 1 object call for each session. */
   async resume(atMs: number): Promise<number | undefined> {
     const { marks, dueMs } = this.#sql
       .exec<{ marks: number; dueMs: number | null }>("SELECT marks, due_ms AS dueMs FROM session_ending")
@@ -94,7 +94,7 @@ export class SessionEndings {
   async #end(table: GenerationTable, { sid, reason }: EndingSession): Promise<boolean> {
     const address = parseOpaqueId("ss", `ss.${sid}`)?.address;
     const region = address && table.find("session", address);
-    // Every session of a retired generation has ended. One that D1 has lost is listed again (ADR 11).
+    // Every session of a retired generation has ended. A generation that D1 has lost is listed again (ADR 11).
     if (address === undefined || region === undefined)
       return address === undefined || table.isRetired("session", address.generation);
     const stub = shardStub(readSettings(this.#env), this.#env.SESSION_STORE, "session", address, region);

@@ -2,14 +2,9 @@ import type { Settings } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
-/**
- * **Deletes clients that no administrator registered and that are not in use** (ADR 47), with their consents and grants. A registration
- * that was never used can no longer be agreed to (keep-client.ts) and ends by the clock in every copy, so its deletion is no change. One that was used may be in copies
- * for hours: its deletion is a change of the log, in the same transaction, which the caller announces. Cost: 1 D1 call for each batch.
- */
 type Lives = Pick<Settings, "clientUnusedSeconds" | "clientIdleSeconds">;
 
-/** Rows per statement. The deletions of clients that were in use travel with leases, as every change does. */
+/** Rows per statement. The deletions of clients that were in use are sent with leases, as every change is. */
 export const clientSweep = { unused: 500, idle: 40 } as const;
 
 const unused = `SELECT client_id FROM clients WHERE origin IS NOT NULL AND used_at_ms IS NULL
@@ -17,7 +12,7 @@ const unused = `SELECT client_id FROM clients WHERE origin IS NOT NULL AND used_
 const idle = `SELECT client_id FROM clients WHERE origin IS NOT NULL AND used_at_ms IS NOT NULL
    AND coalesce(used_at_ms, created_at_ms) <= ?1 ORDER BY coalesce(used_at_ms, created_at_ms) LIMIT ?2`;
 
-/** For the audit log: nobody acted. */
+/** For the audit log: the event has no actor. */
 const recordOf = (which: string) =>
   `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail)
      SELECT ?3, 'client.expire', client_id, '', 'sweep', json_object('origin', origin) FROM clients WHERE client_id IN (${which})`;
@@ -31,6 +26,12 @@ export interface SweptClients {
   readonly needsAnnouncement: boolean;
 }
 
+/**
+ * **Deletes clients that no administrator registered and that are not in use** (ADR 47), with their consents and grants. A registration that was
+ * never used can no longer be agreed to (keep-client.ts) and ends by the clock in every copy, so its deletion is not a change. A registration that
+ * was used may be in copies for hours, so its deletion is a change of the log in the same transaction, which the caller announces. Cost: 1 D1 call
+ * for each batch.
+ */
 export async function sweepClients(database: D1Database, lives: Lives, passedMs: number): Promise<SweptClients> {
   const unusedRows = [passedMs - lives.clientUnusedSeconds * 1000, clientSweep.unused] as const;
   const idleRows = [passedMs - lives.clientIdleSeconds * 1000, clientSweep.idle] as const;

@@ -4,14 +4,13 @@ import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
 const sweepIntervalMs = 86_400_000;
-/** Rows per statement, and rows of `user_grants` that are read for one; the next batch follows after a pause. */
+/** Rows per statement, and rows of `user_grants` that are read for one statement; the next batch follows after a pause. */
 export const databaseSweep = { rows: 500, readRows: 5_000, pauseMs: 5_000 } as const;
 
 /**
- * The newest row of the log remains, because it is the control version, and rows are deleted strictly from the oldest on, whichever
- * clock wrote their times: a reader treats a missing number as a gap and discards every copy. A change that no shard was sent stays,
- * because every isolate would lack it. The other rows have ended: nothing
- * lists them any more, and a user who never returns would leave them for ever.
+ * The newest row of the log remains, because it is the control version, and rows are deleted strictly from the oldest on, whichever clock wrote their
+ * times: a reader treats a missing number as a gap and discards every copy. A change that was not sent to any shard is kept, because every isolate
+ * would lack it. The other rows have ended: nothing lists them any more, and the rows of a user who never returns would otherwise remain.
  */
 const oldestChanges = `WITH oldest AS (SELECT version, at_ms FROM control_changes ORDER BY version LIMIT ?2 + 1)
    DELETE FROM control_changes WHERE version <= ?3 AND version <
@@ -20,7 +19,7 @@ const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
 const endedEndings = `DELETE FROM ending_sessions WHERE sid IN
    (SELECT sid FROM ending_sessions WHERE ends_at_ms <= ?1 LIMIT ?2)`;
-/** Read in the order of its key, because an index by end would be as large as the table (ADR 27): from after a user to a user. */
+/** Reads a part of the table in the order of its key, because an index by end would be as large as the table (ADR 27). */
 const lastOfPart = "SELECT sub FROM user_grants WHERE sub > ?1 ORDER BY sub LIMIT 1 OFFSET ?2";
 const endedGrants = `DELETE FROM user_grants
    WHERE sub > ?1 AND sub <= coalesce((${lastOfPart}), (SELECT max(sub) FROM user_grants)) AND until_ms <= ?3`;
@@ -28,8 +27,8 @@ const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
    (SELECT key FROM cut_offs WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, sessions and offline grants of users who do not return. By alarm,
- * once a day, in bounded batches; `sweepOthers` is part of each, and true once it is done. Cost: 1 D1 call for each batch.
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, sessions and offline grants of users who do not return. By alarm, once a
+ * day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it is complete. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
   ledger: ControlLedger,

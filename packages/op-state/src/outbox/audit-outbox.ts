@@ -58,7 +58,7 @@ export class AuditOutbox {
     this.#name = this.#sql.exec<{ name: string }>("SELECT name FROM audit_name").toArray()[0]?.name;
   }
 
-  /** Of the object, also in an instance that an alarm has started. */
+  /** The name of the object, also in an instance that an alarm has started. */
   get name(): string | undefined {
     return this.#name;
   }

@@ -12,17 +12,17 @@ import { changesAfter, continueChanges, type RecentChanges } from "../revocation
 import { SnapshotBudget, unpacedSnapshots } from "../revocation/snapshot-budget.ts";
 import { bytesPerRow, UpstreamShard } from "./upstream-shard.ts";
 
-/** A change that a shard waits for: every isolate behind this relay decides by it. */
+/** A change that a shard waits for, and by which every isolate behind this relay decides. */
 export interface UpstreamConfirmation {
   readonly shard: string;
   readonly holder: string;
   readonly seq: number;
 }
 
-/** The wait for the isolates of this relay, and what is confirmed at the shards when it has ended. */
+/** The wait for the isolates of this relay, and the changes to confirm at the shards when it has ended. */
 export interface ConfirmationWait {
   readonly pending: PendingChange;
-  /** By the relay's clock. */
+  /** Measured by the relay's clock. */
   readonly startedAtMs: number;
   /** A duration on the relay's clock: until the leases of all those isolates have ended. */
   readonly leasesMs: number;
@@ -30,16 +30,15 @@ export interface ConfirmationWait {
 }
 
 /**
- * **The state machine of a relay** (ADR 24): a holder of leases at the shards, and a server of combined leases for isolates. No I/O
- * and no clock.
+ * **The state machine of a relay** (ADR 24): a holder of leases at the shards, and a server of combined leases for isolates. No I/O and no clock.
  *
- * T1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. T2 a change is
- * confirmed at its shard when every isolate with a lease without it has confirmed it or that lease has ended, not when it is installed
- * here. T3 a response contains everything up to its version for each shard that it covers, and the control version that came with
- * it. T4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
+ * T1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. T2 a change is confirmed at its
+ * shard when every isolate with a lease without it has confirmed it or that lease has ended, not when it is installed here. T3 a response contains
+ * everything up to its version for each shard that it covers, and the control version that came with it. T4 versions belong to `instance`; a request
+ * that names another one gets snapshots and confirms nothing.
  *
- * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 25): T5 a response that had to be
- * paced covers nothing, and contains nothing.
+ * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 25): T5 a response that had to be paced covers and
+ * contains nothing.
  */
 export class RelayMachine {
   readonly #instance: string;
@@ -101,7 +100,7 @@ export class RelayMachine {
     return [...this.#shards.values()].filter((shard) => shard.leftMs(nowMs) > 0).length;
   }
 
-  /** The live shards of the generation table. Returns those that are new here. */
+  /** Sets the live shards of the generation table. Returns those that are new here. */
   setShards(names: readonly string[]): readonly string[] {
     const added = names.filter((name) => !this.#shards.has(name));
     for (const name of added) this.#shards.set(name, new UpstreamShard(this.#timing));
@@ -110,7 +109,7 @@ export class RelayMachine {
     return added;
   }
 
-  /** The request for a lease on a shard, as long as those of the isolates; `undefined` if the shard is not live any more. */
+  /** The request for a lease on a shard, as long as the leases of the isolates; `undefined` if the shard is no longer live. */
   request(name: string, leaseMs: number): LeaseRequest | undefined {
     this.#upstreamMs = this.#length.grantedMs(leaseMs);
     return this.#shards.get(name)?.request(this.#upstreamMs, this.#cv < 0 ? noVersion : this.#cv);
@@ -135,12 +134,12 @@ export class RelayMachine {
     if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
     const leaseMs = this.#granted(request.leaseMs);
     const coveredMs = this.#coveredMs(request, nowMs);
-    // Without a lease of its own there is nothing to grant before there is news.
+    // Without its own lease, the relay has nothing to grant before there is news.
     if (coveredMs === 0) return nowMs + request.leaseMs / 2;
     return Math.min(nowMs + heldShare.relay * leaseMs, this.#holders.leaseEndMs(holder) - leftShare * coveredMs);
   }
 
-  /** Records the confirmation of an isolate. Returns the changes that every isolate decides by now. */
+  /** Records the confirmation of an isolate. Returns the changes by which every isolate now decides. */
   confirm(request: RelayLeaseRequest): readonly PendingChange[] {
     const version = this.#versionOf(request);
     this.#snapshots.installed(request.holder, version);
@@ -195,7 +194,7 @@ export class RelayMachine {
     return confirmations.filter(({ shard, holder, seq }) => this.#shards.get(shard)?.confirm(holder, seq) === true);
   }
 
-  /** Releases every lease, when no isolate has one. Returns the holders to release at the shards. */
+  /** Releases every lease when no isolate has one. Returns the holders to release at the shards. */
   lapse(): readonly { readonly shard: string; readonly holder: string }[] {
     return [...this.#shards].map(([shard, upstream]) => ({ shard, holder: upstream.lapse() }));
   }
@@ -224,7 +223,7 @@ export class RelayMachine {
     return rows;
   }
 
-  /** A shard with less left would shorten the leases on all others: it is not covered until its own lease has been renewed. */
+  /** A shard with less time left would shorten the leases on all others, so it is not covered until its own lease has been renewed. */
   #leastMs({ leaseMs }: RelayLeaseRequest): number {
     return Math.max(1, Math.min(leaseMs, this.#upstreamMs) / 2);
   }
@@ -234,7 +233,7 @@ export class RelayMachine {
     return instance === this.#instance && version <= this.#version ? version : -1;
   }
 
-  /** The length of a lease that covers every shard of which enough is left; 0 if there is none (T1). */
+  /** The length of a lease that covers every shard with enough time left; 0 if there is none (T1). */
   #coveredMs(request: RelayLeaseRequest, nowMs: number): number {
     const longestMs = this.#granted(request.leaseMs);
     let coveredMs = 0;

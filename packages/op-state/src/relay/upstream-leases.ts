@@ -15,24 +15,24 @@ export type RelayBindings = SettingsVariables & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 };
 
-/** After a failure: at first, and at most. Isolates call the shard meanwhile. */
+/** The delay after a failure: at first, and at most. Isolates call the shard meanwhile. */
 const renewAgainMs = 100;
 const longestPauseMs = 2_000;
-/** How long no lease is requested from a shard that has too many rows, unless it says how long. */
+/** How long no lease is requested from a shard that has too many rows, unless its response states the time. */
 const checkOnlyMs = 10_000;
-/** The first round is announced to isolates once, when every shard has responded, or after this. */
+/** The first round is announced to isolates once: when every shard has responded, or after this time. */
 const firstRoundMs = 500;
 
 /**
- * **Keeps a relay's leases on all live shards while isolates use it**: one held renewal per shard. When no isolate has a lease or waits
- * for one, it releases all of them. The shards are those of the generation table, which is read when it begins and when a change of it
- * arrives with a lease. Cost: four calls per lease length and shard, and one more for each change that is confirmed.
+ * **Keeps a relay's leases on all live shards while isolates use it**: one held renewal per shard. When no isolate has a lease or waits for one, it
+ * releases all of them. The shards are those of the generation table, which is read at the beginning, and again when a change of it arrives with a
+ * lease. Cost: four calls per lease length and shard, and one more for each change that is confirmed.
  */
 export class UpstreamLeases {
   readonly #machine: RelayMachine;
   readonly #env: RelayBindings;
   readonly #isUsed: (atMs: number) => boolean;
-  /** After an installation; `isNews`: there is something to send to isolates. */
+  /** Called after an installation; `isNews`: there is something to send to isolates. */
   readonly #installed: (isNews: boolean) => void;
   #table: GenerationTable | undefined;
   /** Number of the present run; the loops of an older one end. */
@@ -52,7 +52,7 @@ export class UpstreamLeases {
     this.#installed = installed;
   }
 
-  /** Begins unless it runs already. */
+  /** Starts unless it is running already. */
   keep(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -117,7 +117,7 @@ export class UpstreamLeases {
     }
   }
 
-  /** Returns when the shard is to be called again if it gave no lease. */
+  /** Returns when the shard is to be called again, if it granted no lease. */
   async #renew(name: string, request: LeaseRequest): Promise<number | undefined> {
     const stub = this.#stub(name);
     if (stub === undefined) return undefined;

@@ -53,7 +53,7 @@ export class UpstreamShard {
     return this.#snapshotRows + this.#changedRows;
   }
 
-  /** The change that isolates are to confirm next, once; `undefined` if they have confirmed everything, or are waited for. */
+  /** The next change that isolates are to confirm, returned once; `undefined` if they have confirmed everything, or are being waited for. */
   takeUnconfirmed(): number | undefined {
     if (this.#seq <= Math.max(this.#confirmedSeq, this.#awaitedSeq)) return undefined;
     this.#awaitedSeq = this.#seq;
@@ -100,12 +100,12 @@ export class UpstreamShard {
     return this.#store(response, version);
   }
 
-  /** The shard has no lease to give at present. The content is kept: the next request is for the changes after it. */
+  /** The shard cannot grant a lease now. The content is kept: the next request is for the changes after it. */
   refuse(): void {
     this.#isRefused = true;
   }
 
-  /** Every isolate behind the relay decides by the changes up to `seq`. Returns whether that is new to the shard. */
+  /** Notes that every isolate behind the relay decides by the changes up to `seq`. Returns whether that is new to the shard. */
   confirm(holder: string, seq: number): boolean {
     if (holder !== this.#holder || seq <= this.#confirmedSeq) return false;
     this.#confirmedSeq = seq;
@@ -132,7 +132,7 @@ export class UpstreamShard {
     this.#changedRows = 0;
   }
 
-  /** The rows that an isolate lacks that has installed `version`, counted as {@link rows}. */
+  /** The number of rows that an isolate with `version` lacks, counted as {@link rows}. */
   rowsAfter(version: number): number {
     if (this.#snapshot === undefined) return 0;
     const changed = this.#changes.reduce(
@@ -142,7 +142,7 @@ export class UpstreamShard {
     return (this.#snapshot.version > version ? this.#snapshotRows : 0) + changed;
   }
 
-  /** What an isolate lacks that has installed `version`. */
+  /** The content that an isolate with `version` lacks. */
   contentAfter(version: number): readonly ShardContent[] {
     if (this.#snapshot === undefined) return [];
     const changes = this.#changes.filter((change) => change.version > version);

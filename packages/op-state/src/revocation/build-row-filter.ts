@@ -149,7 +149,7 @@ class Peeling {
         const low = this.#low[position]!;
         this.#order[peeled++] = position;
         this.#change(high, low, -1);
-        // Removed from its own position too: restored, to be read when fingerprints are assigned.
+        // Removed from its own position too. The hash is restored here, to be read when fingerprints are assigned.
         this.#high[position] = high;
         this.#low[position] = low;
         const first = firstPosition(this.#shape, high);

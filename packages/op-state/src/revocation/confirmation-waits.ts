@@ -1,8 +1,8 @@
 import { nextWaitMs, type PendingChange } from "./lease-holders.ts";
 
 /**
- * **The changes that wait for holders of leases**, at a shard and at a relay. A wait consists of durations on timers: no clock is read,
- * so a clock that is set does not shorten it.
+ * **The changes that wait for holders of leases**, at a shard and at a relay. A wait consists of durations on timers: no clock is read, so setting a
+ * clock does not shorten it.
  */
 export class ConfirmationWaits {
   readonly #waiting = new Map<PendingChange, () => void>();

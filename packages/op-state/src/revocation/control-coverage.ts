@@ -21,12 +21,12 @@ export class ControlCoverage {
     return Math.abs(nowMs - this.#followedAtMs) >= renewShare * controlLeaseMs;
   }
 
-  /** A renewal begins. */
+  /** Notes that a renewal begins. */
   begin(nowMs: number): void {
     this.#followedAtMs = nowMs;
   }
 
-  /** After everything that came with the lease is stored. `sentAtMs`: before it was requested. */
+  /** Called after everything that came with the lease is stored. `sentAtMs`: before it was requested. */
   extend(sentAtMs: number, leaseMs: number): void {
     this.#validUntilMs = Math.max(this.#validUntilMs, sentAtMs + leaseMs);
   }

@@ -6,10 +6,10 @@ import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shar
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { rememberedChanges } from "./recent-changes.ts";
 
-/** More than these at once are read from the control plane alone. */
+/** A larger number of cut-offs is read only from the control plane. */
 const mostCutOffs = 2_000;
 
-/** What a shard contains of the control log. */
+/** The part of the control log that a shard contains. */
 export interface Contained {
   readonly cv: number;
   readonly cvAtMs: number | undefined;
@@ -17,16 +17,17 @@ export interface Contained {
 
 interface State {
   readonly announced: number;
-  /** Of the change that the shard contains; `null` if D1 does not have it. */
+  /** The time of the change that the shard contains; `null` if D1 does not have it. */
   readonly containedAtMs: number | null;
 }
 
 /**
- * **Registers a shard in D1, in the transaction in which it reads what was announced**: for a shard that the control plane does not answer. An
- * announcement that does not see the registration is in what was read (docs/reference/protocols.md §2). Returns what the shard lacks.
+ * **Registers a shard in D1, in the transaction that reads the announced changes**: for a shard to which the control plane does not respond. If an
+ * announcement does not see the registration, the transaction has read that announcement (docs/reference/protocols.md §2). Returns the changes that
+ * the shard lacks.
  *
- * A number that the control plane has not announced is not read, because a restored D1 may give it to another change (ADR 11). Unavailable
- * if D1 does not have the change that the shard contains: it was set back. Cost: 1 D1 write.
+ * A number that the control plane has not announced is not read, because a restored D1 may give it to another change (ADR 11). Unavailable if D1 does
+ * not have the change that the shard contains, because it was restored. Cost: 1 D1 write.
  */
 export async function registerAtDatabase(
   database: D1Database,
@@ -55,7 +56,7 @@ export async function registerAtDatabase(
            ORDER BY version DESC LIMIT ?2`,
       )
       .bind(cv, rememberedChanges),
-    // One that is committed and not announced may have taken the place of one that is: it counts up to what was announced.
+    // A change that is committed and not announced may have replaced an announced one: it counts up to the announced version.
     database
       .prepare(
         `SELECT key, min(version, ${announced}) AS version, until_ms AS untilMs FROM cut_offs

@@ -1,11 +1,11 @@
 import TinyQueue from "tinyqueue";
 
-/** With more outdated entries than current ones and this many, the queue is made anew. */
+/** The queue is rebuilt when it has more outdated entries than current ones, and at least this many. */
 const outdatedAtMost = 64;
 
 /**
- * **The first of many ends, most of which are replaced before they pass.** An outdated entry stays in the queue until it is first, or until
- * there are more of them than current ones: O(log n) for each entry, amortised. Pure.
+ * **The first of many ends, most of which are replaced before they pass.** An outdated entry remains in the queue until it is first, or until
+ * outdated entries outnumber current ones: O(log n) for each entry, amortised. Pure.
  */
 export class CurrentEnds<Entry> {
   readonly #compare: (one: Entry, other: Entry) => number;

@@ -1,6 +1,6 @@
 import { type LeaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
 
-/** The durable horizon of an instance: it grants and responds nothing beyond, and its successor waits for it. */
+/** The durable horizon of an instance: the instance does not grant or respond beyond it, and its successor waits for it. */
 export interface Horizon {
   /** When the last lease granted under it has ended (H). */
   readonly horizonMs: number;
@@ -9,14 +9,13 @@ export interface Horizon {
 }
 
 /**
- * **Until when an instance of a shard may respond, and from when on its predecessors cannot** (docs/reference/protocols.md §2). Pure: the
- * caller writes a horizon before it applies it. I3 no response after `#servesUntilMs`, C after an own durable horizon; a predecessor's
- * horizon is in another clock's time and grants nothing. I4 {@link bootFenceMs}: until a superseded predecessor no longer responds and its
- * leases have ended.
+ * **The time until which an instance of a shard may respond, and from which its predecessors cannot** (docs/reference/protocols.md §2). Pure: the
+ * caller writes a horizon before it applies it. I3 no response after `#servesUntilMs`, C after an own durable horizon; a predecessor's horizon is in
+ * another clock's time and grants nothing. I4 {@link bootFenceMs}: until a superseded predecessor no longer responds and its leases have ended.
  */
 export class DurableHorizon {
   readonly #timing: LeaseTiming;
-  /** Acknowledgements wait until then. */
+  /** Acknowledgements wait for this long. */
   readonly bootFenceMs: number;
   #leaseMs: number;
   /** Whether the durable horizon, also a predecessor's, has not been withdrawn. */
@@ -45,7 +44,7 @@ export class DurableHorizon {
     };
   }
 
-  /** After the horizon is written. */
+  /** Called after the horizon is written. */
   extend({ leaseMs }: Horizon, nowMs: number): void {
     this.#leaseMs = leaseMs;
     this.#isOpen = true;
@@ -60,7 +59,7 @@ export class DurableHorizon {
     return this.#isOpen && this.#leaseMs > 0;
   }
 
-  /** Applies its withdrawal. */
+  /** Applies the withdrawal of the horizon. */
   close(): void {
     this.#isOpen = false;
     this.#servesUntilMs = Number.NEGATIVE_INFINITY;
@@ -77,8 +76,8 @@ function stepMs(timing: LeaseTiming, leaseMs: number): number {
 }
 
 /**
- * A predecessor may still respond until C after its last durable horizon, which was written before this instance read it; then its
- * last lease runs. By H + 60 s on any clock all of that is over, so an object that slept for long does not wait.
+ * A predecessor may still respond until C after its last durable horizon, which was written before this instance read it; then its last lease runs.
+ * All of this has ended by H + 60 s on any clock, so an object that was idle for long does not wait.
  */
 function bootFence(timing: LeaseTiming, horizon: Horizon | undefined, bootAtMs: number): number {
   if (horizon === undefined) return Number.NEGATIVE_INFINITY;

@@ -6,10 +6,10 @@ import { randomSeed } from "./revoked-set.ts";
 
 /** Rows that one query reads: a few milliseconds. */
 const pageRows = 2_000;
-/** A build that has done nothing for this long belongs to an object that was ended. */
+/** A build that has done nothing for this long belongs to an object that was evicted. */
 const lostAfterMs = 10_000;
 
-/** Objects share the memory of an isolate, and a build needs 40 MB for a million rows: one at a time. */
+/** Objects share the memory of an isolate, and a build needs 40 MB for a million rows, so only one runs at a time. */
 let busyUntilMs = Number.NEGATIVE_INFINITY;
 
 /** The rows of a shard in the order of their keys. */
@@ -18,16 +18,16 @@ export interface RowPages {
 }
 
 /**
- * **Builds a filter of the rows in storage**, in slices of a few milliseconds; requests are handled between them. Rows that are
- * written meanwhile are in it or not, so it contains everything up to `seq`, the number at its beginning. `undefined`: another
- * object of this isolate is building; try again later.
+ * **Builds a filter of the rows in storage**, in slices of a few milliseconds; requests are handled between them. It may or may not contain rows that
+ * are written meanwhile; it contains everything up to `seq`, the number at its beginning. Returns `undefined` if another object of this isolate is
+ * building; try again later.
  */
 export async function buildFilter(
   pages: RowPages,
   seq: number,
 ): Promise<{ readonly filter: RevocationFilter; readonly rows: number } | undefined> {
   const waitMs = busyUntilMs - nowMs();
-  // A longer wait is from a clock that was set back.
+  // A longer wait means that a clock was set back.
   if (waitMs > 0 && waitMs <= lostAfterMs) return undefined;
   const pause = async () => {
     busyUntilMs = nowMs() + lostAfterMs;

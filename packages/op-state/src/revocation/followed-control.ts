@@ -17,11 +17,11 @@ export type FollowedBindings = SettingsVariables & {
   readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
 };
 
-/** The shard's part: what it contains of the log, and how it stores more. */
+/** The shard's part: the content of its log, and a method that stores more. */
 interface Follower {
   readonly name: string;
   contained(): Contained;
-  /** Synchronous; takes effect at once. */
+  /** Synchronous; takes effect immediately. */
   install(news: ControlNews): void;
 }
 
@@ -41,7 +41,7 @@ export class FollowedControl {
     this.#follower = follower;
   }
 
-  /** For how long the shard may vouch for the version that it contains. */
+  /** How long the shard may vouch for the version that it contains. */
   leftMs(atMs: number): number {
     return this.#coverage.leftMs(atMs);
   }
@@ -57,7 +57,7 @@ export class FollowedControl {
     return true;
   }
 
-  /** Resolves when the shard contains what was announced before this call, and may vouch for it. Calls share it. */
+  /** Resolves when the shard contains every change that was announced before this call, and may vouch for it. Concurrent calls share it. */
   follow(): Promise<void> {
     this.#pending ??= this.#renew().finally(() => {
       this.#pending = undefined;

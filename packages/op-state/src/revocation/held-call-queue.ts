@@ -11,12 +11,11 @@ const wakeGapMs = 25;
 const wakesPerSecond = 500;
 
 /**
- * **The renewals that a lease server holds**: at most one per holder, due when a change is announced or when a share of its lease
- * has passed. Pure: the caller reads the clock, responds to the calls that are returned, and calls again at {@link nextMs}. A call costs
- * O(log n) for n holders.
+ * **The renewals that a lease server holds**: at most one per holder, due when a change is announced or when a share of its lease has passed. Pure:
+ * the caller reads the clock, responds to the calls that are returned, and calls again at {@link nextMs}. A call costs O(log n) for n holders.
  *
- * Wake-ups are paced by the number of holders: changes cause at most {@link wakesPerSecond} responses a second. Beyond that a
- * change is sent with the next renewal, and waits at most until the leases have ended.
+ * Wake-ups are paced by the number of holders: changes cause at most {@link wakesPerSecond} responses a second. Beyond that, a change is sent with
+ * the next renewal, and waits at most until the leases have ended.
  */
 export class HeldCallQueue<Call> {
   readonly #held = new Map<string, Held<Call>>();

@@ -11,8 +11,8 @@ export interface HorizonMachine {
 }
 
 /**
- * **Writes the horizon of a machine before it grants, and withdraws it when the last lease has ended**, also if its holder never releases it:
- * after a sleep the next acknowledgement need not wait for leases that cannot exist.
+ * **Writes the horizon of a machine before it grants, and withdraws it when the last lease has ended**, even if its holder never releases it: the
+ * first acknowledgement after a sleep then need not wait for leases that cannot exist.
  */
 export class HorizonKeeper {
   readonly #machine: HorizonMachine;
@@ -25,7 +25,7 @@ export class HorizonKeeper {
     this.#write = write;
   }
 
-  /** Before a lease of `leaseMs` is granted; 0: a check. */
+  /** Called before a lease of `leaseMs` is granted; 0: a check. */
   reach(leaseMs: number, atMs: number): void {
     const horizon = this.#machine.horizonDue(leaseMs, atMs);
     if (horizon === undefined) return;

@@ -38,14 +38,14 @@ export function lackingUntilMs({ lacking }: PendingChange): number {
   return untilMs;
 }
 
-/** A wait looks at its change at most once in so long, and so much less often for each holder: a storm of changes has many waits. */
+/** The minimum interval between two looks of a wait at its change, and the additional interval for each holder: a burst of changes has many waits. */
 const lookAgainMs = 20;
 const lookAgainPerHolderMs = 0.2;
 
 /**
- * Takes out the holders whose leases ended until `reachedMs`, which has passed for certain on this server's clock. Returns for how long to
- * wait before the next look; 0: the change is in force. A lost holder is waited for as long as its own lease lasts, not as long as the
- * longest lease when the wait began: the others confirm meanwhile.
+ * Removes the holders whose leases ended by `reachedMs`, which has certainly passed on this server's clock. Returns how long to wait before the next
+ * look; 0: the change is in force. A lost holder is waited for as long as its own lease lasts, not as long as the longest lease when the wait began:
+ * the others confirm meanwhile.
  */
 export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number): number {
   let firstMs = Number.POSITIVE_INFINITY;
@@ -74,7 +74,7 @@ export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number)
  */
 export class LeaseHolders {
   readonly #holders = new Map<string, Holder>();
-  /** The latest first. */
+  /** The latest end is first. */
   readonly #ends = new CurrentEnds<HolderEnd>(
     (one, other) => other.endMs - one.endMs,
     ({ id, endMs }) => this.#holders.get(id)?.lastEndMs === endMs,
@@ -120,7 +120,7 @@ export class LeaseHolders {
     else known.grants.push({ seq, endMs });
   }
 
-  /** The holder has installed everything up to `seq`. Returns the changes that are in force by that. */
+  /** Notes that the holder has installed everything up to `seq`. Returns the changes that are in force as a result. */
   confirm(holder: string, seq: number): PendingChange[] {
     const known = this.#holders.get(holder);
     if (known === undefined || seq <= known.confirmedSeq) return [];
@@ -133,7 +133,7 @@ export class LeaseHolders {
     return this.#settle(holder, seq);
   }
 
-  /** The holder has released its lease and no longer decides by it. */
+  /** Notes that the holder has released its lease and no longer decides by it. */
   release(holder: string): PendingChange[] {
     this.#holders.delete(holder);
     return this.#settle(holder, Number.POSITIVE_INFINITY);

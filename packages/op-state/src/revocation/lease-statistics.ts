@@ -1,8 +1,8 @@
 import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
 
-/** A slow acknowledgement is logged at most once in so long, by each shard. */
+/** Each shard logs a slow acknowledgement at most once in this time. */
 const logEveryMs = 1_000;
-/** Holders that are named in a line of the log. */
+/** The number of holders named in a log line. */
 const namedHolders = 10;
 
 /** An acknowledgement that waits. */
@@ -14,21 +14,21 @@ export interface RunningWait {
   readonly lacking: ReadonlySet<string>;
 }
 
-/** What is logged of an acknowledgement that waited for long. */
+/** The log entry of an acknowledgement that waited for long. */
 export interface SlowWait {
   readonly waitedMs: number;
   readonly fenceMs: number;
   readonly lacking: readonly string[];
   readonly lackingInAll: number;
-  /** Slow acknowledgements since the line before, which have no line. */
+  /** Slow acknowledgements since the previous log line that were not logged. */
   readonly unlogged: number;
 }
 
 type Counted = "leasesGranted" | "renewalsHeld" | "releases";
 
 /**
- * **Counts what a revocation shard does with leases**, since this instance of it started: for operators (docs/operating/confirmed-writes.md).
- * In memory alone, a few numbers; nothing is decided by them. No clock.
+ * **Counts what a revocation shard does with leases**, since this instance of it started: for operators (docs/operating/confirmed-writes.md). A few
+ * numbers in memory, which decide nothing. No clock.
  */
 export class LeaseStatistics {
   readonly #sinceMs: number;
@@ -56,7 +56,7 @@ export class LeaseStatistics {
     this.#waiting += 1;
   }
 
-  /** Returns what is to be logged of a slow one. */
+  /** Returns the log entry of a slow acknowledgement. */
   end(wait: RunningWait, atMs: number): SlowWait | undefined {
     const waitedMs = Math.max(0, atMs - wait.startedAtMs);
     this.#waiting -= 1;

@@ -24,9 +24,9 @@ import {
 import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "./snapshot-budget.ts";
 
 export interface DurableState {
-  /** All entries. `undefined`: more than are held in memory. */
+  /** All entries; `undefined` if there are more than memory holds. */
   readonly entries: readonly Entry[] | undefined;
-  /** The cut-offs among them, if `entries` is undefined. If there are too many of these too, no leases are granted. */
+  /** The cut-offs among them, if `entries` is undefined. If there are too many cut-offs too, no leases are granted. */
   readonly cutOffs?: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
@@ -57,10 +57,10 @@ export interface Replication {
 }
 
 const unpaced: Replication = { exactRows: Number.POSITIVE_INFINITY, snapshots: unpacedSnapshots };
-/** When an isolate requests a lease again that had to wait for a filter to be built. */
+/** The time after which an isolate requests a lease again that had to wait for a filter to be built. */
 const buildingMs = 1_000;
 
-/** Holders whose leases have ended are removed once in so long. */
+/** The interval at which holders whose leases have ended are removed. */
 const pruneEveryMs = 1_000;
 
 /** The wait of an acknowledgement. */
@@ -73,10 +73,10 @@ export interface AcknowledgementWait {
 }
 
 /**
- * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes,
- * and the wait of an acknowledgement. No I/O and no clock: callers plan, write, then apply.
+ * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes, and the wait of an
+ * acknowledgement. No I/O and no clock: callers plan, write, then apply.
  *
- * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond the {@link DurableHorizon}. I4
+ * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 there is no response beyond the {@link DurableHorizon}. I4
  * acknowledgements wait for its boot fence; no confirmation shortens it.
  */
 export class RevocationMachine {
@@ -124,7 +124,7 @@ export class RevocationMachine {
     return this.#revoked.isComplete;
   }
 
-  /** Whether a filter of the rows in storage is to be built: begun at the present {@link seq}, then given to {@link useFilter}. */
+  /** Whether a filter of the rows in storage is to be built, starting at the present {@link seq}, and passed to {@link useFilter}. */
   get isFilterDue(): boolean {
     return this.#revoked.isFilterDue;
   }
@@ -143,7 +143,7 @@ export class RevocationMachine {
     return this.#horizon.due(this.#granted(leaseMs), this.releaseAtMs, nowMs);
   }
 
-  /** After the horizon is written. */
+  /** Called after the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
     this.#horizon.extend(horizon, nowMs);
   }
@@ -159,14 +159,14 @@ export class RevocationMachine {
     return Math.min(nowMs + longestMs, this.#holders.leaseEndMs(holder) - (granted - longestMs));
   }
 
-  /** Records the confirmation of a holder. Returns the changes that are in force by that. */
+  /** Records the confirmation of a holder. Returns the changes that are in force as a result. */
   confirm({ holder, sinceSeq, confirmedSeq }: Confirmation): readonly PendingChange[] {
     this.#snapshots.installed(holder, Math.max(sinceSeq ?? -1, confirmedSeq));
     // A number that was never assigned belongs to a storage that no longer exists.
     return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
   }
 
-  /** Releases the lease of a holder. Returns the changes that are in force by that. */
+  /** Releases the lease of a holder. Returns the changes that are in force as a result. */
   release(holder: string): readonly PendingChange[] {
     this.#snapshots.released(holder);
     return this.#holders.release(holder);
@@ -240,8 +240,8 @@ export class RevocationMachine {
   }
 
   /**
-   * The wait of an acknowledgement of everything up to now, also of a revocation that was repeated after a lost response, whose row
-   * a holder may still lack. Later leases contain it, so waiting once suffices (I1).
+   * Starts the wait of an acknowledgement of everything up to now. This includes a revocation that was repeated after a lost response, whose row a
+   * holder may still lack. Later leases contain it, so waiting once suffices (I1).
    */
   startWait(nowMs: number): AcknowledgementWait {
     const pending = this.#holders.await(this.#seq, nowMs);
@@ -262,14 +262,14 @@ export class RevocationMachine {
   }
 
   /**
-   * Whether every lease granted here or by a predecessor has ended. The horizon may then be withdrawn durably: this instance
-   * responds nothing before it has written another one, and its successor waits for nobody.
+   * Whether every lease granted here or by a predecessor has ended. The horizon may then be withdrawn durably: this instance does not respond before
+   * it has written another one, and its successor does not wait.
    */
   mayClose(nowMs: number): boolean {
     return this.#horizon.isOpen && nowMs > this.releaseAtMs;
   }
 
-  /** When the horizon may be withdrawn at the latest; `undefined` if it covers no lease. */
+  /** The latest time to withdraw the horizon; `undefined` if it covers no lease. */
   get closesAtMs(): number | undefined {
     return this.#horizon.coversLeases ? Math.floor(this.releaseAtMs) + 1 : undefined;
   }

@@ -61,12 +61,12 @@ export class RevocationRows {
     return this.#sql.exec<StateRow>("SELECT seq, cv, cv_at_ms, horizon_ms, lease_ms FROM shard_state").one();
   }
 
-  /** The time of the change that the control version counts last, if it is known. */
+  /** The time of the change `cv`, if it is known. */
   cvAtMs(): number | undefined {
     return this.#state().cv_at_ms ?? undefined;
   }
 
-  /** With the version that it belongs to, in one transaction. */
+  /** To be called in the transaction that writes the version that it belongs to. */
   writeCvAtMs(cvAtMs: number | undefined): void {
     this.#sql.exec("UPDATE shard_state SET cv_at_ms = ?1 WHERE cv_at_ms IS NOT ?1", cvAtMs ?? null);
   }
@@ -126,7 +126,7 @@ export class RevocationRows {
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
   }
 
-  /** A new instance of the shard knows them too: no isolate reads D1 because a shard was restarted. */
+  /** Stores the changes for a new instance of the shard, so that no isolate reads D1 because a shard was restarted. */
   #writeChanges({ cv, changes }: Plan): void {
     const { before } = this.#sql.exec<{ before: number }>("SELECT cv AS before FROM shard_state").one();
     if (cv === before) return;
@@ -137,7 +137,7 @@ export class RevocationRows {
     this.#sql.exec("DELETE FROM recent_change WHERE version <= ?", cv - rememberedChanges);
   }
 
-  /** `undefined`: no earlier response is in force any more. */
+  /** `undefined`: no earlier response is still in force. */
   writeHorizon(horizon: Horizon | undefined): void {
     this.#sql.exec(
       "UPDATE shard_state SET horizon_ms = ?, lease_ms = ?",

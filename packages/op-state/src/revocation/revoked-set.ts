@@ -29,7 +29,7 @@ export interface PlannedEntries {
 
 /** How many rows are held and sent in which form. */
 export interface SetLimits {
-  /** Entries held in memory. With more, those of the log are held, and the others are read from storage. */
+  /** The number of entries held in memory. If there are more, only those of the log are held, and the others are read from storage. */
   readonly maxEntries: number;
   /** Rows of a snapshot without a filter. */
   readonly exactRows: number;
@@ -42,7 +42,7 @@ export interface Contents {
   readonly cutOffs: CutOff[];
 }
 
-/** About what the contents take in a response. */
+/** The approximate size of the contents in a response. */
 export function estimatedBytes({ filter, rows, cutOffs }: Pick<Contents, "filter" | "rows" | "cutOffs">): number {
   return (filter?.bytes.length ?? 0) + 100 * rows.length + 250 * cutOffs.length;
 }
@@ -58,9 +58,9 @@ const longestLog = 8;
 export type FindEntry = (key: string) => Entry | undefined;
 
 /**
- * **The revoked rows and cut-offs of a shard, as they are replicated.** Pure. Two values of one key combine by maximum. Held in memory:
- * every cut-off, a log of the newest changes, and, of the rows before the log, nothing but a filter. Up to `maxEntries` rows the
- * log is complete. A snapshot is the filter and the log after it (ADR 25); a delta is the log after the replica's last change.
+ * **The revoked rows and cut-offs of a shard, as they are replicated.** Pure. Two values of one key combine by maximum. Memory contains every
+ * cut-off, a log of the newest changes, and only a filter of the rows before the log. Up to `maxEntries` rows the log is complete. A snapshot is the
+ * filter and the log after it (ADR 25); a delta is the log after the replica's last change.
  */
 export class RevokedSet {
   readonly #limits: SetLimits;
@@ -73,7 +73,7 @@ export class RevokedSet {
   /** `undefined`: more than `maxEntries`; then there are no leases. */
   #cutOffs: Map<string, Entry> | undefined = new Map();
   #filter: RevocationFilter | undefined;
-  /** Rows of the filter; those deleted since. */
+  /** The number of rows of the filter, and of those deleted since. */
   #filterRows = 0;
   #deleted = 0;
 
@@ -122,7 +122,7 @@ export class RevokedSet {
     return { entries: [...entries.values()].sort((a, b) => a.seq - b.seq), seq: last };
   }
 
-  /** After the plan is written. */
+  /** Called after the plan is written. */
   apply({ entries, seq }: PlannedEntries): void {
     for (const entry of entries) {
       this.#entries.set(entry.key, entry);
@@ -136,13 +136,13 @@ export class RevokedSet {
     if (this.#log.length > longestLog * maxEntries) this.#dropLog(this.#log[this.#log.length >>> 1]!.seq);
   }
 
-  /** `undefined`: there is no lease to grant at present. */
+  /** `undefined`: no lease can be granted now. */
   contentsFor(
     { sinceSeq, filterSeq }: Pick<LeaseRequest, "sinceSeq" | "filterSeq">,
     seq: number,
   ): Contents | undefined {
     if (this.#cutOffs === undefined) return undefined;
-    // A replica with a larger number is from a storage that no longer exists.
+    // A larger number of a replica belongs to a storage that no longer exists.
     const isKnown = sinceSeq >= 0 && sinceSeq <= seq && sinceSeq >= this.#fromSeq;
     if (isKnown && !this.#replaces(filterSeq)) return this.deltaFor(sinceSeq);
     const filter = this.#currentFilter(seq);
@@ -170,7 +170,7 @@ export class RevokedSet {
     return added > Math.max(maxEntries, this.#filterRows * addedPart) || this.#deleted > this.#filterRows * deletedPart;
   }
 
-  /** A filter of the rows in storage, begun at `filter.seq`. The log before the last filter is dropped. */
+  /** Installs a filter of the rows in storage, begun at `filter.seq`, and drops the log before the last filter. */
   useFilter(filter: RevocationFilter, rows: number): void {
     const before = this.#filter;
     this.#filter = filter;
@@ -179,7 +179,7 @@ export class RevokedSet {
     if (this.#fromSeq >= 0 && before !== undefined) this.#dropLog(before.seq);
   }
 
-  /** Swept in storage. Replicas let go of them by themselves. */
+  /** Removes entries that were swept in storage. Replicas delete them by themselves. */
   forget(keys: readonly string[]): void {
     for (const key of keys) {
       this.#entries.delete(key);
@@ -203,7 +203,7 @@ export class RevokedSet {
     return { snapshot, filter, rows, cutOffs };
   }
 
-  /** Whether a replica that has a filter before the present one holds so many rows since that it needs the new one. */
+  /** Whether a replica with an earlier filter has received so many rows since that it needs the new one. */
   #replaces(filterSeq: number): boolean {
     if (this.#filter === undefined || this.#fromSeq < 0) return false;
     if (this.#filter.seq <= filterSeq) return false;
@@ -233,7 +233,7 @@ export class RevokedSet {
     if (bytes !== undefined) this.useFilter({ seq, untilMs, bytes }, keys.count);
   }
 
-  /** More rows than are held: from now on the oldest are known by the filter alone. */
+  /** There are more rows than memory holds: from now on, the oldest are known only by the filter. */
   #beginFilters(seq: number): void {
     this.#buildFromMemory(seq);
     this.#compact();

@@ -1,6 +1,6 @@
 export interface SnapshotLimits {
   readonly bytesPerSecond: number;
-  /** Of all snapshots that were sent and have not been installed. */
+  /** The size of all snapshots that were sent and have not been installed. */
   readonly bytesInFlight: number;
   /** A smaller response is not paced. */
   readonly freeBytes: number;
@@ -21,18 +21,18 @@ interface Sent {
 }
 
 const secondMs = 1_000;
-/** A snapshot whose holder has not called again by then is lost, or its holder has become idle. */
+/** A snapshot is lost, or its holder has become idle, if the holder has not called again within this time. */
 const lostAfterMs = 2_000;
-/** The longest delay after which a holder is asked to come again; the caller spreads it up to twice as long. */
+/** The longest delay after which a holder is asked to retry; the caller spreads it up to twice as long. */
 const longestAgainMs = 10_000;
-/** The shortest one, for holders that wait for others to install. */
+/** The shortest delay, for holders that wait for others to install. */
 const shortestAgainMs = 100;
-/** What relays may have in flight beside the isolates, as a share of `bytesInFlight`. */
+/** The bytes that relays may have in flight beside the isolates, as a share of `bytesInFlight`. */
 const relaysShare = 0.25;
 
-/** What was sent to holders of one kind, and whose turn is last. */
+/** The snapshots sent to holders of one kind, and the last turn. */
 interface Account {
-  /** When the bytes that were sent have been paid for. */
+  /** When the sent bytes have been paid for. */
   paidAtMs: number;
   /** The turn of the last holder that was refused. */
   lastTurnMs: number;
@@ -48,19 +48,19 @@ const emptyAccount = (): Account => ({
 });
 
 /**
- * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 25): thousands of cold holders at
- * once must not keep it from renewals and revocations, nor fill its memory with responses. Those that have to wait get no lease: they
- * check exactly, and come again at times that follow one another. Pure. A snapshot is allowed, however large it is, while none is
- * in flight and the last one is paid for. Memory: one entry for each snapshot in flight.
+ * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 25): thousands of cold holders at once must not
+ * keep it from renewals and revocations, nor fill its memory with responses. Holders that have to wait get no lease: they check exactly, and retry
+ * one after another. Pure. A snapshot is allowed, however large it is, while none is in flight and the last one is paid for. Memory: one entry for
+ * each snapshot in flight.
  *
- * Relays come first (ADR 25): one serves hundreds of isolates. They wait for other relays alone, and have a quarter of the bytes in
- * flight beside those of isolates; what is sent to them is paid for by the isolates that come after.
+ * Relays come first (ADR 25): one serves hundreds of isolates. They wait only for other relays, and have a quarter of the bytes in flight beside
+ * those of isolates. The isolates that follow pay for the bytes sent to relays.
  */
 export class SnapshotBudget {
   readonly #limits: SnapshotLimits;
-  /** What was sent to relays. */
+  /** The account of relays. */
   readonly #relays = emptyAccount();
-  /** What was sent to anyone; in flight: to isolates. */
+  /** The account of all holders; its bytes in flight are those of isolates. */
   readonly #isolates = emptyAccount();
   readonly #inFlight = new Map<string, Sent>();
 
@@ -89,7 +89,7 @@ export class SnapshotBudget {
     return account.inFlight === 0 || account.bytes + bytes <= most;
   }
 
-  /** 0: the response, which contains everything up to `seq`, is sent now. Otherwise when the holder is to come again. */
+  /** Returns 0 if the response, which contains everything up to `seq`, is sent now; otherwise the time after which the holder is to retry. */
   take(holder: string, bytes: number, seq: number, nowMs: number, isRelay = false): number {
     if (bytes <= this.#limits.freeBytes) return 0;
     const account = this.#account(isRelay);
@@ -103,13 +103,13 @@ export class SnapshotBudget {
     return 0;
   }
 
-  /** The holder has installed everything up to `seq`. */
+  /** Notes that the holder has installed everything up to `seq`. */
   installed(holder: string, seq: number): void {
     const sent = this.#inFlight.get(holder);
     if (sent !== undefined && seq >= sent.seq) this.#remove(holder, sent);
   }
 
-  /** The holder drops what is sent to it. */
+  /** Notes that the holder drops the snapshot sent to it. */
   released(holder: string): void {
     this.installed(holder, Number.POSITIVE_INFINITY);
   }
@@ -122,7 +122,7 @@ export class SnapshotBudget {
     return (bytes / this.#limits.bytesPerSecond) * secondMs;
   }
 
-  /** After the bytes that are being paid for, and after the holders that were refused before. */
+  /** The turn after the bytes that are being paid for, and after the holders that were refused before. */
   #nextTurn(account: Account, bytes: number, nowMs: number): number {
     const earliestMs = Math.max(account.paidAtMs - secondMs, nowMs + shortestAgainMs);
     const lastMs = account.lastTurnMs > nowMs + longestAgainMs ? nowMs : account.lastTurnMs;
@@ -132,7 +132,7 @@ export class SnapshotBudget {
 
   #dropLost(nowMs: number): void {
     for (const [holder, sent] of this.#inFlight) {
-      // Also those of a clock that was set back.
+      // Also removes entries of a clock that was set back.
       if (Math.abs(nowMs - sent.sentAtMs) >= lostAfterMs) this.#remove(holder, sent);
     }
   }

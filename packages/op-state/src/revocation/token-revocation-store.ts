@@ -26,20 +26,19 @@ import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
 const sweptRows = 1_000;
-/** Expired rows are swept once a minute. */
+/** The interval at which expired rows are deleted. */
 const sweepEveryMs = 60_000;
-/** An operation may be repeated for at least this long, also if its token has expired. */
+/** How long an operation may be repeated at least, even if its token has expired. */
 const repeatableMs = 600_000;
 
 type ShardEnv = AuditBindings & FollowedBindings;
 
 /**
- * **A shard of revocations.** `RevocationMachine` decides; its memory is a copy of {@link RevocationRows}. A change takes effect
- * after its write, in the same turn, and the platform holds every response until the write is durable (I5).
+ * **A shard of revocations.** `RevocationMachine` decides; its memory is a copy of {@link RevocationRows}. A change takes effect after its write, in
+ * the same turn, and the platform holds every response until the write is durable (I5).
  *
- * A revocation is acknowledged when no lease without it is left, here or with a superseded instance of this object. Cost: a durable
- * write per revocation, and at most one in 2 s for any number of leases and checks, which also vouch for the control version
- * ({@link FollowedControl}).
+ * A revocation is acknowledged when every lease without it has ended, also those of a superseded instance of this object. Cost: a durable write per
+ * revocation, and at most one in 2 s for any number of leases and checks, which also vouch for the control version ({@link FollowedControl}).
  */
 export class TokenRevocationStore
   extends FactsObject<ShardEnv>
@@ -70,7 +69,7 @@ export class TokenRevocationStore
     });
     void ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
-      // The clock is frozen between I/O: after a timer it is later than the read, and the fence counts from there.
+      // The clock is frozen between I/O: after a timer, it is later than the read, and the fence counts from then.
       if (durable.horizon !== undefined) await scheduler.wait(1);
       this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs(), {
         exactRows: limits.leaseSnapshotRows,
@@ -83,7 +82,7 @@ export class TokenRevocationStore
 
   async lease(request: LeaseRequest): Promise<LeaseResponse> {
     this.#waits.settle(this.#machine.confirm(request));
-    // Of less than half of the lease, holders would have to renew at once.
+    // If less than half of the lease were left, holders would have to renew immediately.
     if (!this.#control.use(nowMs(), Math.max(1, request.leaseMs / 2))) await this.#control.follow();
     const atMs = nowMs();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
@@ -147,7 +146,7 @@ export class TokenRevocationStore
     await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
   }
 
-  /** What it lacks of the control log, with the time of the newest change. */
+  /** Installs the part of the control log that the shard lacks, with the time of the newest change. */
   #install({ cv, cvAtMs, changes, cutOffs }: ControlNews): void {
     const isNewer = cv > this.#machine.cv;
     this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }, this.#find), () => {
@@ -172,7 +171,7 @@ export class TokenRevocationStore
 
   readonly #find = (key: string) => this.#rows.find(key);
 
-  /** Until it is built, isolates without a replica check exactly; those that have one get deltas. */
+  /** Until the filter is built, isolates without a replica check exactly; those with one receive deltas. */
   #buildFilterIfDue(): void {
     if (this.#buildsFilter || !this.#machine.isFilterDue) return;
     this.#buildsFilter = true;

@@ -108,7 +108,7 @@ export class LogoutNotices {
   ): Promise<void> {
     const notice = JSON.parse(row.notice) as LogoutNotice;
     const problem =
-      keyRing === undefined ? "KeyManager did not answer" : await this.#attempt(context, keyRing, notice, row.id);
+      keyRing === undefined ? "KeyManager did not respond" : await this.#attempt(context, keyRing, notice, row.id);
     if (problem === undefined) {
       this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
       return;

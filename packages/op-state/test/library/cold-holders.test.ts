@@ -1,3 +1,8 @@
+/**
+ * **A thousand cold holders at once** (ADR 25), at a shard and at a relay of the real runtime: the bytes in flight, the responses to the other
+ * holders, and that each of them gets its snapshot in the end. A snapshot is in flight until its holder has called again.
+ */
+
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
@@ -8,10 +13,6 @@ import { controlPlaneName, objectName } from "@edge-op/shared/storage/shard-addr
 import { expect, it } from "vitest";
 import { fillShard } from "../fixtures/fill-shard.ts";
 
-/**
- * **A thousand cold holders at once** (ADR 25), at a shard and at a relay of the real runtime: how many bytes are in flight, what the
- * others are told, and that each of them has its snapshot in the end. A snapshot is in flight until its holder has called again.
- */
 const { TOKEN_REVOCATION_STORE, REVOCATION_RELAY, CONTROL_PLANE } = env as unknown as RevocationBindings & {
   readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
 };
@@ -23,7 +24,7 @@ const shard = () => TOKEN_REVOCATION_STORE.getByName(objectName("revocation", ad
 const relay = () => REVOCATION_RELAY.getByName(objectName("relay", { generation: 1, region: "wnam", shard: 0 }));
 
 interface Turn {
-  /** Of the snapshot in the response; 0 if it contains none. */
+  /** The size of the snapshot in the response; 0 if it contains none. */
   readonly bytes: number;
   readonly againMs: number;
 }
@@ -76,7 +77,7 @@ function bytesOf(response: LeaseResponse): number {
   return response.kind === "lease" ? (response.filter?.bytes.length ?? 0) : 0;
 }
 
-it("a shard has a bounded number of snapshots in flight; the others check exactly, and have theirs in the end", async () => {
+it("a shard has a bounded number of snapshots in flight; the other holders check exactly, and get theirs in the end", async () => {
   await fillShard(shard(), rows);
   const requestOf = (holder: string): LeaseRequest => {
     const since = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1 };
@@ -95,7 +96,7 @@ it("a shard has a bounded number of snapshots in flight; the others check exactl
   expectBounded(rounds);
 });
 
-it("a relay that starts behind a thousand cold isolates is sent its snapshot at once", async () => {
+it("a relay that starts behind a thousand cold isolates receives its snapshot immediately", async () => {
   await fillShard(shard(), rows);
   const since = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1, leaseMs: 1_000, hold: false };
   while (bytesOf(await shard().lease({ holder: "first", ...since })) === 0) await scheduler.wait(20);
@@ -106,7 +107,7 @@ it("a relay that starts behind a thousand cold isolates is sent its snapshot at 
   expect(bytesOf(await shard().lease({ holder: "relay", ...since, isRelay: true }))).toBeGreaterThan(0);
 });
 
-it("a relay has as few; a response that had to wait grants nothing", async () => {
+it("a relay has the same bound; a response that had to wait grants nothing", async () => {
   await fillShard(shard(), rows);
   const plane = CONTROL_PLANE.getByName(controlPlaneName);
   const regions = { wnam: { shards: 1, hint: "wnam" as const } };

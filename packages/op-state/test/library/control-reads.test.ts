@@ -1,3 +1,8 @@
+/**
+ * **Isolates do not read D1 because of administrative changes** that name none of their records, at any rate of requests. Eight shards; leases of
+ * half a second, so that the rates are those of leases of a second divided by two.
+ */
+
 import {
   createExecutionContext,
   evictDurableObject,
@@ -19,10 +24,6 @@ import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { leastMetadata } from "../../../../test/fixtures/seed.ts";
 
-/**
- * **D1 reads of isolates because of administrative changes** that name none of their records: none, at any rate of requests. Eight shards;
- * leases of half a second, so that the rates are those of leases of a second divided by two.
- */
 type FixtureEnv = RevocationBindings &
   SettingsVariables & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const fixtureEnv = env as unknown as FixtureEnv;
@@ -113,8 +114,8 @@ async function publish(): Promise<number> {
 }
 
 /**
- * As the first request of an administrator leaves a new deployment, before any change of an administrator: the set-up has written a client, and
- * the alarm of `ControlPlane` has run, its sweep included.
+ * Leaves the deployment as it is at the first request of an administrator, before any change of one: the set-up has written a client, and the alarm
+ * of `ControlPlane` has run, its sweep included.
  */
 async function firstAlarm(): Promise<void> {
   await commitChange("admin");
@@ -172,7 +173,7 @@ describe.each([0, 1])("%i relays", (relays) => {
   });
 });
 
-it("an isolate that slept through changes reads nothing, also from shards that were restarted meanwhile", async () => {
+it("an isolate that was idle during changes reads nothing, even from shards that were restarted meanwhile", async () => {
   await firstAlarm();
   const isolate = new Isolate("direct");
   await warmUp(isolate);
@@ -188,7 +189,7 @@ it("an isolate that slept through changes reads nothing, also from shards that w
 
 it("a cold isolate uses the copies in KV after every shard was restarted", async () => {
   await firstAlarm();
-  // Every shard has acknowledged what the alarm announced: none is sent it again after its restart.
+  // Every shard has acknowledged the alarm's announcement, so none receives it again after its restart.
   await publish();
   await warmUp(new Isolate("direct"));
   await commitChange();
@@ -200,7 +201,7 @@ it("a cold isolate uses the copies in KV after every shard was restarted", async
   expect(cold.databaseReads).toBe(0);
 });
 
-it("400 changes that are published together travel too", { timeout: 60_000 }, async () => {
+it("400 changes that are published together are sent with responses too", { timeout: 60_000 }, async () => {
   await firstAlarm();
   const isolates = [new Isolate("strict"), new Isolate("direct")];
   await Promise.all(isolates.map(warmUp));
@@ -224,7 +225,7 @@ it("the response to a revocation names the changes that its isolate lacks", asyn
   expect([isolate.control.version, isolate.databaseReads]).toEqual([cv, before]);
 });
 
-it("where names are missing, one read serves the responses of all shards", async () => {
+it("if names are missing, one read serves the responses of all shards", async () => {
   await firstAlarm();
   const isolate = new Isolate();
   const untilMs = performance.now() + leaseMs;

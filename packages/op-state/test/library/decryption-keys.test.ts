@@ -79,7 +79,7 @@ describe("the schedule", () => {
     expect((await (await opener()).open(jwe)).result).toBeUndefined();
   });
 
-  it("a key that is published later is known to an isolate before", async () => {
+  it("an isolate knows a key before it is published", async () => {
     const { open } = await opener();
     await open(await encrypt(await published("RSA-OAEP-256")));
     const next = (await schedule()).keys.find(({ alg, signFromMs }) => alg === "RSA-OAEP-256" && signFromMs > start)!;

@@ -66,7 +66,7 @@ describe("forged and mangled tokens", () => {
     ["crit b64", { alg: "ES256", typ: "at+jwt", crit: ["b64"], b64: true }],
     ["crit empty", { alg: "ES256", typ: "at+jwt", crit: [] }],
     ["crit null", { alg: "ES256", typ: "at+jwt", crit: null }],
-  ])("RFC 8725 §3.1: %s is refused though the signature is right", async (_, header) => {
+  ])("RFC 8725 §3.1: %s is refused although the signature is valid", async (_, header) => {
     const { ring } = await isolate();
     expect((await request(verify(ring, await signAs(header)))).result).toBeUndefined();
   });
@@ -76,7 +76,7 @@ describe("forged and mangled tokens", () => {
     ["a string", "text"],
     ["null", null],
     ["not JSON", "{"],
-  ])("RFC 7519 §7.2: claims that are %s are refused though the signature is right", async (_, payload) => {
+  ])("RFC 7519 §7.2: claims that are %s are refused although the signature is valid", async (_, payload) => {
     const { ring } = await isolate();
     expect(
       (await request(verify(ring, await signAs({ alg: "ES256", typ: "at+jwt" }, payload)))).result,
@@ -109,7 +109,7 @@ describe("forged and mangled tokens", () => {
     },
   );
 
-  it("RFC 8725 §3.10: a key that the token brings along is not used", async () => {
+  it("RFC 8725 §3.10: a key inside the token is not used", async () => {
     const { ring } = await isolate();
     const foreign = await generateKeyPair("ES256");
     const forged = await new CompactSign(encodeUtf8(JSON.stringify(claims)))
@@ -176,7 +176,7 @@ describe("unknown kids", () => {
     expect((await request(verify(ring, token))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("K6: without a control version that was confirmed since the request, a token of ours is unavailable, not unknown", async () => {
+  it("K6: without a control version that was confirmed since the request, a token of this provider is unavailable, not unknown", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
     const context = createRequestContext(new Request("https://op.example.com/"), bindings, createExecutionContext());
@@ -184,7 +184,7 @@ describe("unknown kids", () => {
     expect(await ring.verify(context, forge("kid", "https://other.example"), { typ })).toBeUndefined();
   });
 
-  it("cost nothing in a token that is not ours or not well-formed", async () => {
+  it("cost nothing in a token that is foreign or malformed", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
     for (const token of [forge("kid", "https://other.example"), `${forge("kid")}.x`, forge("kid").slice(0, -4)]) {
@@ -192,7 +192,7 @@ describe("unknown kids", () => {
     }
   });
 
-  it("a key made meanwhile is found", async () => {
+  it("a key created meanwhile is found", async () => {
     const { ring, control } = await isolate();
     const before = (await request((context) => ring.schedule(context))).result;
     for (const { kid } of before.keys) await bindings.KEY_MANAGER.getByName(keyManagerName).revokeKey(kid, kid);

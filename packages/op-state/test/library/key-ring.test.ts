@@ -50,7 +50,7 @@ describe("signing and verifying", () => {
     },
   );
 
-  it("a cold isolate calls KV and KeyManager once, the next one KV alone, a warm one neither", async () => {
+  it("a cold isolate calls KV and KeyManager once, the next one only KV, a warm one neither", async () => {
     const first = await isolate();
     expect((await request(sign(first.ring))).counts).toEqual({ object: 1, kv: 2, d1: 0 });
     const second = await isolate();
@@ -60,7 +60,7 @@ describe("signing and verifying", () => {
     expect((await request(verify(second.ring, signed.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("ADR 6: the first PS256 signature has its key made, one call for an isolate; isolates that held the schedule find it", async () => {
+  it("ADR 6: the first PS256 signature creates its key with one call of an isolate; isolates that had the schedule find it", async () => {
     const [signer, verifier] = [await isolate(), await isolate()];
     await request(sign(signer.ring));
     await request(sign(verifier.ring));
@@ -97,7 +97,7 @@ describe("signing and verifying", () => {
   });
 });
 
-describe("KeyManager away", () => {
+describe("KeyManager is unavailable", () => {
   it("an isolate uses its copy for days without KeyManager, and calls at most once in ten seconds", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
@@ -108,7 +108,7 @@ describe("KeyManager away", () => {
     expect((await request(verify(ring, first.result), away)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("a renewal that is due keeps no request waiting, however slow KeyManager is", async () => {
+  it("a due renewal delays no request, however slow KeyManager is", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
     vi.setSystemTime(start + keyTiming.isolateTtlMs / 2);
@@ -125,28 +125,28 @@ describe("KeyManager away", () => {
     expect(await sign(ring)(context)).toMatch(/^ey/);
     await vi.waitFor(() => expect(asked).toBe(1));
 
-    // What the renewal brings is used from then on: here a schedule without keys, by which nothing verifies.
+    // The renewed schedule is used from then on: here it has no keys, so nothing verifies.
     const { result: token } = await request(sign(ring), slow);
     response.resolve({ keys: [], revision: 99 });
     await waitOnExecutionContext(execution);
     expect((await request(verify(ring, token), away)).result).toBeUndefined();
   });
 
-  it("a new isolate goes on with the copy in KV, however old", async () => {
+  it("a new isolate continues with the copy in KV, however old it is", async () => {
     await request(sign((await isolate()).ring));
     vi.setSystemTime(start + 3 * day);
     const { ring } = await isolate();
     expect((await request(sign(ring), away)).result).toMatch(/^ey/);
   });
 
-  it("a change of something else does not make the copy in KV unusable", async () => {
+  it("an unrelated change does not invalidate the copy in KV", async () => {
     await request(sign((await isolate()).ring));
     await stored();
     const { ring } = await isolate(await recordChange("client", "a"));
     expect((await request(sign(ring), away)).result).toMatch(/^ey/);
   });
 
-  it("ADR 6: a cold isolate without KV, which a jurisdiction excludes, goes on with the copy in D1, for weeks", async () => {
+  it("ADR 6: a cold isolate without KV, which a jurisdiction excludes, continues with the copy in D1, for weeks", async () => {
     const { result: token } = await request(sign((await isolate()).ring));
     await stored();
     vi.setSystemTime(start + 28 * day);
@@ -157,7 +157,7 @@ describe("KeyManager away", () => {
     expect((await request(verify(cold.ring, token), away)).result).toBeDefined();
   });
 
-  it("ADR 11: the copy in D1 is not believed after D1 was restored to an earlier moment, until KeyManager has written it again", async () => {
+  it("ADR 11: the copy in D1 is not used after D1 was restored to an earlier moment, until KeyManager has written it again", async () => {
     await request(sign((await isolate()).ring));
     const version = await stored();
     await bindings.CACHE.delete("keys:schedule");
@@ -183,7 +183,7 @@ describe("KeyManager away", () => {
     return result;
   }
 
-  it("K5: when the schedule has run out nothing is signed", async () => {
+  it("K5: nothing is signed after the schedule has ended", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
     vi.setSystemTime(start + 2 * keyTiming.signMs);
@@ -194,7 +194,7 @@ describe("KeyManager away", () => {
 });
 
 describe("a change of keys", () => {
-  it("protocols.md §4: a revoked key's tokens are refused by an isolate that has learnt of it, with a stale copy in KV", async () => {
+  it("protocols.md §4: an isolate that has learnt of a revoked key refuses its tokens, even with a stale copy in KV", async () => {
     const { ring, control } = await isolate();
     const { result: token } = await request(sign(ring));
     const stale = (await bindings.CACHE.get("keys:schedule"))!;
@@ -210,7 +210,7 @@ describe("a change of keys", () => {
     expect((await request(verify((await isolate(cv)).ring, token))).result).toBeUndefined();
   });
 
-  it("protocols.md §4: a stale copy in KV is not believed while KeyManager is away either: unavailable", async () => {
+  it("protocols.md §4: a stale copy in KV is not used while KeyManager is unavailable either: 503", async () => {
     const { ring, control } = await isolate();
     await request(sign(ring));
     const cv = await recordChange("keys", "*");
@@ -219,7 +219,7 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
-  it("ADR 1: … nor when the row of the change has been deleted from the log meanwhile", async () => {
+  it("ADR 1: … nor after the row of the change has been deleted from the log", async () => {
     await request(sign((await isolate()).ring));
     await recordChange("keys", "*");
     const cv = await recordChange("client", "app");
@@ -227,7 +227,7 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
-  it("K6: a key that replaces none signs when every isolate was told of it, not before; D1 has its schedule then", async () => {
+  it("K6: a key that replaces none signs only after every isolate was notified; D1 then has its schedule", async () => {
     const manager = bindings.KEY_MANAGER.getByName(keyManagerName);
     const { ring, control } = await isolate();
     await request(sign(ring));
@@ -252,7 +252,7 @@ describe("a change of keys", () => {
     const cv = await recordChange("keys", "*");
     await bindings.CACHE.delete("keys:schedule");
 
-    // A new isolate asks; the answer, from before the revocation, arrives after the change was learnt.
+    // A new isolate requests the schedule; the response, from before the revocation, arrives after it has learnt of the change.
     const late = Promise.withResolvers<void>();
     let asked = 0;
     const slow = withKeyManager(async () => {

@@ -1,3 +1,8 @@
+/**
+ * **A shard with many rows on the real runtime**: boot, filter, calls per read. `SHARD_ROWS=1000000 npx vitest run --project op-state large-shard`
+ * measures a million.
+ */
+
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
@@ -11,10 +16,6 @@ import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { expect, it } from "vitest";
 import { fillShard } from "../fixtures/fill-shard.ts";
 
-/**
- * **A shard with many rows on the real runtime**: boot, filter, calls per read. `SHARD_ROWS=1000000 npx vitest run --project op-state
- * large-shard` measures a million.
- */
 type FixtureEnv = RevocationBindings & SettingsVariables & { readonly SHARD_ROWS: string };
 const fixtureEnv = env as unknown as FixtureEnv;
 const rows = Number(fixtureEnv.SHARD_ROWS);

@@ -119,8 +119,8 @@ it("a warm isolate makes at most two calls per lease length for eight shards, an
     const passed = (performance.now() - before.atMs) / leaseMs;
     perLease.push((isolate.counts.object - before.calls) / passed);
   }
-  // 1.7 for each lease length; a request that takes the renewals over adds none. Direct leases would be eight times as many. A machine
-  // that is slow for a moment loses a lease, and calls the shards then.
+  // 1.7 for each lease length; a request that takes over the renewals adds none. Direct leases would be eight times as many. A machine that is slow
+  // for a moment loses a lease, and calls the shards then.
   expect(Math.min(...perLease)).toBeLessThanOrEqual(2);
   expect(Math.min(...perLease)).toBeGreaterThan(0.5);
 });
@@ -136,7 +136,7 @@ it("a revocation behind a relay is acknowledged by confirmations, not by the end
   expect(waits.endedByConfirmation).toBeGreaterThan(0);
 });
 
-it("a new run of the relay is another holder: isolates are sent snapshots, and no revocation is missed", async () => {
+it("a new run of the relay is another holder: isolates receive snapshots, and no revocation is missed", async () => {
   const isolates = [new Isolate(), new Isolate()];
   await Promise.all(isolates.map((isolate) => isolate.serve(400)));
   await isolates[0]!.revoke("before");
@@ -154,7 +154,7 @@ it("a new run of the relay is another holder: isolates are sent snapshots, and n
 });
 
 it("a request waits at most 300 ms for a relay that does not respond, and later ones not at all", async () => {
-  // With this clock, what waits for time waits for this test.
+  // With this clock, code that waits for a time waits for this test.
   vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
   const never = new Promise<never>(() => {});
   const called = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ it("a request waits at most 300 ms for a relay that does not respond, and later 
   }
 });
 
-it("an isolate that a relay has no snapshot for checks exactly, takes no lease of the shards, and comes again in its turn", async () => {
+it("an isolate for which a relay has no snapshot checks exactly, requests no lease from the shards, and retries in its turn", async () => {
   const calledAtMs: number[] = [];
   const response = { instance: "run", version: -1, shards: [], leaseMs: 0, heldMs: 0, cv: -1, changes: undefined };
   const pacing = {
@@ -208,7 +208,7 @@ it("an isolate that a relay has no snapshot for checks exactly, takes no lease o
   expect((await relay().statistics()).leasesGranted).toBeGreaterThan(0);
 });
 
-it("relays are opened and closed live: isolates follow, and no object of a closed one is called", async () => {
+it("relays are opened and closed live: isolates follow, and no object of a closed relay is called", async () => {
   const isolate = new Isolate();
   await isolate.serve(600);
   expect((await relay().statistics()).leasesGranted).toBeGreaterThan(0);

@@ -21,7 +21,7 @@ const fixtureEnv = env as unknown as FixtureEnv;
 const address = { generation: 1, region: "wnam", shard: 3 };
 const otherAddress = { ...address, shard: 4 };
 
-/** Work that goes on after a response: renewals, while a lease is used. */
+/** Work that continues after a response: renewals, while a lease is used. */
 const background: Promise<void>[] = [];
 
 afterEach(async () => {
@@ -117,7 +117,7 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
     },
   );
 
-  it("G1: what is outside the table is unavailable, and no object is called", async () => {
+  it("G1: an address outside the table is unavailable, and no object is called", async () => {
     const isolate = new Isolate(mode);
     for (const outside of [
       { ...address, shard: 8 },
@@ -131,7 +131,7 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
     }
   });
 
-  it("G2: what a retired generation names is revoked, and no object is called", async () => {
+  it("G2: whatever a retired generation names is revoked, and no object is called", async () => {
     await fixtureEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation'").run();
     const isolate = new Isolate(mode);
     expect(await isolate.isRevoked(subject())).toEqual({ revoked: true, objectCalls: 0 });
@@ -159,7 +159,7 @@ it("strict: a cold isolate checks, the second use takes a lease, and a warm one 
   expect(calls).toEqual([1, 1, 0, 0, 0]);
 });
 
-it("strict: uses further apart than a lease lasts take none", async () => {
+it("strict: uses further apart than a lease lasts request no lease", async () => {
   const isolate = new Isolate("strict", 100);
   for (let use = 0; use < 3; use += 1) {
     expect((await isolate.isRevoked(subject())).objectCalls).toBe(1);
@@ -170,7 +170,7 @@ it("strict: uses further apart than a lease lasts take none", async () => {
   expect(await shard().statistics()).toMatchObject({ leasesGranted: 0, waits: { count: 0 } });
 });
 
-it("strict: while requests come the lease is renewed in the background, and no request pays for it", async () => {
+it("strict: while requests arrive, the lease is renewed in the background, and no request waits for it", async () => {
   const isolate = new Isolate("strict", 400);
   for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
   for (let use = 0; use < 10; use += 1) {
@@ -233,12 +233,12 @@ it("a failing object is 503, and service resumes by itself", async () => {
   const revokes = (context: RequestContext<FixtureEnv>) => isolate.view.revoke(context, address, [revocation("j:a")]);
   const confirms = (context: RequestContext<FixtureEnv>) => isolate.view.confirmControl(context);
   for (const work of [asks, revokes, confirms]) {
-    await expect(isolate.request<unknown>(work, broken)).rejects.toThrow("revocation did not answer");
+    await expect(isolate.request<unknown>(work, broken)).rejects.toThrow("revocation did not respond");
   }
   expect((await isolate.isRevoked(subject())).revoked).toBe(false);
 });
 
-it("a failing renewal is logged and harms no request while the lease lasts; the next request renews it", async () => {
+it("a failing renewal is logged and affects no request while the lease lasts; the next request renews it", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const isolate = new Isolate("strict", 2_000);
   await isolate.isRevoked(subject());
@@ -283,7 +283,7 @@ describe("control version", () => {
     expect((await confirm(asked)).counts.object).toBe(0);
   });
 
-  /** Shards whose name `fails` accepts throw at every call, or never answer. */
+  /** Shards whose name `fails` accepts throw at every call, or never respond. */
   function withoutShards(fails: (name: string) => boolean, kind: "throw" | "hang"): FixtureEnv {
     const TOKEN_REVOCATION_STORE = new Proxy(fixtureEnv.TOKEN_REVOCATION_STORE, {
       get(target, property) {
@@ -330,11 +330,11 @@ describe("control version", () => {
       const isolate = new Isolate("direct");
       return isolate.request((context) => isolate.view.confirmControl(context), withoutShards(dead, kind));
     };
-    await expect(asks("throw")).rejects.toThrow("revocation did not answer");
+    await expect(asks("throw")).rejects.toThrow("revocation did not respond");
     expect(names.size).toBe(4);
     names.clear();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const refused = expect(asks("hang")).rejects.toThrow("revocation did not answer");
+    const refused = expect(asks("hang")).rejects.toThrow("revocation did not respond");
     // The table of shards is read in real time; the limits begin with the first call.
     while (names.size === 0) await scheduler.wait(1);
     await vi.advanceTimersByTimeAsync(limits.objectCallMs);
@@ -405,7 +405,7 @@ describe("control version", () => {
     ]);
     const row = await fixtureEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
     await isolate.request((context) => isolate.control.observe(context, row!.cv));
-    // Told where the table now says, and nowhere else.
+    // The change is sent to the shards that the table now contains, and to no others.
     const disabling = await change("app");
     const shards = Array.from({ length: 8 }, (_, index) => shard({ ...address, generation: 2, shard: index }));
     await Promise.all(shards.map(async (each) => await each.raise({ cv: disabling }, true)));
@@ -413,7 +413,7 @@ describe("control version", () => {
     expect(isolate.control.version).toBe(disabling);
   });
 
-  it("a version that cannot be applied leaves no lease behind: 503 until D1 responds", async () => {
+  it("a version that cannot be applied leaves no lease: 503 until D1 responds", async () => {
     const isolate = new Isolate("strict", 2_000);
     await confirm(isolate);
     const cv = await change("app");
@@ -475,7 +475,7 @@ describe("large sets are replicated by filters", () => {
     expect((await isolate.isRevoked(chance)).revoked).toBe(true);
   }, 60_000);
 
-  it("one client's 12,000 revocations leave others their leases, and later ones are in force at once", async () => {
+  it("one client's 12,000 revocations leave others their leases, and later ones are in force immediately", async () => {
     const isolate = new Isolate("strict", 2_000);
     for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject("revoked-500"));
     const rows = Array.from({ length: many }, (_, index) => revocation(grantKey(`revoked-${index}`)));
@@ -488,7 +488,7 @@ describe("large sets are replicated by filters", () => {
 });
 
 describe("replicas are bounded by bytes", () => {
-  it("a shard whose rows do not fit is checked exactly, and leases of the others go on", async () => {
+  it("a shard whose rows do not fit is checked exactly, and leases of the others continue", async () => {
     const shards = [0, 1, 2, 3].map((number) => ({ ...address, shard: number }));
     const sub = (index: number) => `${index}-`.padEnd(250, "x");
     const cutOffs = Array.from({ length: 9_000 }, (_, index) => ({

@@ -6,22 +6,15 @@ import type { Horizon } from "../../src/revocation/durable-horizon.ts";
 import type { PendingChange } from "../../src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
-/**
- * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by
- * the product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Simulated are messages, clocks, storage, D1 and
- * isolates. A {@link ControlWiring} replaces a rule, to show that the simulation sees its fault.
- *
- * I7: a decision rests on every change that was answered before its request arrived. ADR 11: no number is adopted for two changes.
- */
 export interface ControlWiring {
-  /** What a new instance of the control plane knows of its predecessor. */
+  /** The knowledge of a new instance of the control plane about its predecessor. */
   readonly inherited: (durable: ControlStorage) => Pick<ControlStorage, "horizon" | "restoredAtMs">;
   readonly countedFrom: (sentAtMs: number, receivedAtMs: number) => number;
   readonly vouchesMs: (coverage: ControlCoverage, nowMs: number) => number;
   /** How long a lease for isolates may be. */
   readonly coveredMs: (leftMs: number) => number;
   readonly controlWaitMs: (waitMs: number) => number;
-  /** By the registered shard's clock. */
+  /** Measured by the registered shard's clock. */
   readonly registered: (registration: Registration, nowMs: number) => Registration | undefined;
   readonly readsRegistrationsWithMark: boolean;
   readonly readsLogWithRegistration: boolean;
@@ -96,7 +89,7 @@ export interface ControlStorage {
 
 interface Change {
   readonly version: number;
-  /** As the time of its row: another change with this number has another one. */
+  /** Stands for the time of its row: another change with this number has another tag. */
   readonly tag: number;
 }
 
@@ -117,7 +110,7 @@ interface ShardInstance extends Machine {
   readonly fenceMs: number;
   tag: number;
   followers: ((ok: boolean) => void)[] | undefined;
-  /** It has read a D1 that was set back, before the control plane has left the gap: not guaranteed (ADR 11). */
+  /** It has read a restored D1 before the control plane has left the gap: not guaranteed (ADR 11). */
   isMisled: boolean;
   readonly waits: Map<PendingChange, () => void>;
 }
@@ -144,16 +137,23 @@ interface Database {
 }
 
 interface Place {
-  /** Nothing reaches it until then. */
+  /** It is unreachable until this time. */
   awayUntilMs: number;
 }
 
 const shards = 3;
 const isolatesOfShard = 2;
-/** Long ones, so that they often reach beyond the control lease where nothing bounds them. */
+/** Long leases, so that they often extend beyond the control lease if nothing bounds them. */
 const leaseMs = 3_000;
 const endMs = 90_000;
 
+/**
+ * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by the
+ * product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Messages, clocks, storage, D1 and isolates are simulated. A
+ * {@link ControlWiring} replaces a rule, to show that the simulation detects the fault.
+ *
+ * I7: a decision includes every change that was acknowledged before its request arrived. ADR 11: no number is used for two changes.
+ */
 export class ControlSimulation {
   readonly violations: string[] = [];
   readonly counts = {
@@ -166,7 +166,7 @@ export class ControlSimulation {
     setBack: 0,
     refused: 0,
   };
-  /** Without a start of the control plane or a restoration since ten seconds before. */
+  /** The waits of changes, without those within ten seconds of a start of the control plane or of a restoration. */
   readonly waitsMs: number[] = [];
   readonly #random: () => number;
   readonly #wiring: ControlWiring;
@@ -244,7 +244,7 @@ export class ControlSimulation {
     this.#agenda.at(this.#nowMs + ms, run);
   }
 
-  /** When the machine runs again. */
+  /** Runs when the machine runs again. */
   #on(node: Machine, run: () => void): void {
     if (node.frozenUntilMs > this.#nowMs) this.#agenda.at(node.frozenUntilMs, () => this.#on(node, run));
     else run();
@@ -254,7 +254,7 @@ export class ControlSimulation {
     this.#after(node.clock.realDuration(ms), () => this.#on(node, run));
   }
 
-  /** A leg of a message: lost, late, or on its way for some milliseconds. */
+  /** One leg of a message: lost, late, or in flight for some milliseconds. */
   #send(deliver: () => void): void {
     const chance = this.#faults ? this.#random() : 1;
     if (chance < 0.02) return;
@@ -286,7 +286,7 @@ export class ControlSimulation {
     return change;
   }
 
-  /** To before the change that was announced last: that is what the control plane sees. */
+  /** Restores D1 to before the last announced change, which the control plane detects. */
   #setBack(): void {
     const earlier = this.#snapshots.filter(({ rows }) => rows.at(-1)!.version < this.#controlStorage.told.version);
     const target = earlier[Math.floor(this.#random() * earlier.length)];
@@ -335,7 +335,7 @@ export class ControlSimulation {
     if (this.control.awayUntilMs > this.#nowMs) return;
     this.#onDatabase(
       (database) => this.#append(database.rows.at(-1)!.version + 1),
-      // A Worker may die between the commit and the announcement.
+      // A Worker may crash between the commit and the announcement.
       (change) => this.#random() < 0.9 && this.#on(control, () => this.#announce(control, change)),
     );
   }
@@ -476,7 +476,7 @@ export class ControlSimulation {
     };
   }
 
-  /** A superseded instance may still get calls. */
+  /** A superseded instance may still receive calls. */
   #routed(index: number): ShardInstance {
     const old = this.#oldShards[index];
     return old !== undefined && this.#random() < 0.4 ? old : this.#shards[index]!;
@@ -531,7 +531,7 @@ export class ControlSimulation {
     this.#timer(shard, leasesMs, settle);
   }
 
-  /** First at the control plane, a second later at D1 too. */
+  /** Registers at the control plane first, and a second later in D1 too. */
   #followControl(shard: ShardInstance, done: (ok: boolean) => void): void {
     if (shard.followers !== undefined) {
       shard.followers.push(done);
@@ -605,7 +605,7 @@ export class ControlSimulation {
     return this.#wiring.vouchesMs(shard.coverage, this.#local(shard));
   }
 
-  /** Calls `answer` when the shard may vouch for so long. */
+  /** Calls `answer` when the shard may vouch for this long. */
   #vouching(shard: ShardInstance, leastMs: number, answer: (leftMs: number) => void): void {
     const atMs = this.#local(shard);
     const leftMs = this.#vouchesMs(shard);
@@ -761,7 +761,7 @@ interface Answer {
 
 interface Requested {
   readonly arrivedAtMs: number;
-  /** What had been answered by then. */
+  /** The state at the arrival: the number of completed operations. */
   readonly arrived: { readonly answered: number; readonly atMs: number };
   readonly isCheck: boolean;
 }

@@ -8,8 +8,8 @@ import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 
 /**
- * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.
- * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
+ * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there. If the subject
+ * were its own actor, this would be impersonation disguised as delegation. A token that is itself delegated acts for no one.
  */
 export function requireActor(
   actor: ExchangeParty,
@@ -25,7 +25,7 @@ export function requireActor(
   if (actor.act !== undefined) throw unacceptableToken("actor-token-delegated");
 }
 
-/** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */
+/** If the subject names who may act (RFC 8693 §4.4), the actor, or the client if there is no actor, must be that party. */
 export function requireMayAct(
   { context, client }: ClientRequest,
   subject: ExchangeParty,
@@ -62,13 +62,13 @@ export async function nextActor(
   return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
 }
 
-/** The client of an actor. That of a trusted issuer has one only if it stands for a service client. */
+/** The client of an actor. An actor of a trusted issuer has one only if it stands for a service client. */
 function shownClientId({ external, clientId, forUser, sub }: ExchangeParty): string | undefined {
   if (external === undefined) return clientId;
   return forUser ? undefined : sub;
 }
 
-/** The actors of the subject token, as this client may know them. */
+/** The actors of the subject token, as this client may see them. */
 async function shownActors(request: ClientRequest, actor: ActorClaim | undefined): Promise<ActorClaim | undefined> {
   if (actor === undefined) return undefined;
   const { act, ...newest } = actor;
@@ -76,8 +76,8 @@ async function shownActors(request: ClientRequest, actor: ActorClaim | undefined
 }
 
 /**
- * To a pairwise client an acting user is shown by a pairwise subject too (OIDC Core §8.1): another client's `sub` of them, which an earlier
- * actor has, would name them across sectors. A client that acts for itself is its own subject.
+ * A pairwise client also sees an acting user by a pairwise subject (OIDC Core §8.1): the `sub` at another client, which an earlier actor has, would
+ * identify the user across sectors. A client that acts for itself is its own subject.
  */
 async function shownActor(
   { context, client }: ClientRequest,

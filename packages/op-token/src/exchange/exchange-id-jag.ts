@@ -69,7 +69,7 @@ export async function issueIdJag(request: IssueRequest, { idJag }: DueIdJag): Pr
   const expiresAtSeconds = issuedAtSeconds + limits.idJagSeconds;
   return {
     access_token: await signIdJag(context, isolate, client, { ...idJag, issuedAtSeconds, expiresAtSeconds }),
-    // RFC 8693 §2.2.1: it is no access token.
+    // RFC 8693 §2.2.1: it is not an access token.
     token_type: "N_A",
     expires_in: limits.idJagSeconds,
     issued_token_type: tokenTypes.idJag,
@@ -120,7 +120,7 @@ function isSameServer(registered: string, requested: string): boolean {
   return requested === `${registered}/` && URL.canParse(registered) && new URL(registered).origin === registered;
 }
 
-/** The requested scope within the target's scope; without a request, everything that the target names. */
+/** The requested scope within the target's scope; without a request, the target's whole scope. */
 function allowedScope(requested: string | undefined, { scopes }: IdJagTarget): readonly string[] {
   const asked = parseScope(requested);
   if (asked === undefined) return scopes.filter((value) => value !== "*");

@@ -21,9 +21,9 @@ export type ExchangeParty = Pick<
   | "forUser"
   | keyof AuthenticationEvent
 > & {
-  /** Present for a token of a trusted issuer: the rule that accepts it also limits the issued token. */
+  /** The id of the token, if this provider issued it. */
   readonly id?: TokenId | undefined;
-  /** The token is of a trusted issuer: the rule that accepts it also limits what is issued. */
+  /** Set for a token of a trusted issuer: the rule that accepts it also limits the issued token. */
   readonly external?: AcceptedToken;
 };
 

@@ -13,8 +13,8 @@ import { findResources, requireUsable } from "../issuing/resource-rules.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 
 /**
- * **The target of an exchange** and the resources in it. Without a request: the subject's audiences that the policy names, else the client's default if the
- * policy names it.
+ * **The target of an exchange** and the resources in it. Without a request, it is the subject's audiences that the policy names, or else the client's
+ * default if the policy names it.
  */
 export async function exchangeTarget(
   request: GrantRequest<"audience" | "resource">,
@@ -28,7 +28,7 @@ export async function exchangeTarget(
   const found = await findResources(request, candidates);
   const checked = checkResources(client, candidates, found);
   const { rule } = subject.external ?? {};
-  // What is requested of a trusted issuer's token is within its rule, or the rule would not match.
+  // The requested target of a trusted issuer's token is within its rule; otherwise the rule would not match.
   const isRuled = (value: string) => rule === undefined || allowsAudience(rule.audiences, value, issuer);
   const isAudience = (value: string) =>
     allowsTarget({ audiences: policy.audiences, issuer, openid: false, checked }, value);

@@ -47,7 +47,7 @@ const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/;
 function readVerifier({ form, client }: CodeRequest): string | undefined {
   const verifier = form.get("code_verifier");
   if (verifier === undefined) {
-    // Without it anyone who intercepted the code could redeem it (RFC 9700 §2.1.1).
+    // Without it, anyone who intercepted the code could redeem it (RFC 9700 §2.1.1).
     if (isPublicClient(client)) throw new OAuthError("invalid_grant", "verifier-missing");
     return undefined;
   }

@@ -33,7 +33,7 @@ async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
   }
   // There is no end-user: `openid` and `offline_access` have no meaning.
   const { target, described } = await requestedTarget(request);
-  // A rule that admits everyone gives no scope here: there is no person to agree.
+  // A rule that admits every client adds no scope here, because there is no user to consent.
   const naming = described.filter((resource) => namesClient(resource, resourceCaller(client)));
   const offered = { values: scopesOf(naming), byDefault: defaultScopesOf(naming) };
   const scope = requestedScope(form, client, offered).filter(

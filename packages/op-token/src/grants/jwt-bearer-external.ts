@@ -26,7 +26,7 @@ import { findResources, lifetimeSeconds } from "../issuing/resource-rules.ts";
 type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resource" | "authorization_details">;
 
 /**
- * **Tokens for an assertion of a trusted issuer**: within its rule and the client's registration, an ID-JAG also within its own scope and
+ * **Issues tokens for an assertion of a trusted issuer**, within its rule and the client's registration; for an ID-JAG, also within its own scope and
  * resources. The grant belongs to the issuer and its rule, so that disabling either ends it. Cost warm: 1 object call for the `jti` (0 with
  * `reusable_assertions`), 1 verification, 1 signature.
  *
@@ -77,14 +77,14 @@ function requireProven(request: ExternalRequest, { cnf }: AcceptedAssertion): vo
   throw invalidGrant("issued-token-bound");
 }
 
-/** Without a user `openid` means nothing, and these grants have no refresh tokens. */
+/** Without a user, `openid` has no meaning, and these grants have no refresh tokens. */
 function isMeaningful(value: string, forUser: boolean): boolean {
   return value !== "offline_access" && (forUser || value !== "openid");
 }
 
 /**
- * What the client is registered for, and what the resources give: for a user those that admit the client, for a service client those that
- * name it. The rule limits both.
+ * The client's registered scope and the scopes of the resources: for a user, of the resources that admit the client; for a service client, of those
+ * that name it. The rule limits both.
  */
 function offeredScope(client: Client, { rule, forUser }: AcceptedAssertion, described: readonly Resource[]): string[] {
   const caller = resourceCaller(client);
@@ -96,8 +96,8 @@ function offeredScope(client: Client, { rule, forUser }: AcceptedAssertion, desc
 }
 
 /**
- * The requested scope, each value allowed; all of it without a request. Of an ID-JAG only what it has, too, and what is requested beyond that
- * is left out (draft §4.4.2).
+ * The requested scope, of which each value must be allowed; without a request, everything that is allowed. An ID-JAG also limits the scope; requested
+ * values beyond it are dropped (draft §4.4.2).
  */
 function allowedScope(
   requested: string | undefined,
@@ -126,7 +126,7 @@ function readScopeClaim(claim: unknown): readonly string[] | undefined {
   return claim.split(" ").filter((value) => value !== "");
 }
 
-/** What is requested, or else the rule's first target that the client may have, or the client's default; always within the rule. */
+/** The requested target; otherwise the rule's first target that the client may have, or the client's default. Always within the rule. */
 async function assertedTarget(request: ExternalRequest, accepted: AcceptedAssertion): Promise<DescribedTarget> {
   const { rule, audiences, resources } = accepted;
   const { issuer } = request.context.settings;
@@ -159,7 +159,7 @@ function targetForm(audiences: readonly string[], resources: readonly string[]):
   );
 }
 
-/** The issuer's `jti` is spent, unless its assertions are reusable; that of an ID-JAG always (draft §9.2). */
+/** The issuer's `jti` is spent unless its assertions are reusable; that of an ID-JAG is always spent (draft §9.2). */
 function isReusable({ issuer, use }: AcceptedAssertion): boolean {
   return use === "assertion" && issuer.document.reusable_assertions;
 }

@@ -20,9 +20,9 @@ const parameters = ["assertion", "scope", "audience", "resource", "authorization
 type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Tokens for an assertion**: of the client itself, about a user, signed with its registered key, within its `jwt_bearer` policy (absent: it
- * may assert no one); or of a trusted issuer (jwt-bearer-external.ts), by `iss`. It is spent. Cost warm: 1 object call (the `jti`), 1 verification,
- * 1 signature.
+ * **Issues tokens for an assertion**. The client itself asserts a user, signed with its registered key and within its `jwt_bearer` policy (absent: it
+ * may assert no one); or a trusted issuer does (jwt-bearer-external.ts). `iss` distinguishes them. The assertion is spent. Cost warm: 1 object call
+ * (the `jti`), 1 verification, 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
  */
@@ -34,7 +34,7 @@ export const jwtBearer = defineGrantModule({
   issue: issueDueToken,
 });
 
-/** What cannot be read is refused by the rules of the client's own. */
+/** An assertion that cannot be read is refused by the rules for the client's own assertions. */
 function isOwnAssertion({ client, form, accepted }: AssertionRequest): boolean {
   if (accepted !== undefined) return false;
   const claims = decodeClaims(form.require("assertion"));
@@ -106,7 +106,7 @@ function allowedScope(requested: string | undefined, client: Client, policy: Jwt
 /** The members of `may_act` that can name a party. */
 const partyMembers = ["sub", "client_id", "iss"];
 
-/** The party that the assertion lets act for the user (RFC 8693 §4.4); malformed is refused, not ignored. */
+/** The party that the assertion lets act for the user (RFC 8693 §4.4); a malformed one is refused, not ignored. */
 function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

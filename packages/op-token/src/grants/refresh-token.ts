@@ -49,7 +49,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     scope,
     resources,
     authorizationDetails: formatDetails(details),
-    // FAPI 2.0 §5.3.2.1 item 9: the token is of no use without the client's credential and its key.
+    // FAPI 2.0 §5.3.2.1 item 9: without the client's credential and its key, the token is useless.
     keepsToken: isFapi(context.settings, client),
     // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
     bindsToken: isPublicClient(client),

@@ -113,7 +113,7 @@ function isOwn(party: ExchangeParty): party is ExchangeParty & { readonly id: To
   return party.id !== undefined;
 }
 
-/** A trusted issuer has keys of its own, which may change at any time. */
+/** A trusted issuer has its own keys, which may change at any time. */
 function repeatableUntilMs({ external, expiresAtSeconds }: ExchangeParty): number {
   return external === undefined ? expiresAtSeconds * 1000 : 0;
 }
@@ -162,7 +162,7 @@ function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: To
   if (!isBindingProven(request, cnf)) throw unacceptableToken("subject-token-bound");
 }
 
-/** The ids this token descends by, so that revoking any of them ends it. */
+/** The ids from which this token descends, so that revoking any of them ends it. */
 function nextLineage(subject: ExchangeParty): readonly string[] {
   if (subject.id === undefined) return [];
   const lineage = [...subject.lineage, subject.id.random];

@@ -6,14 +6,14 @@ import type { ClientRequest } from "../grant-module.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
 
-/** The resources that a login may be for, looked up once, and what their rules allow the client now. */
+/** The resources that a login may be for, looked up once, and the rights that their rules give the client now. */
 export interface CheckedTargets {
   readonly targets: TokenTargets;
   /** Among the named values and the client's default audience. */
   readonly found: readonly Resource[];
   /** The scope values that the client may have of any of the named resources. */
   readonly allowedScope: readonly string[];
-  /** Of a token for any of the resources. */
+  /** The longest lifetime of a token for any of the resources. */
   readonly longestLifetimeSeconds: number;
 }
 
@@ -24,9 +24,9 @@ export type Unchecked = { readonly kind: "unchecked_resources"; readonly resourc
 const calls = 3;
 
 /**
- * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows what was granted. So it is called
- * with the rules of the resources that the request names or that the client used last; where others were granted, it changes nothing
- * and names them, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
+ * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows the granted resources. So it is called with the
+ * rules of the resources that the request names or that the client used last. If others were granted, the object changes nothing and returns their
+ * names, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
  */
 export async function spendChecked<Result extends { readonly kind: string }>(
   request: ClientRequest,
@@ -75,7 +75,7 @@ export function among(resources: readonly Resource[], identifiers: readonly stri
   return resources.filter(({ identifier }) => identifiers.includes(identifier));
 }
 
-/** What a client may have in a login: the scope it registered, and the scopes of the resources whose rules admit it. */
+/** The scope that a client may have in a login: its registered scope, and the scopes of the resources whose rules admit it. */
 export function allowedScope(client: Client, resources: readonly Resource[]): readonly string[] {
   if (resources.length === 0) return registeredScope(client);
   const caller = resourceCaller(client);

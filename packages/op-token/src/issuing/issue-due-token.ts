@@ -16,16 +16,16 @@ import {
 } from "./issue-access-token.ts";
 import { unacceptableToken } from "./unacceptable-token.ts";
 
-/** An access token that is due by itself, without a login: all of it but what differs each time. */
+/** An access token that is due by itself, without a login: all of it except the parts that differ each time. */
 export interface DueToken extends Repeatable {
   readonly content: Omit<AccessTokenContent, keyof PlannedAccessToken | "clientId" | "cnf">;
   readonly described: readonly Resource[];
   readonly lifetime: PlannedLifetime;
-  /** The grant that it belongs to; absent: a new one. */
+  /** The grant to which it belongs; a new one by default. */
   readonly grant?: Pick<GrantIdentity, "grantId" | "address"> | undefined;
-  /** The tokens that were presented for it, none of which may be revoked. */
+  /** The tokens that were presented for it. None of them may be revoked. */
   readonly presented?: readonly RevocationSubject[];
-  /** The assertion that was presented for it, which may be used once, and whose `jti` it is. */
+  /** The assertion that was presented for it, and the assertion's `jti`. It may be used once. */
   readonly assertion?: { readonly clientId: string; readonly claims: Readonly<Record<string, unknown>> } | undefined;
   readonly issuedTokenType?: TokenType;
 }

@@ -24,7 +24,7 @@ export interface LoginTokens {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly checked: CheckedTargets;
-  /** Those of this request, which narrow the granted ones. */
+  /** The details that this request asks for, which narrow the granted ones. */
   readonly requestedDetails: AuthorizationDetails | undefined;
   /** `nonce` and `code` are bound to the first ID token of a login only (OIDC Core §12.2). */
   readonly nonce?: string | undefined;

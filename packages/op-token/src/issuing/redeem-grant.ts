@@ -19,7 +19,7 @@ import { issueLoginTokens, type LoginTokens } from "./issue-login-tokens.ts";
 import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";
 import { startFamily, tokensEndBySeconds } from "./start-family.ts";
 
-/** What is presented with an authorization code or a device code. */
+/** The form of a request with an authorization code or a device code. */
 interface PresentedGrant {
   readonly clientId: string;
   readonly cnf: KeyConfirmation | undefined;
@@ -38,13 +38,13 @@ type Redemption<Payload> =
 interface Redeemable<Payload> {
   redeem(presented: PresentedGrant): Promise<Redemption<Payload>>;
   readonly replayed: RefusalReason;
-  /** What is bound to the first ID token. */
+  /** The values that are bound to the first ID token. */
   bound?(payload: Payload): Pick<LoginTokens, "nonce" | "code">;
 }
 
 /**
- * **Redeems an authorization code or a device code**, and issues the tokens of its grant. Only the code names the user and the grant, so both are checked after it is
- * spent. `due`: what the request narrows.
+ * **Redeems an authorization code or a device code**, and issues the tokens of its grant. Only the code names the user and the grant, so both are
+ * checked after it is spent. `due`: the values that the request narrows.
  */
 export async function redeemGrant<Payload extends AuthorizedGrant>(
   request: IssueRequest,
@@ -72,7 +72,7 @@ export async function redeemGrant<Payload extends AuthorizedGrant>(
   const { payload } = result;
   const { grant, scope } = payload;
   const [user] = await Promise.all([findActiveUser(request, payload.sub), refuseRevokedGrant(request, payload)]);
-  // The check of the grant may have brought a newer control version.
+  // The check of the grant may have returned a newer control version.
   await request.commit();
   const notAfterSeconds = tokensEndBySeconds(request, payload);
   const lifetime = { lifetimeSeconds: checked.longestLifetimeSeconds, notAfterSeconds };
@@ -94,9 +94,9 @@ export async function redeemGrant<Payload extends AuthorizedGrant>(
 }
 
 /**
- * Before a code is redeemed: an isolate without a lease may know an outdated client, and its refusal would cost the code. The proof too, so
- * that a request that is sent again as it is does not count as a second use of the code. Cost: 1 object call without a lease. In `direct`,
- * where no isolate has one, the check of the redeemed grant alone brings the version.
+ * Call it before a code is redeemed: an isolate without a lease may have an outdated copy of the client, and its refusal would spend the code. It
+ * also checks the proof, so that an identical retry of a request does not count as a second use of the code. Cost: 1 object call without a lease. In
+ * `direct`, where no isolate has a lease, the check of the redeemed grant returns the version.
  */
 async function prepareRedemption({ context, proof, validate }: IssueRequest): Promise<void> {
   if (context.settings.revocationMode === "direct") await proof?.spend();

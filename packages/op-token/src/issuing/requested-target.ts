@@ -1,3 +1,10 @@
+/**
+ * **The target of a token**: exactly the requested `audience` and `resource` values, each of which must be allowed (`invalid_target`). Without a
+ * request, it is the client's first audience, or this provider; with `openid`, also this provider's UserInfo endpoint (ADR 18).
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ */
+
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
@@ -9,12 +16,6 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant-module.ts";
 import { findResources, requireUsable } from "./resource-rules.ts";
 
-/**
- * **The target of a token**: exactly the requested `audience` and `resource` values, each of which must be allowed (`invalid_target`). Without a
- * request, it is the client's first audience, or this provider; with `openid`, also this provider's UserInfo endpoint (ADR 18).
- *
- * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
- */
 export interface Target {
   /** `aud`: audiences and resources together, distinct. */
   readonly audiences: readonly string[];

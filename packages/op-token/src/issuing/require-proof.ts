@@ -11,8 +11,9 @@ import type { GrantRequest } from "../grant-module.ts";
 import type { TokenIsolate } from "../isolate.ts";
 
 /**
- * **The key that tokens are bound to**: of the DPoP proof, or of the certificate if the client is registered for that. A client that is registered for
- * one kind must prove that kind, whatever else it proves (RFC 9449 §5.2, RFC 8705 §3.4); one with FAPI 2.0 either kind (§5.3.2.1 item 4).
+ * **The key that tokens are bound to**: of the DPoP proof, or of the certificate if the client is registered for that. A client that is registered
+ * for one kind must prove that kind, even if it also proves the other (RFC 9449 §5.2, RFC 8705 §3.4); a client with FAPI 2.0 must prove either kind
+ * (§5.3.2.1 item 4).
  */
 export async function requireProof(
   context: RequestContext<TokenEnv>,

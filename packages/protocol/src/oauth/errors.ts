@@ -136,7 +136,7 @@ export class UnavailableError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(store: string, cause?: unknown, headers: Readonly<Record<string, string>> = {}) {
-    super(`${store} did not answer`, { cause });
+    super(`${store} did not respond`, { cause });
     this.store = store;
     this.headers = headers;
   }

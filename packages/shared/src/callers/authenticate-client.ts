@@ -155,7 +155,7 @@ async function authenticateBySecret(
 
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
-  // Counted before D1 is read, so that guessing does not become load on it.
+  // Counted before D1 is read, so that guessing does not put load on it.
   failing();
   // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
   const current = await isolate.clients.recheck(context, presented.clientId);

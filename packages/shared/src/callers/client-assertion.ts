@@ -47,7 +47,7 @@ export async function verifyClientAssertion(
   return client;
 }
 
-/** The client that an assertion names, unverified. */
+/** The client that an assertion names; not verified. */
 export function claimedClientId({
   assertion,
 }: Extract<PresentedCredentials, { method: "private_key_jwt" }>): string | undefined {

@@ -27,7 +27,7 @@ export class KnownCredentials {
     return this.#known.bytes;
   }
 
-  /** Valid within a decision. Returns `undefined` also if the form contains another credential; such a request is refused. */
+  /** To be called within a decision. Returns `undefined` also if the form contains another credential; such a request is refused. */
   find({ arrivedAtMs, progress }: RequestContext<unknown>, header: string, form: Form): Client | undefined {
     const known = this.#known.get(header, arrivedAtMs);
     if (known === undefined || progress.reads === undefined) return undefined;
@@ -40,7 +40,7 @@ export class KnownCredentials {
     return client;
   }
 
-  /** Within a decision. `endsAtMs`: when a secret of the client ends. */
+  /** To be called within a decision. `endsAtMs`: when a secret of the client expires. */
   add({ arrivedAtMs, progress }: RequestContext<unknown>, header: string, client: Client, endsAtMs: number): void {
     if (endsAtMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
     const known: Known = { client, stamp: this.#control.version! };

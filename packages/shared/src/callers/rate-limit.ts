@@ -22,7 +22,7 @@ interface Counter {
   refusedUntilMs: number;
 }
 
-/** Its members start at 0; each becomes a number of 16 bytes. */
+/** The estimated size of a counter: its members start at 0, and each becomes a number of 16 bytes. */
 const counterBytes = 48;
 const reportEveryMs = 250;
 /** How long a result of the limiter is used before the next report. */
@@ -51,7 +51,7 @@ export class RateShield {
     this.#count(context, context.env.CLIENT_RATE_LIMIT, `${endpoint} ${clientId}`);
   }
 
-  /** Counts a failed authentication of an address, if the address is known; 429 beyond the limit. Successes never count. */
+  /** Counts a failed authentication of an address, if the address is known; 429 beyond the limit. Successes are never counted. */
   countFailedAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
@@ -71,7 +71,7 @@ export class RateShield {
     if (counter !== undefined) counter.unreported -= 1;
   }
 
-  /** Counts a request of an address for a page that needs no authentication, where the address is known; 429 beyond the limit. */
+  /** Counts a request of an address for a page that needs no authentication, if the address is known; 429 beyond the limit. */
   countAddress(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     if (address !== undefined) this.#count(context, context.env.ADDRESS_RATE_LIMIT, `pages ${address}`);

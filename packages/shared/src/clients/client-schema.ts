@@ -135,14 +135,14 @@ export const metadataMembers = {
   contacts: z.array(plainText(320)).max(20),
   application_type: z.enum(["web", "native"]),
   token_endpoint_auth_method: z.enum(clientAuthMethods),
-  /** Of client assertions; absent: any that is supported. */
+  /** The algorithm of client assertions; any supported one by default. */
   token_endpoint_auth_signing_alg: algorithm,
   grant_types: z.array(z.enum(grantTypes)).min(1).max(grantTypes.length),
   response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
   redirect_uris: z.array(redirectUri).max(mostValues),
   post_logout_redirect_uris: z.array(redirectUri).max(mostValues),
   initiate_login_uri: httpsUri.describe(
-    "Where its users are sent to start a login (OIDC Core §4), with iss; the account page links to it.",
+    "The URL to which its users are sent to start a login (OIDC Core §4), with iss; the account page links to it.",
   ),
   scope: scope.describe("Scope values that it may request, separated by spaces."),
   authorization_details_types: z
@@ -159,7 +159,7 @@ export const metadataMembers = {
   id_token_signed_response_alg: algorithm,
   userinfo_signed_response_alg: algorithm,
   introspection_signed_response_alg: algorithm,
-  /** Of authorization responses in JWT form (JARM §3). */
+  /** The algorithm of authorization responses in JWT form (JARM §3). */
   authorization_signed_response_alg: algorithm,
   id_token_encrypted_response_alg: keyManagement,
   id_token_encrypted_response_enc: contentEncryption,

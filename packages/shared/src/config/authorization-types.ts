@@ -1,15 +1,16 @@
 /**
- * **The types of authorization details that a deployment knows** (`AUTHORIZATION_DETAILS_TYPES`): for each, what a request's object must look
- * like and what a person is told that it allows.
+ * **The types of authorization details that a deployment knows** (`AUTHORIZATION_DETAILS_TYPES`): for each type, the form of a request's object and
+ * its description for users.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9396#section-5
  */
+
 export interface AuthorizationType {
   /** A JSON Schema (2020-12) of the whole object; absent: any object. A property's `title` is its label on the consent page. */
   readonly schema?: Readonly<Record<string, unknown>>;
   /** By language; shown instead of the type's name. */
   readonly description?: Readonly<Record<string, string>>;
-  /** Whether a person who has allowed an object is not asked again for the same one. By default they decide each time. */
+  /** Whether a user who has allowed an object is not asked again for the same one. By default, the user decides each time. */
   readonly remember?: boolean;
 }
 
@@ -18,7 +19,7 @@ export type AuthorizationTypes = Readonly<Record<string, AuthorizationType>>;
 /** A Worker's variable has at most 5 KB. */
 const typesAtMost = 50;
 
-/** Throws `Error` that names the variable: a mistake of the deployment. */
+/** Throws an `Error` that names the variable, because it is a mistake of the deployment. */
 export function parseAuthorizationTypes(name: string, text: string): AuthorizationTypes {
   const types = requireObject(name, parseJson(name, text));
   if (Object.keys(types).length > typesAtMost) throw new Error(`${name} has more than ${typesAtMost} types`);

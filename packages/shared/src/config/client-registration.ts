@@ -1,7 +1,7 @@
-/** **Who may register clients** at `/register` (RFC 7591). */
+/** **The policies that decide who may register clients** at `/register` (RFC 7591). */
 export const clientRegistrationPolicies = ["off", "token", "open"] as const;
 
-/** An issuer of software statements, and where its keys are. */
+/** An issuer of software statements, and the location of its keys. */
 export interface StatementIssuer {
   readonly issuer: string;
   readonly jwksUri: string;

@@ -5,7 +5,7 @@ export interface ObjectFacts extends DeploymentFacts {
   readonly bytes: number;
 }
 
-/** **The RPC method that every object has**: what it is running, which differs between objects while an update is deferred (ADR 34). */
+/** **The RPC method of every object**: reports the version that it runs, which differs between objects while an update is deferred (ADR 34). */
 export interface FactsRpc extends Rpc.DurableObjectBranded {
   deploymentFacts(): Promise<ObjectFacts>;
 }

@@ -1,8 +1,8 @@
 import { flag, outOfRange, type SettingsOf, setting, wholeNumber } from "./setting.ts";
 
 /**
- * **The settings of a deployment that are no variable of a Worker**: limits of the platform, what is logged and traced, and how
- * objects are updated. `npm run deploy` writes them into the configuration that it generates; local runs have none of them.
+ * **The settings of a deployment that are not variables of a Worker**: limits of the platform, logging and tracing, and how objects are updated. `npm
+ * run deploy` writes them into the configuration that it generates; local runs have none of them.
  */
 export const platformSettings = {
   cpuMs: wholeNumber("CPU_MS", {

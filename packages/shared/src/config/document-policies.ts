@@ -1,4 +1,4 @@
-/** **Policies about clients that are known by a metadata document**: refused, asked about each time, or treated like registered ones. */
+/** **Policies about clients that are known by a metadata document**: refused, confirmed by the user each time, or treated like registered clients. */
 export const documentPolicies = ["deny", "ask", "allow"] as const;
 export type DocumentPolicy = (typeof documentPolicies)[number];
 
@@ -8,7 +8,7 @@ export interface HostPolicy {
   readonly host: string;
 }
 
-/** `deny=evil.example allow=*.example.com`: exceptions, the first that names a host counts. */
+/** `deny=evil.example allow=*.example.com`: exceptions. The first one that names a host applies. */
 export function parseHostPolicies(name: string, text: string): readonly HostPolicy[] {
   const parts = text.split(/\s+/).filter((part) => part !== "");
   return parts.map((part) => {

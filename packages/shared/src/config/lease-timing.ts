@@ -34,16 +34,16 @@ export const leaseTiming: LeaseTiming = {
 export const controlLeaseMs = 10_000;
 
 /**
- * **For which share of a lease its renewal is held while there is no news** (ADR 24). The rest is for what delays the next grant: the
- * round trip, the drift of two clocks (4 % of the held time), a pause of either side. Nobody waits for it; if it is not enough, requests
- * are checked exactly. It is not for a second try: requests go to the shards when a relay does not respond, and to exact checks otherwise.
+ * **The share of a lease for which its renewal is held while there is no news** (ADR 24). The rest allows for delays of the next grant: the round
+ * trip, the drift of two clocks (4 % of the held time), a pause of either side. No request waits for it; if it is not enough, requests are checked
+ * exactly. It does not allow for a second attempt: if a relay does not respond, requests go to the shards, and otherwise to exact checks.
  */
 export const heldShare = {
   /** At a shard, for an isolate that may be on another continent: round trips of 0.4 L are covered. */
   shard: 0.5,
   /** At a relay, which is in the region of its isolates: 0.12 L is left for the round trip. Calls per second: 1.7 / L, and 2 / L with 0.6 news in L. */
   relay: 0.6,
-  /** At a shard, for a relay: what is left bounds the leases of its isolates. */
+  /** At a shard, for a relay: the rest bounds the leases of its isolates. */
   upstream: 0.25,
 } as const;
 
@@ -58,15 +58,15 @@ export function outlast(timing: LeaseTiming, durationMs: number): number {
 }
 
 /**
- * The longest wait of a shard before it acknowledges: until its leases, or those of its predecessor, have ended. Under pressure leases
- * are longer than the deployment's L (`LeaseLength`); 0 means that there are none.
+ * The longest wait of a shard before it acknowledges: until its leases, or those of its predecessor, have ended. Under pressure leases are longer
+ * than the deployment's L (`LeaseLength`); 0 means that the deployment has no leases.
  */
 export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
   const longestMs = leaseMs > 0 ? timing.maxLeaseMs : 0;
   return Math.ceil(outlast(timing, timing.horizonStepMs + longestMs) + timing.marginMs);
 }
 
-/** By then a lease of {@link controlLeaseMs} has ended on any clock. */
+/** The time after which a lease of {@link controlLeaseMs} has ended on any clock. */
 export const controlLeaseLifeMs = outlast(leaseTiming, controlLeaseMs) + leaseTiming.marginMs;
 
 /** The longest wait of a change: for a shard that does not respond, or after a start of the control plane for the leases of its predecessor. */

@@ -15,11 +15,13 @@ export const limits = {
   audiences: 16,
   /** Revoked rows that a shard holds in memory with their keys; it knows the others by a filter, and finds them in storage. */
   leaseReplicaRows: 10_000,
-  /** Rows that a shard sends with their keys to an isolate without a replica, about 30 KB; of more it sends a filter. */
+  /**
+   * The maximum number of rows that a shard sends with their keys to an isolate without a replica, about 30 KB. It sends a larger set as a filter.
+   */
   leaseSnapshotRows: 500,
   /**
-   * What a shard or a relay sends to holders without a replica: 0.1 s of its thread in a second, and an eighth of the memory of its
-   * isolate at a time. The others check exactly and try again. Smaller responses are not paced.
+   * The limits on snapshots that a shard or a relay sends to holders without a replica: 0.1 s of its thread per second, and an eighth of its
+   * isolate's memory at a time. Holders beyond them check exactly and try again. Smaller responses are not paced.
    */
   leaseSnapshots: { bytesPerSecond: 32 * 1024 * 1024, bytesInFlight: 16 * 1024 * 1024, freeBytes: 32 * 1024 },
   /** Parameters that a browser posted from another site, kept until its next request. */
@@ -44,7 +46,7 @@ export const limits = {
   assertionLifetimeSeconds: 3600,
   /** Life of an ID-JAG that this provider issues: the client sends it at once, and gets a new one for each access token. */
   idJagSeconds: 300,
-  /** Life of a request object at most: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
+  /** The maximum lifetime of a request object: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
   requestObjectLifetimeSeconds: 3600,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
   objectCallMs: 5_000,
@@ -68,25 +70,25 @@ export const limits = {
   databaseAgainMs: 1_000,
   /** The commit of an administrative change; a slower one is 503, and in force if D1 carries it out later. */
   databaseCommitMs: 10_000,
-  /** A D1 database at most, and the database of an object, which the platform sets. */
+  /** The maximum size of a D1 database and of an object's database, set by the platform. */
   databaseBytes: 10_000_000_000,
-  /** What discovery waits for all stores together; then it responds with what was last known. */
+  /** How long discovery waits for all stores together. It then responds with the last known values. */
   discoveryMs: 1_000,
   /** One KV read; a slower one is a miss. */
   cacheReadMs: 300,
-  /** One KV write, in the background; a slower one is given up. */
+  /** One KV write, in the background; a slower one is abandoned. */
   cacheWriteMs: 5_000,
   /** Shards that are called in turn for the control version alone, … */
   controlShards: 4,
-  /** … each when the ones before it have failed or not responded for this long; `objectCallMs` in total. */
+  /** … each when the ones before it have failed or have not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
   /** How long a decision may be used for requests that equal the one that it was made for. */
   rememberedMs: 10_000,
-  /** Credentials and body of a request whose decision is remembered. */
+  /** The maximum length of the credentials and body of a request whose decision is remembered. */
   rememberedCharacters: 8_192,
-  /** No decision is repeated later than this after its first attempt, except once. */
+  /** A decision is not repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
-  /** A registration of a client by itself: its body, and its record as JSON. Documents of clients have half of it. */
+  /** A client's registration of itself: its body, and its record as JSON. The limit for metadata documents of clients is half of it. */
   registrationBytes: 10 * 1024,
   /** Clients that registered themselves within `CLIENT_UNUSED_LIFETIME` and that nobody has agreed to yet: 100 MB of D1. */
   unusedRegistrations: 10_000,
@@ -108,13 +110,13 @@ export const isolateBytes = 128 * megabyte;
 export const isolateMemory = {
   /** Verified tokens with their texts: about 5,250 of 700 characters, or 990 of the largest. A miss costs one verification. */
   verifiedTokens: 14 * megabyte,
-  /** Decisions on requests that may come again: about 600. A miss costs the CPU of deciding. */
+  /** Decisions on requests that may be repeated: about 600. A miss costs the CPU of deciding. */
   decisions: 2 * megabyte,
   /** Clients by the header with their secret: about 500. A miss costs the comparison of a secret. */
   knownCredentials: 512 * kilobyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
-  /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
+  /** Accepted DPoP proofs: about 3,000. If proofs are also spent in an object, the object decides. */
   seenProofs: 512 * kilobyte,
   /** Revoked rows of all shards together, at most 36 bytes each, or 1.3 in a filter. Beyond it a shard is called for each check. */
   revocationReplicas: 16 * megabyte,
@@ -122,7 +124,7 @@ export const isolateMemory = {
   clients: 5 * megabyte,
   /** Trusted issuers with their rules and keys: 10 of the largest, or 400. A miss costs a KV read. */
   trustedIssuers: 1.5 * megabyte,
-  /** Issuers that tokens name and nobody trusts: about 1,000 of the longest names. */
+  /** Issuers that tokens name and that are not trusted: about 1,000 of the longest names. */
   absentIssuers: 512 * kilobyte,
   /** Metadata of issuers, and their URLs that were renewed, that failed, that are being fetched. A miss costs a fetch of the issuer's server. */
   issuerMetadata: 512 * kilobyte,
@@ -132,25 +134,25 @@ export const isolateMemory = {
   rbacClaims: 3 * megabyte,
   /** Resources with their scopes: about 1,000. A miss costs a KV read. */
   resources: megabyte,
-  /** Audiences that are no resources: about 1,000 of the longest ids. */
+  /** Audiences that are not resources: about 1,000 of the longest ids. */
   absentResources: 512 * kilobyte,
-  /** The resources that clients used last: about 1,000 clients. One that is lost costs one object call. */
+  /** The resources that clients used most recently: about 1,000 clients. One that is lost costs one object call. */
   clientResources: 512 * kilobyte,
   /** The generation table: one entry. A row of 512 regions has about 80 KB. */
   generations: megabyte,
-  /** Whether the authority had ids that were not found, or whose credential did not match: about 4,000 of the longest ids. */
+  /** Whether the authority contained ids that were not found, or whose credential did not match: about 4,000 of the longest ids. */
   presence: 2 * megabyte,
   /** Key sets of clients' `jwks_uri`; the largest one has about 2.5 MB. A miss costs a fetch of the client's server. */
   clientKeySets: 4 * megabyte,
-  /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
+  /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has at most 2,048 characters. */
   clientKeyUris: 512 * kilobyte,
   /** Metadata documents of clients: about 110. A miss costs a fetch or a KV read. */
   clientDocuments: 384 * kilobyte,
-  /** Logos of clients that nobody registered, as data URLs: 4 of the largest. A miss costs a fetch of the client's server. */
+  /** Logos of clients that are known by a metadata document, as data URLs: 4 of the largest. A miss costs a fetch of the client's server. */
   clientLogos: 384 * kilobyte,
   /** Counters of fetches by host, about 200 hosts in a quarter: of key sets half, of documents and of sectors a quarter each. */
   hostBudgets: 128 * kilobyte,
-  /** The policies for hosts of documents: one entry, of 200 hosts at most. */
+  /** The policies for hosts of documents: one entry, of at most 200 hosts. */
   documentHosts: 128 * kilobyte,
   /** Each of three, for documents and for logos: URLs that were fetched again, that failed, that are being fetched. */
   clientDocumentUrls: 96 * kilobyte,

@@ -1,5 +1,5 @@
 /**
- * **Security profiles**, for a deployment or a client. `fapi2`: the FAPI 2.0 Security Profile. `fapi2_message_signing`: that, with signed
+ * **Security profiles**, for a deployment or a client. `fapi2`: the FAPI 2.0 Security Profile. `fapi2_message_signing`: the same, with signed
  * requests and responses.
  *
  * @see https://openid.net/specs/fapi-security-profile-2_0-final.html

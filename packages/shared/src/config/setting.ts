@@ -4,12 +4,12 @@
  */
 export interface Setting<Value = unknown, Variable extends string = string> extends SettingDescription {
   readonly variable: Variable;
-  /** The value of a text; an absent or empty one has the default. Throws `Error` that names the variable: a mistake of the deployment. */
+  /** Returns the value of a text; an absent or empty one has the default. Throws an `Error` that names the variable. */
   read(text: string | undefined): Value;
 }
 
 interface SettingDescription {
-  /** The text that an absent or empty variable stands for; absent for a variable that is required, or whose absence has a meaning. */
+  /** The text that an absent or empty variable stands for. Undefined if the variable is required, or if its absence has a meaning. */
   readonly default?: string;
   /** The values that are accepted, in Markdown. */
   readonly accepts: string;

@@ -6,10 +6,10 @@ import { hintsWithin, jurisdictions, locationHints } from "./object-locations.ts
 import { securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readAll, required, type SettingsOf, setting, type VariablesOf, wholeNumber } from "./setting.ts";
 
-/** Longest lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
+/** The maximum lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
 export const longestTokenLifetimeSeconds = 86_400;
 
-/** Longest life of a refresh family, and so of a grant: cut-offs and generations outlive it. */
+/** The maximum lifetime of a refresh family, and therefore of a grant: cut-offs and generations outlive it. */
 export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
 
 /**
@@ -27,7 +27,7 @@ export const workerSettings = {
   revocationMode: oneOf("REVOCATION_MODE", ["direct", "strict", "bounded"], {
     default: "strict",
     meaning:
-      "How a revocation comes into force: `strict` when the call has been answered, by leases; `direct` when the call has been answered, by one object call for each request; `bounded` at most `LEASE_MS` after it. See [choosing a mode](../operating/confirmed-writes.md#choose-a-mode).",
+      "When a revocation takes effect. `strict`: when the call returns, by leases. `direct`: when the call returns, by one object call for each request. `bounded`: at most `LEASE_MS` after the call. See [choosing a mode](../operating/confirmed-writes.md#choose-a-mode).",
   }),
   /** 0 in `direct`. */
   leaseMs: wholeNumber("LEASE_MS", {
@@ -36,7 +36,7 @@ export const workerSettings = {
     max: 10_000,
     unit: "milliseconds",
     meaning:
-      "Length of a lease (L in [protocols §2](protocols.md#2-revocation)): what a revocation waits for when an isolate does not confirm it. Not used in `direct`.",
+      "Length of a lease (L in [protocols §2](protocols.md#2-revocation)): the time for which a revocation waits if an isolate does not confirm it. Not used in `direct`.",
   }),
   accessTokenLifetimeSeconds: wholeNumber("ACCESS_TOKEN_LIFETIME", {
     default: 3600,
@@ -73,39 +73,39 @@ export const workerSettings = {
     max: 300,
     unit: "seconds",
     meaning:
-      "How long a spent refresh token may be sent again and gets the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: a second use is reuse at once.",
+      "How long a spent refresh token may be sent again and returns the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: any second use counts as reuse.",
   }),
   refreshReplays: wholeNumber("REFRESH_REPLAYS", {
     default: 5,
     min: 0,
     max: 100,
-    meaning: "How often it may be sent again within that time (K).",
+    meaning: "How often a spent refresh token may be sent again within `REFRESH_GRACE` (K).",
   }),
   dpopNonces: flag(
     "DPOP_NONCES",
-    "Require a nonce of this provider in every DPoP proof (RFC 9449 §8): a proof made in advance is of no use later. Costs clients a second request for the first nonce. `dpop_nonce_required` of a client requires it for that client alone.",
+    "Require a nonce of this provider in every DPoP proof (RFC 9449 §8): a proof made in advance cannot be used later. Clients need a second request for the first nonce. `dpop_nonce_required` of a client requires it only for that client.",
   ),
   dpopSingleUse: oneOf("DPOP_SINGLE_USE", ["everywhere", "isolate"], {
     default: "everywhere",
     meaning:
-      "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, and does not notice a proof that is sent to another isolate within a minute.",
+      "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, but does not detect a proof that is sent to another isolate within a minute.",
   }),
   securityProfile: oneOf("SECURITY_PROFILE", securityProfiles, {
     default: "none",
     meaning:
-      "`fapi2`: clients must meet the FAPI 2.0 Security Profile; `fapi2_message_signing`: with signed requests and responses too. A client that does not is refused. `security_profile` of a client overrides it. Read [FAPI 2.0](../operating/fapi.md) before it is switched on.",
+      "`fapi2`: clients must meet the FAPI 2.0 Security Profile; `fapi2_message_signing`: with signed requests and responses too. Other clients are refused. `security_profile` of a client overrides it. Read [FAPI 2.0](../operating/fapi.md) before you enable it.",
   }),
   mtlsOrigin: setting("MTLS_ORIGIN", {
     accepts: "an origin (`https://mtls.op.example.com`)",
     meaning:
-      "The origin at which TLS clients are asked for a certificate, for `mtls_endpoint_aliases` (RFC 8705 §5). Absent: the issuer's own origin asks for certificates, or none does. See [mutual TLS](../operating/mutual-tls.md).",
+      "The origin that requests certificates from TLS clients, for `mtls_endpoint_aliases` (RFC 8705 §5). Absent: the issuer's own origin requests them, or none does. See [mutual TLS](../operating/mutual-tls.md).",
     parse: parseOrigin,
   }),
   mtlsProxyKeyHashes: setting("MTLS_PROXY_KEY_SHA256", {
     default: "",
     accepts: "SHA-256 hashes in lower-case hexadecimal, separated by spaces",
     meaning:
-      "A proxy that terminates TLS and sends the header `Client-Cert` (RFC 9440) is trusted if its header `Client-Cert-Proxy-Key` is a key with one of these hashes. Absent: only the certificate that Cloudflare verified counts. See [mutual TLS](../operating/mutual-tls.md).",
+      "A proxy that terminates TLS and sends the header `Client-Cert` (RFC 9440) is trusted if its header `Client-Cert-Proxy-Key` contains a key with one of these hashes. Absent: only certificates that Cloudflare verified are accepted. See [mutual TLS](../operating/mutual-tls.md).",
     parse: parseHashes,
   }),
   deviceCodeLifetimeSeconds: wholeNumber("DEVICE_CODE_LIFETIME", {
@@ -122,18 +122,18 @@ export const workerSettings = {
     max: 60,
     unit: "seconds",
     meaning:
-      "How long a device waits between two polls at `/token` (RFC 8628 §3.5). A poll costs one object call and no write; one that comes earlier is `slow_down`.",
+      "How long a device waits between two polls at `/token` (RFC 8628 §3.5). A poll costs one object call and no write; an earlier poll is refused with `slow_down`.",
   }),
   authorizationTypes: setting("AUTHORIZATION_DETAILS_TYPES", {
     default: "{}",
     accepts: "a JSON object",
     meaning:
-      'Types of `authorization_details` (RFC 9396): `{"payment": {"schema": {…}, "description": {"en": "…", "de": "…"}}}`. `schema` is a JSON Schema (2020-12) of the object; `description` is shown at consent, and so is the `title` of a property. People decide about each request, unless `"remember": true` lets a consent for the same object count again. A client may request the types in its `authorization_details_types`. See [authorization details](../operating/authorization-details.md).',
+      'Types of `authorization_details` (RFC 9396): `{"payment": {"schema": {…}, "description": {"en": "…", "de": "…"}}}`. `schema` is a JSON Schema (2020-12) of the object; `description` and the `title` of each property are shown at consent. Users decide about each request, unless `"remember": true` reuses a consent for the same object. A client may request the types in its `authorization_details_types`. See [authorization details](../operating/authorization-details.md).',
     parse: parseAuthorizationTypes,
   }),
   introspectionCache: flag(
     "INTROSPECTION_CACHE",
-    "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
+    "Keep active introspection responses in KV for 60 seconds. Revocation is still checked. Costs one KV read for each request.",
   ),
   serverTiming: flag(
     "SERVER_TIMING",
@@ -144,56 +144,56 @@ export const workerSettings = {
     min: 0,
     max: 100,
     meaning:
-      "Percentage of successful requests that write the log line [`request`](log-events.md): below 100, at most 10 lines a second in each isolate. A request that is not successful always writes it.",
+      "Percentage of successful requests that write the log line [`request`](log-events.md): below 100, at most 10 lines a second in each isolate. An unsuccessful request always writes it.",
   }),
   auditRetentionDays: wholeNumber("AUDIT_RETENTION_DAYS", {
     default: 365,
     min: 1,
     max: 3650,
     meaning:
-      "How many days the [audit log](../operating/audit.md) keeps an event. Older ones are deleted, after they were exported if the deployment exports.",
+      "How many days the [audit log](../operating/audit.md) keeps an event. Older events are deleted, after their export if the deployment exports the log.",
   }),
   auditTokensPerMinute: wholeNumber("AUDIT_TOKENS_PER_MINUTE", {
     default: 60,
     min: 0,
     max: 6000,
     meaning:
-      "How many token responses a minute, in the whole deployment, the audit log records as `token.issued`; others are counted. The redemption of an authorization code is always recorded. 0: none.",
+      "The maximum number of token responses per minute, in the whole deployment, that the audit log records as `token.issued`; further ones are only counted. The redemption of an authorization code is always recorded. 0: none.",
   }),
   /** See http/client-address.ts. */
   trustForwardedHeaders: flag(
     "TRUST_FORWARDED_HEADERS",
-    "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
+    "Read a caller's address from the header `X-Forwarded-For` of a proxy in front of the Workers. Enable it only if nobody else can reach the Workers.",
   ),
   passwordMin: wholeNumber("PASSWORD_MIN", {
     default: 15,
     min: 8,
     max: 64,
     meaning:
-      "Characters of a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 where a password alone signs in; passkeys are another way to sign in, not a second factor beside the password. Passwords that are shorter go on working until they are changed.",
+      "Minimum length of a new password, in characters. NIST SP 800-63B-4 §3.1.1.2 requires 15 where a password alone signs in; passkeys are another way to sign in, not a second factor beside the password. Existing shorter passwords keep working until they are changed.",
   }),
   clientDocuments: oneOf("CLIENT_DOCUMENTS", documentPolicies, {
     default: "deny",
     meaning:
-      "Clients that nobody registered, whose `client_id` is the URL of a [metadata document](../operating/agents.md): `deny`: refused; `ask`: people are asked at each request; `allow`: what people agreed to is remembered, as for registered clients.",
+      "Policy for clients that are not registered and whose `client_id` is the URL of a [metadata document](../operating/agents.md). `deny`: they are refused. `ask`: users are asked at each request. `allow`: consent is remembered, as for registered clients.",
   }),
   clientDocumentHosts: setting("CLIENT_DOCUMENT_HOSTS", {
     default: "",
     accepts: "`<policy>=<host>`, separated by spaces; `*.` before a host for all below it",
     meaning:
-      "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents that no administrator has named (`/admin/client-document-hosts`); the first that names a host counts.",
+      "Exceptions from `CLIENT_DOCUMENTS` by the host of the document, for hosts without a policy in `/admin/client-document-hosts`. The first exception that names a host applies.",
     parse: parseHostPolicies,
   }),
   clientRegistration: oneOf("CLIENT_REGISTRATION", clientRegistrationPolicies, {
     default: "off",
     meaning:
-      "Who may register clients at `/register` (RFC 7591): `off`: nobody; `token`: who has an initial access token or a software statement of a trusted issuer; `open`: everyone. See [agents](../operating/agents.md#registration).",
+      "Who may register clients at `/register` (RFC 7591): `off`: nobody; `token`: clients with an initial access token or a software statement of a trusted issuer; `open`: everyone. See [agents](../operating/agents.md#registration).",
   }),
   softwareStatementIssuers: setting("SOFTWARE_STATEMENT_ISSUERS", {
     default: "",
     accepts: "`<issuer>=<jwks_uri>`, separated by spaces",
     meaning:
-      "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys; for issuers that have no record in `/admin/issuers`, whose rules decide.",
+      "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys. For an issuer with a record in `/admin/issuers`, the rules of the record decide instead.",
     parse: parseStatementIssuers,
   }),
   clientUnusedSeconds: wholeNumber("CLIENT_UNUSED_LIFETIME", {
@@ -201,19 +201,20 @@ export const workerSettings = {
     min: 1,
     max: 365 * 86_400,
     unit: "seconds",
-    meaning: "When a client that registered itself is deleted if nobody has agreed to its use.",
+    meaning: "The time after which a client that registered itself is deleted if no user has consented to it.",
   }),
   clientIdleSeconds: wholeNumber("CLIENT_IDLE_LIFETIME", {
     default: 90 * 86_400,
     min: 86_400,
     max: 3650 * 86_400,
     unit: "seconds",
-    meaning: "When a client that registered itself, or is known by a metadata document, is deleted after its last use.",
+    meaning:
+      "The time after its last use when a client that registered itself, or is known by a metadata document, is deleted.",
   }),
   region: oneOf("REGION", locationHints, {
     default: "wnam",
     meaning:
-      "The location hint with which `KeyManager`, `ControlPlane`, the first generation of shards and the database are created. Has no effect on what exists ([regions](../operating/deploy.md#regions)).",
+      "The location hint with which `KeyManager`, `ControlPlane`, the first generation of shards and the database are created. Has no effect on existing ones ([regions](../operating/deploy.md#regions)).",
   }),
   jurisdiction: oneOf("JURISDICTION", jurisdictions, {
     default: "none",

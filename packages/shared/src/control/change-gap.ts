@@ -9,11 +9,11 @@ export interface ChangeVersion {
 }
 
 /**
- * **Leaves a gap in the numbers of `control_changes` after D1 was restored to an earlier moment** (ADR 11): the next number is two
- * beyond the largest in D1 and the last announced one. Every reader finds a number missing and discards its copies. The new row is
- * a change of kind `keys`, because D1 may have lost a key revocation. `found` is for the log.
+ * **Leaves a gap in the numbers of `control_changes` after D1 was restored to an earlier moment** (ADR 11): the next number is two beyond the largest
+ * in D1 and the last announced one. Every reader finds a number missing and discards its copies. The new row is a change of kind `keys`, because D1
+ * may have lost a key revocation. `found` is for the log.
  *
- * With `unlessFound`, inserts only if D1 has no row from `told` on; returns `undefined` otherwise.
+ * With `unlessFound`, it inserts only if D1 has no row from `told` on, and otherwise returns `undefined`.
  */
 export async function leaveGap(
   database: D1Database,

@@ -20,9 +20,9 @@ export interface CutOffIntent {
   readonly changedAtMs: number;
 }
 
-/** A change with a cut-off, which is in D1 with it, in the record of its user or client (ADR 28). */
+/** A committed change with a cut-off. D1 stores both in one transaction, the cut-off in the record of its user or client (ADR 28). */
 export interface CommittedCutOff {
-  /** The number of the change, by which its cut-off is ordered. */
+  /** The number of the change, which orders its cut-off. */
   readonly version: number;
   /** False if D1 listed no session as ending after the commit (ADR 16). */
   readonly listsSessions: boolean;
@@ -31,15 +31,15 @@ export interface CommittedCutOff {
 /** The control log after a version: what a shard installs before it vouches for `cv`. */
 export interface ControlNews {
   readonly cv: number;
-  /** Of the change `cv`, by which D1's log shows that it was not set back to before it; `undefined` if that is not known. */
+  /** The time of the change `cv`, which shows that D1's log was not restored to before that change; `undefined` if it is not known. */
   readonly cvAtMs: number | undefined;
   /** The newest changes, ending with `cv`; empty if they are not known. */
   readonly changes: readonly ControlChange[];
-  /** All after that version by which an access token can be alive. */
+  /** All cut-offs after that version that may still affect a live access token. */
   readonly cutOffs: readonly (RecordedCutOff & { readonly untilMs: number })[];
 }
 
-/** What a shard lacks of the control log, and for how long it may vouch for it from before its call on. */
+/** The part of the control log that a shard lacks, and how long it may vouch for the log, counted from before its call. */
 export interface ControlLease extends ControlNews {
   /** 0: there is more to read before a lease is granted. */
   readonly leaseMs: number;
@@ -60,7 +60,8 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
    */
   publish(operationId: string, cutOff?: CommittedCutOff): Promise<{ readonly cv: number }>;
   /**
-   * Revokes every grant of a subject, client or tenant created up to now. Resolves when that is in force everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.
+   * Revokes every grant of a subject, client or tenant created up to now. Resolves when the cut-off is in force everywhere. It does not affect the
+   * grant of a request that arrives afterwards. Idempotent by `operationId`.
    */
   cutOff(request: {
     readonly kind: CutOffKind;
@@ -76,7 +77,5 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   }): Promise<{ readonly generation: number }>;
 }
 
-/**
- * The duration of one call of the control plane: it reads D1, waits for shards, and may have to finish the work of an earlier call.
- */
+/** The maximum duration of one call of the control plane: it reads D1, waits for shards, and may have to finish the work of an earlier call. */
 export const controlCallMs = 2 * (longestControlWaitMs + limits.objectCallMs);

@@ -7,10 +7,10 @@ import type { ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 
 /**
- * **The shards that an isolate calls for the control version, in order.** The isolate's own shard is first: chosen by a seed, so
- * that isolates spread over the shards, in the region nearest to the request. The others follow, from a position that the seed
- * selects. A shard that responded instead of another is first from then on. Only shards of the newest generation: an older one may
- * have been retired by a change that this isolate does not know yet, and would be called for nothing else.
+ * **The shards that an isolate calls for the control version, in order.** The isolate's own shard is first. A seed selects it in the region nearest
+ * to the request, so that isolates spread over the shards. The others follow, from a position that the seed selects. A shard that responded in place
+ * of another is first from then on. Only shards of the newest generation are called: an older one may have been retired by a change that this isolate
+ * does not know yet.
  */
 export class ControlShards {
   readonly #shardMap: ShardMap;

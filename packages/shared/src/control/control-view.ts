@@ -22,7 +22,7 @@ export class ControlView {
   /** It is unknown which records changed before this version: older KV copies are not used. */
   #base = 0;
   readonly #lastChange = new Map<string, number>();
-  /** Of `#lastChange`, estimated. */
+  /** The estimated size of `#lastChange`. */
   #changeBytes = 0;
   readonly #forget = new Map<ControlKind, Forget[]>();
   /** The rows after a version. Every shard's response announces a change at the same moment: one read serves all of them. */
@@ -47,7 +47,7 @@ export class ControlView {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
 
-  /** Whether no change after `stamp`, the version that was known before a record was read, names it. */
+  /** Whether no change after `stamp` names the record. `stamp` is the version that was known before the record was read. */
   isCurrent(kind: ControlKind, id: string, stamp: number | undefined): boolean {
     if (this.#version === undefined || stamp === undefined) return stamp === this.#version;
     if (stamp < this.#base || stamp < (this.#lastChange.get(`${kind}:${everyId}`) ?? 0)) return false;
@@ -75,7 +75,7 @@ export class ControlView {
       return;
     }
     const rows = await this.#readUpTo(context, known, cv);
-    // A change that no shard announced may be lost with a restored D1, and its number used again (ADR 28).
+    // A change that no shard announced may be lost when D1 is restored, and its number may be reused (ADR 28).
     const changes = rows.some(({ version }) => version === cv) ? rows.filter(({ version }) => version <= cv) : rows;
     if (rows.length >= changesAtOnce) {
       // Too many rows to read. The announced version is committed, and every earlier copy is discarded.
@@ -93,7 +93,7 @@ export class ControlView {
       return;
     }
     if (this.#version >= last) return;
-    // A number without a row is a change that this isolate cannot read, so any copy may be outdated.
+    // If a number has no row, this isolate cannot read that change, so any copy may be outdated.
     if (changes.length < last - known) this.#forgetAll(last);
     else this.#apply(changes, last);
   }
@@ -110,8 +110,8 @@ export class ControlView {
   }
 
   /**
-   * No copy in memory has a version yet, and it is unknown at which version it was read: all are discarded. A copy in KV has one: it may be
-   * used if the changes since are known and none names it.
+   * No copy in memory has a version yet, and the version at which it was read is unknown, so all are discarded. A copy in KV has a version: it may be
+   * used if the changes since then are known and none of them names it.
    */
   #start(cv: number, named: readonly ControlChange[]): void {
     this.#forgetAll(cv);

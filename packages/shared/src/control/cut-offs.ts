@@ -1,11 +1,12 @@
+/**
+ * **Cut-offs in the records of users and clients** (ADR 28). Shards replicate a cut-off for the lifetime of the longest-lived existing access token.
+ * Refresh tokens and sessions live longer and are refused by the records, which contain the cut-off until every earlier grant has expired. A cut-off
+ * is written in the D1 transaction of its change, so a record that is read at the version of the change contains it.
+ */
+
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "../config/settings.ts";
 
-/**
- * **Cut-offs in the records of users and clients** (ADR 28). Shards replicate a cut-off for as long as an access token of before can live;
- * what lives longer (refresh tokens, sessions) is refused by the records, which contain it until nothing of before can be alive. A cut-off
- * is written in the D1 transaction of its change, so a record that is read at the version of the change contains it.
- */
 export interface RecordedCutOff {
   readonly key: string;
   /** Grants that rest on an older control version are revoked (ADR 28). */
@@ -24,8 +25,8 @@ export function cutOffUntilMs(nowMs: number): number {
 }
 
 /**
- * Until when a shard replicates a cut-off that it is sent at `nowMs`: the longest token that was issued before the cut-off was in force has
- * expired. The records contain it for longer (ADR 28).
+ * How long a shard replicates a cut-off that it receives at `nowMs`: until the longest-lived token that was issued before the cut-off was in force
+ * has expired. The records contain it for longer (ADR 28).
  */
 export function replicatedUntilMs(nowMs: number): number {
   return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
@@ -36,7 +37,7 @@ export function selectCutOffs(kind: "sub" | "client"): string {
   return `(SELECT json_group_array(json_object('key', key, 'version', version)) FROM cut_offs WHERE key IN ('nb:${kind}:' || ?1, 'nb:tenant:default')) AS cut_offs`;
 }
 
-/** Whether a change has cut off what rests on a sign-in of the user ?1 at the version ?2. A condition in SQL. */
+/** A condition in SQL: whether a change has cut off a sign-in of the user ?1 at the version ?2. */
 export const isCutOffSince = "EXISTS (SELECT 1 FROM cut_offs WHERE key = 'nb:sub:' || ?1 AND version > ?2)";
 
 const areCutOffs = listOf(objectOf<RecordedCutOff>({ key: isText, version: isNumber }));
@@ -59,7 +60,7 @@ export function recordNewest(
     .bind(key, untilMs);
 }
 
-/** Records cut-offs whose versions are known, some of which may be recorded. One statement, at most {@link recordedAtOnce}. */
+/** Records cut-offs whose versions are known. Some of them may be recorded already. One statement, at most {@link recordedAtOnce}. */
 export function recordAll(
   database: D1Database,
   cutOffs: readonly (RecordedCutOff & { readonly untilMs: number })[],

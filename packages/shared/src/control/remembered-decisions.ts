@@ -5,9 +5,9 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 import type { ControlView } from "./control-view.ts";
 
-/** A decision by records and the text of its request: what else differs between two requests is left to whoever carries it out. */
+/** A decision that depends on records and the text of its request. Whoever carries it out handles the other differences between two requests. */
 export interface Repeatable {
-  /** When something that was presented ends: a token, a secret. Absent: each request is decided anew. */
+  /** The end of the validity of a presented token or secret. If it is absent, each request is decided anew. */
   readonly repeatableUntilMs?: number;
 }
 
@@ -16,16 +16,16 @@ export interface Deciding<Input extends object, Decision> {
   /** Parses the request. */
   read(): Input;
   decide(input: Input): Promise<Decision>;
-  /** What is done for each request nevertheless; throws a refusal. */
+  /** Repeats the part that every request requires; throws a refusal. */
   again(known: Decision): void | Promise<void>;
 }
 
 /**
- * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all records
- * that the decision has read are current (read-set.ts). Only granted requests are remembered, and only by endpoints that decide anew, each time, what
- * depends on more than records and the request: revocation, rate limits, the clock, random values. A decision is plain data, because its size is
- * estimated, without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`.
- * Cost: none.
+ * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all
+ * records that the decision has read are current (read-set.ts). Only granted requests are remembered, and only by endpoints that decide anew, for
+ * each request, everything that depends on more than records and the request: revocation, rate limits, the clock, random values. A decision is plain
+ * data, because its size is estimated. It contains no objects of a request, because they must not outlive the request. Method and `Content-Type` are
+ * those of a form: a body of another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
   readonly #control: ControlView;
@@ -41,8 +41,8 @@ export class RememberedDecisions {
   }
 
   /**
-   * The decision on a request at `path`: that on an equal one, or a new one. To be called in each attempt of a settled decision; a request that cannot be
-   * read is refused here already.
+   * The decision on a request at `path`: the remembered one of an equal request, or a new one. To be called in each attempt of a settled decision.
+   * Refuses a request that cannot be read.
    */
   around<Input extends object, Decision extends Repeatable>(
     context: RequestContext<unknown>,
@@ -72,7 +72,7 @@ export class RememberedDecisions {
     const entry = this.#entries.get(keyOf(path, request, text), context.arrivedAtMs);
     if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
     if (entry.authorization !== authorizationOf(request) || !this.#isCurrent(entry)) return undefined;
-    // What is issued to the holder of a key is bound to it.
+    // A response to the holder of a key is bound to that key.
     return request.headers.has("dpop") ? undefined : entry;
   }
 
@@ -85,8 +85,8 @@ export class RememberedDecisions {
   }
 
   /**
-   * Does nothing for the first of equal requests, because most have no second, and while another client's request with the same body is
-   * remembered.
+   * Does nothing for the first of several equal requests, because most requests are not repeated, and while another client's request with the same
+   * body is remembered.
    */
   #add(context: RequestContext<unknown>, path: string, request: ReceivedRequest, decision: Repeatable): void {
     const text = textOf(request);
@@ -108,7 +108,7 @@ export class RememberedDecisions {
     this.#entries.set(key, entry, Math.min(repeatableUntilMs, arrivedAtMs + limits.rememberedMs));
   }
 
-  /** Whether a request with this key came lately; exact until others take the place of its mark. */
+  /** Whether a request with this key arrived recently; exact until another key replaces its mark. */
   #wasMarked(key: string): boolean {
     const mark = markOf(key);
     const place = mark % markedRequests;
@@ -120,7 +120,7 @@ export class RememberedDecisions {
 
 interface Entry {
   readonly path: string;
-  /** A long one is the key. */
+  /** Undefined for a long body, which is the key itself. */
   readonly shortBody: string | undefined;
   readonly authorization: string | null;
   readonly decision: Repeatable;
@@ -129,17 +129,17 @@ interface Entry {
   stamp: number;
 }
 
-/** A query is no part of the key. */
+/** Undefined for a request with a query, because the query is not part of the key. */
 function textOf({ url, text }: ReceivedRequest): string | undefined {
   return url.includes("?") ? undefined : text;
 }
 
-/** An empty header is malformed client authentication, and none is none. */
+/** An empty header is malformed client authentication; a missing header is no client authentication. */
 function authorizationOf({ headers }: ReceivedRequest): string | null {
   return headers.get("authorization");
 }
 
-/** A longer body contains a token, and is a key by itself: most are of one client, and joining texts has a cost. */
+/** A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. */
 const shortLength = 256;
 
 function shortBodyOf(text: string): string | undefined {
@@ -150,7 +150,7 @@ function keyOf(path: string, request: ReceivedRequest, text: string): string {
   return text.length > shortLength ? text : `${path} ${authorizationOf(request)}\n${text}`;
 }
 
-/** Of requests that were decided, 16 KiB. */
+/** The number of marks for decided requests: 16 KiB. */
 const markedRequests = 4_096;
 const markedCharacters = 48;
 

@@ -8,13 +8,13 @@ import { ReadSet } from "./read-set.ts";
 /** A decision that is being made. */
 export interface OpenDecision {
   /**
-   * Goes on only if all reads so far are current; otherwise the decision is made again. Before something is spent that the same request
+   * Continues only if all reads so far are current; otherwise the decision is made again. Call it before spending a credential that the same request
    * may spend again (ADR 7).
    */
   validate(): Promise<void>;
   /**
-   * Validates for the last time: the decision stands from here on, and is not made again. Changes that come later are concurrent with the request.
-   * Before anything else is spent, and before tokens are issued.
+   * Validates for the last time: the decision stands and is not made again. Later changes are concurrent with the request. Call it before spending
+   * anything else, and before issuing tokens.
    */
   commit(): Promise<void>;
 }

@@ -31,7 +31,7 @@ export const scopeValue = z
   .max(256)
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
 
-/** What a policy allows: `"*"` means any, and must be the only value. */
+/** The values that a policy allows: `"*"` means any, and must be the only value. */
 export function policyList<Value extends z.ZodType<string>>(value: Value) {
   return z
     .array(value)

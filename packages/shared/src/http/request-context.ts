@@ -145,7 +145,7 @@ export function createRequestContext<Env extends SettingsVariables>(
   return new CreatedContext(request, env, execution, endpoint);
 }
 
-/** What a context reads from its request, by private members that an object derived from it does not have. */
+/** The properties that a context reads from its request through private members, which an object derived from it does not have. */
 const readFromRequest = ["requestId", "network", "cf", "traceId"] as const;
 
 /** The context of the same request with other members. A copy by spread would read everything from the request. */

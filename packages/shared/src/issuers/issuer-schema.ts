@@ -4,7 +4,7 @@ import { jwksSchema } from "../clients/jwks-schema.ts";
 import { plainText, policyList, scopeValue } from "../http/plain-text.ts";
 import { globFault } from "./glob.ts";
 
-/** What a token is presented as. */
+/** The uses for which a token may be presented. */
 export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
 
 const status = z.enum(["active", "disabled"]);
@@ -53,21 +53,25 @@ const rule = z
     rule_id: idText,
     status: status.default("active"),
     description: plainText(200).exactOptional(),
-    uses: z.array(z.enum(tokenUses)).min(1).max(tokenUses.length).describe("What its tokens may be presented as."),
+    uses: z
+      .array(z.enum(tokenUses))
+      .min(1)
+      .max(tokenUses.length)
+      .describe("The uses for which its tokens may be presented."),
     claims: z
       .record(claimName, claimRule)
-      .describe("Every one must match; a name that begins with / is a JSON pointer."),
+      .describe("All of them must match; a name that begins with / is a JSON pointer."),
     clients: policyList(clientIdText)
       .exactOptional()
       .describe("Clients that may present the token, authenticated by themselves."),
     client_id: clientIdText
       .exactOptional()
       .describe("The service client: a request without client authentication acts as it."),
-    subject: subject.exactOptional().describe("Whom the token stands for here; required but for software statements."),
+    subject: subject.exactOptional().describe("The subject at this provider; required except for software statements."),
     audiences: policyList(uriText).default([]),
     resources: policyList(uriText).default([]),
     scopes: policyList(scopeValue).default([]),
-    access_token_lifetime: z.int().min(1).max(86_400).exactOptional().describe("Seconds, at most."),
+    access_token_lifetime: z.int().min(1).max(86_400).exactOptional().describe("The maximum, in seconds."),
   })
   .meta({ id: "IssuerRule" });
 
@@ -90,11 +94,11 @@ export const issuerDocumentSchema = z.strictObject({
     .min(1)
     .max(16)
     .exactOptional()
-    .describe("What `aud` may be; absent: the issuer identifier of this provider."),
-  max_token_lifetime: z.int().min(60).max(86_400).default(3600).describe("`exp − iat` at most, seconds."),
+    .describe("The accepted values of `aud`; absent: the issuer identifier of this provider."),
+  max_token_lifetime: z.int().min(60).max(86_400).default(3600).describe("The maximum of `exp − iat`, in seconds."),
   reusable_assertions: z
     .boolean()
     .default(false)
-    .describe("Accept an assertion until it expires; otherwise its `jti` once."),
+    .describe("Accept an assertion repeatedly until it expires; otherwise each `jti` only once."),
   rules: z.array(rule).max(50).default([]),
 });

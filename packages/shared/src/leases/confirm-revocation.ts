@@ -6,8 +6,9 @@ import type { RevocationShard, RevokeRequest } from "./revocation-shard-rpc.ts";
 type Shard = Pick<RevocationShard, "revoke" | "statistics">;
 
 /**
- * **Revokes at a shard, and waits until that is in force** (I1): every holder of a lease has confirmed it, or has no lease any more. In the mode
- * `bounded` it resolves when the revocation is durable. `shard` makes a stub, which may fail as a call does. Cost: 1 object call, and 1 more after 5 s.
+ * **Revokes at a shard, and waits until the revocation is in force** (I1): every holder of a lease has confirmed it, or its lease has ended. In the
+ * mode `bounded` it resolves when the revocation is durable. `shard` makes a stub, which may fail as a call does. Cost: 1 object call, and 1 more
+ * after 5 s.
  */
 export function confirmRevocation(
   { revocationMode, leaseMs }: Pick<Settings, "revocationMode" | "leaseMs">,

@@ -20,13 +20,13 @@ export interface GrantRevocation {
     | "session_ended"
     | "administrator"
     | "consent_withdrawn";
-  /** When no token of the grant can be alive, refresh tokens included. */
+  /** The expiry of the last token of the grant, refresh tokens included. */
   readonly untilMs: number;
-  /** Of a grant that may have one, unless it has ended before: then the row lives until `untilMs`. */
+  /** The family of a grant that may have one. If the family ended before, the row lives until `untilMs`. */
   readonly family?: GrantFamily | undefined;
 }
 
-/** Where the refresh family of a grant is created, and when the tokens that its code itself gives have expired. */
+/** The shard on which the refresh family of a grant is created, and the expiry of the tokens that are issued for its code itself. */
 export interface GrantFamily {
   readonly address: ShardAddress;
   readonly tokensEndAtMs: number;

@@ -1,13 +1,13 @@
 import { type HashKey, hashInto, randomHashKey } from "./keyed-hash.ts";
 
-/** Of one slot: two words of hash and one of time. */
+/** The size of one slot: two words of hash and one of time. */
 const slotBytes = 12;
 const smallest = 16;
 
 /**
- * **A map from row keys to expiry times in 12 bytes a slot**, of which at most two thirds are used: a string and its entry in a `Map`
- * take ten times as much. A key is known by its hash of 64 bits under a random key of this map, so that another key is taken for
- * it with a probability of 10⁻¹³ at a million rows. Times are whole seconds, rounded up.
+ * **A map from row keys to expiry times in 12 bytes a slot**, of which at most two thirds are used: a string and its entry in a `Map` take ten times
+ * as much. A key is known by its hash of 64 bits under a random key of this map, so the probability that another key is mistaken for it is 10⁻¹³ at a
+ * million rows. Times are whole seconds, rounded up.
  */
 export class HashedRows {
   readonly #key: HashKey;
@@ -51,7 +51,7 @@ export class HashedRows {
     hashInto(rowKey, this.#key, this.#hash, 0);
   }
 
-  /** The index of the hash, or of the empty slot in which it would be stored. */
+  /** The index of the hash, or of the empty slot for it. */
   #slot(high: number, low: number): number {
     const count = this.#slots.length / 3;
     let index = low & (count - 1);
@@ -70,7 +70,7 @@ export class HashedRows {
     this.#slots[at + 2] = Math.max(untilSeconds, this.#slots[at + 2]!);
   }
 
-  /** Stores the rows that live after `passedSeconds` in the smallest table for `rows`. */
+  /** Stores the rows that are still live after `passedSeconds` in the smallest table for `rows`. */
   #resize(rows: number, passedSeconds: number): void {
     const old = this.#slots;
     let count = smallest;

@@ -8,21 +8,21 @@ const longestRunMs = 5_000;
 const renewAgainMs = 100;
 
 /**
- * For so much of a lease a run waits for the renewal of the run before it: longer than a server holds one, and before the lease ends. A
- * renewal that takes longer is slow or lost; the next one is then sent beside it.
+ * The share of a lease for which a run waits for the renewal of the run before it: longer than a server holds one, and ending before the lease does.
+ * A renewal that takes longer is slow or lost, so the next one is sent beside it.
  */
 const awaitedShare = 0.7;
 
-/** A run, and for how long it waits for the renewal that is out before it begins. */
+/** A run, and how long it waits for the outstanding renewal before it begins. */
 export interface KeeperRun {
   readonly number: number;
   readonly waitMs: number;
 }
 
 /**
- * **Which run renews a lease, and when**. Pure: no I/O, no clock. One run renews at a time, one call after the other, while requests use
- * the lease. The run of a later request replaces it between two renewals: a second call beside one that is held would be an extra call,
- * which the server answers by the first (ADR 24).
+ * **Which run renews a lease, and when**. Pure: no I/O, no clock. One run renews at a time, one call after the other, while requests use the lease.
+ * The run of a later request replaces it between two renewals: a second call beside a held one would cost an extra call, because the server then
+ * responds to the held one (ADR 24).
  */
 export class KeeperRuns {
   #lastUseMs = Number.NEGATIVE_INFINITY;
@@ -30,10 +30,10 @@ export class KeeperRuns {
   #present = 0;
   /** The run whose renewal the present run waits for. */
   #awaited: number | undefined;
-  /** When the last renewal was sent that may be out. */
+  /** When the last renewal that may be outstanding was sent. */
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #takeOverAtMs = Number.NEGATIVE_INFINITY;
-  /** From then on a request starts a new run: the present one has ended, is lost, or is to be taken over. */
+  /** The time from which a request starts a new run, because the present one has ended, is lost, or is to be replaced. */
   #nextRunAtMs = Number.NEGATIVE_INFINITY;
 
   isUsedWithin(ms: number, atMs: number): boolean {
@@ -57,7 +57,7 @@ export class KeeperRuns {
     return { number: this.#present, waitMs };
   }
 
-  /** What a run does when it begins, and after each renewal. `release`: no request has used the lease for the length of one. */
+  /** The next step of a run, when it begins and after each renewal. `release`: no request has used the lease for the length of a lease. */
   next(run: number, atMs: number, leaseMs: number): "renew" | "release" | "end" {
     if (run !== this.#present) return "end";
     if (!this.isUsedWithin(leaseMs, atMs)) {
@@ -66,7 +66,7 @@ export class KeeperRuns {
     }
     this.#awaited = undefined;
     this.#sentAtMs = atMs;
-    // A renewal that is out for as long as the lease lasts is lost.
+    // A renewal that is outstanding for as long as the lease lasts is lost.
     this.#nextRunAtMs = Math.min(this.#takeOverAtMs, atMs + leaseMs);
     return "renew";
   }

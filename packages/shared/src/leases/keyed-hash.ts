@@ -1,9 +1,10 @@
 /**
- * **HalfSipHash-2-4 with 64 bits**, of the characters of a row key, under a random key of 64 bits. Whoever does not know the key
- * cannot choose ids that collide. Characters are read as bytes; row keys are ASCII.
+ * **HalfSipHash-2-4 with 64 bits**, of the characters of a row key, under a random key of 64 bits. A caller that does not know the key cannot choose
+ * ids that collide. Characters are read as bytes; row keys are ASCII.
  *
  * @see https://github.com/veorq/SipHash
  */
+
 export interface HashKey {
   readonly k0: number;
   readonly k1: number;

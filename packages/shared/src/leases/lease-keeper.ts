@@ -9,16 +9,16 @@ import { type KeeperRun, KeeperRuns } from "./keeper-runs.ts";
 export interface KeptLease {
   /** The deployment's L, or the length of the last lease if that was longer. */
   readonly leaseMs: number;
-  /** Renews by a held call and installs the response; `undefined` when the lease is not kept any more. */
+  /** Renews by a held call and installs the response; `undefined` when the lease is no longer kept. */
   renew(): Promise<void> | undefined;
   /** Stops deciding by the lease and releases it at the shard. */
   release(): Promise<void>;
 }
 
 /**
- * **Renews one lease while requests use it.** The shard holds one renewal call at a time and returns it as soon as it has changes;
- * the next renewal confirms them. A run ends when the run of another request has replaced it, or when no request has used the
- * lease for the length of a lease; the lease is then released. {@link KeeperRuns} decides; requests never wait for a run.
+ * **Renews one lease while requests use it.** The shard holds one renewal call at a time and returns it as soon as it has changes; the next renewal
+ * confirms them. A run ends when the run of another request has replaced it. It also ends, and releases the lease, when no request has used the lease
+ * for the length of a lease. {@link KeeperRuns} decides; requests never wait for a run.
  */
 export class LeaseKeeper {
   readonly #name: string;
@@ -74,7 +74,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** A promise and a timer of the request that waits: it cannot use those of another request. */
+  /** Uses a promise and a timer of the request that waits, because a request cannot use those of another one. */
   async #renewalReturned(longestMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#follow = resolve;

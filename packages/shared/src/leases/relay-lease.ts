@@ -27,13 +27,13 @@ interface Relay {
   readonly region: RegionShards | undefined;
   readonly replica: RelayReplica;
   readonly keeper: LeaseKeeper;
-  /** A held renewal is out. If no lease covers a request then, the relay is not responding. */
+  /** A renewal is being held. If no lease covers a request then, the relay is not responding. */
   isHolding: boolean;
-  /** It did not respond: no request waits for it until then. */
+  /** The relay did not respond: no request waits for it until this time. */
   avoidUntilMs: number;
-  /** It sends too many snapshots: this isolate checks exactly until then. */
+  /** The relay sends too many snapshots: this isolate checks exactly until this time. */
   pacedUntilMs: number;
-  /** For so long after the next failure. */
+  /** How long the relay is avoided after the next failure. */
   avoidMs: number;
 }
 
@@ -41,12 +41,12 @@ interface Relay {
 const firstAvoidMs = 500;
 const longestAvoidMs = 8_000;
 
-/** What the lease covers: the replicas of the shards, which exact checks and direct leases use too. */
+/** The replicas that the lease covers: those of the shards, which exact checks and direct leases use too. */
 export interface RelayedReplicas {
   replicaOf(shard: string): ShardReplica;
-  /** After content was installed: the isolate may have to discard replicas. */
+  /** Called after content was installed: the isolate may have to discard replicas. */
   installed(): void;
-  /** After the generation table was read again. */
+  /** Called after the generation table was read again. */
   retain(table: GenerationTable): void;
 }
 
@@ -86,7 +86,7 @@ export class RelayLease {
     return this.#relay?.replica.covers(shard, arrivedAtMs) === true;
   }
 
-  /** Whether the relay is to be called again for a snapshot: its shards are not asked for one meanwhile. */
+  /** Whether the relay is to be called again for a snapshot. Its shards are not asked for one meanwhile. */
   isPaced(arrivedAtMs: number): boolean {
     return this.#relay !== undefined && arrivedAtMs < this.#relay.pacedUntilMs;
   }
@@ -143,7 +143,7 @@ export class RelayLease {
     log("relay-avoided", { relay: relay.name, cause: String(cause.cause) });
   }
 
-  /** The relay of this isolate, by the present generation table. One that is not used any more is released. */
+  /** The relay of this isolate by the current generation table. A relay that is no longer used is released. */
   async #place(context: Context): Promise<Relay | undefined> {
     this.#key ??= crypto.randomUUID();
     const address = await this.#shardMap.placeRelay(context, this.#key);
@@ -190,7 +190,7 @@ export class RelayLease {
       if (response.cv >= 0) await this.#control.observe(context, response.cv, response.changes);
       if (this.#relay !== relay) return;
       if (response.againMs !== undefined) {
-        // At random, so that isolates that started together do not come again together.
+        // Randomly, so that isolates that started together do not call again together.
         relay.pacedUntilMs = nowMs() + response.againMs * (1 + Math.random());
         relay.keeper.stop();
         return;

@@ -4,18 +4,18 @@ import { noVersion } from "./revocation-shard-rpc.ts";
 import type { ShardReplica } from "./shard-replica.ts";
 
 /**
- * **What an isolate has installed from its relay, and until when that lease covers each shard** (ADR 24). No I/O, no clock. The rows
- * themselves are in the replicas of the shards, to which a direct lease adds too: rows are only ever added.
+ * **The content that an isolate has installed from its relay, and the time until which that lease covers each shard** (ADR 24). No I/O, no clock. The
+ * rows themselves are in the replicas of the shards, to which a direct lease adds too: rows are only ever added.
  *
- * Content belongs to one run of the relay. A shard is covered only if its snapshot from that run has been installed, so a shard that
- * the relay does not send is never decided by its lease.
+ * Content belongs to one run of the relay. A shard is covered only if its snapshot from that run has been installed, so a shard that the relay does
+ * not send is never decided by its lease.
  */
 export class RelayReplica {
   #holder: string = crypto.randomUUID();
   #instance: string | undefined;
   #version = -1;
   #leaseMs = 0;
-  /** The shards whose content from this run is complete up to `#version`, and until when they are covered. */
+  /** The shards whose content from this run is complete up to `#version`, and the time until which they are covered. */
   readonly #untilMs = new Map<string, number>();
 
   /** The request for a lease or its renewal; it confirms what is installed. `cv` is the applied control version. */
@@ -81,7 +81,7 @@ export class RelayReplica {
     return this.#untilMs.get(shard) ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** The content of this shard has been discarded: the relay's lease does not cover it before another snapshot. */
+  /** Notes that the content of this shard has been discarded: the relay's lease does not cover it before another snapshot. */
   forget(shard: string): void {
     this.#untilMs.delete(shard);
   }

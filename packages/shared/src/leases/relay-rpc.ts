@@ -1,16 +1,12 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { LeaseResponse, NamedChange, RevocationStatistics } from "./revocation-shard-rpc.ts";
 
-/**
- * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and grants leases on all of them to
- * isolates (ADR 24). It has no storage: `instance` names one run of it, and its versions have a meaning within that run alone.
- */
 export interface RelayLeaseRequest {
   /** Names one replica, as at a shard. */
   readonly holder: string;
   /** The run of the relay that `version` belongs to; `undefined` requests a snapshot. */
   readonly instance: string | undefined;
-  /** The last version that the isolate has installed and decides by: a change up to here need not wait for this holder. */
+  /** The last version that the isolate has installed and decides by: a change up to this version need not wait for this holder. */
   readonly version: number;
   /** The control version that the isolate has acted on; −1 for none. */
   readonly sinceCv: number;
@@ -20,7 +16,7 @@ export interface RelayLeaseRequest {
   readonly hold: boolean;
 }
 
-/** What a shard has sent: a snapshot, or the changes after it. */
+/** The content of a shard: a snapshot, or the changes after it. */
 export type ShardContent = Extract<LeaseResponse, { kind: "lease" }>;
 
 export interface RelayedShard {
@@ -28,7 +24,7 @@ export interface RelayedShard {
   readonly name: string;
   /** To be installed in this order. Empty: nothing has changed since the version of the request. */
   readonly content: readonly ShardContent[];
-  /** Whether the lease of this response covers the shard. If not, the isolate calls the shard. */
+  /** Whether the lease of this response covers the shard. Otherwise, the isolate calls the shard. */
   readonly isCovered: boolean;
 }
 
@@ -42,25 +38,29 @@ export interface RelayLeaseResponse {
   readonly heldMs: number;
   /** The newest control version that a shard has sent; −1 for none. */
   readonly cv: number;
-  /** As in a response of a shard. */
+  /** The same as in a response of a shard. */
   readonly changes: readonly NamedChange[] | undefined;
   /**
-   * Set when too many snapshots are being sent: the response grants and contains nothing, and `version` is that of the request. When to
-   * request a lease again, at the earliest.
+   * Set when too many snapshots are being sent: the response grants and contains nothing, and `version` is that of the request. It is the earliest
+   * time to request a lease again.
    */
   readonly againMs?: number;
 }
 
-/** The counters of a relay since its present run began. For operators alone: nothing is decided by them. */
+/** The counters of a relay since its present run began. Only operators use them. */
 export interface RelayStatistics extends RevocationStatistics {
   /** Shards that the relay has a lease on. */
   readonly coveredShards: number;
   readonly liveShards: number;
 }
 
+/**
+ * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and grants leases on all of them to isolates (ADR 24). It
+ * has no storage: `instance` names one run of it, and its versions have a meaning only within that run.
+ */
 export interface RevocationRelayRpc extends FactsRpc {
   lease(request: RelayLeaseRequest): Promise<RelayLeaseResponse>;
-  /** The holder no longer decides by its lease: no change waits for it. */
+  /** The holder no longer decides by its lease, so no change waits for it. */
   release(holder: string): Promise<void>;
   statistics(): Promise<RelayStatistics>;
 }

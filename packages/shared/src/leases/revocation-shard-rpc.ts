@@ -2,12 +2,6 @@ import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 
-/**
- * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
- *
- * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
- * `nb:client:<client_id>`, `nb:tenant:<tenant>`.
- */
 export interface RevokedRow {
   readonly key: string;
   /** When every token that the row revokes has expired: the row is deleted then. */
@@ -30,7 +24,7 @@ export function combineCutOffs(one: CutOff, other: CutOff): CutOff {
   };
 }
 
-/** `sinceCv` of an isolate that has acted on no control version: it is sent every change that is known, by which it judges copies in KV. */
+/** `sinceCv` of an isolate that has acted on no control version. It receives every known change and judges copies in KV by them. */
 export const noVersion = -2;
 
 /** A request for a lease, or for the renewal of one. */
@@ -39,7 +33,7 @@ export interface LeaseRequest {
   readonly holder: string;
   /** The last change that the replica contains; −1 requests a snapshot. */
   readonly sinceSeq: number;
-  /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
+  /** The last change that the replica contains and decides by: a change up to this number need not wait for this holder. */
   readonly confirmedSeq: number;
   /** `seq` of the installed filter, −1 without one. */
   readonly filterSeq: number;
@@ -63,11 +57,11 @@ export interface NamedChange {
 }
 
 /**
- * Rows in the form in which large sets are replicated: at most 1.3 MB for a million rows. It can be stored and forwarded. A key
- * that it contains may be revoked, which an exact check decides; a key that neither it nor a row after `seq` names is not.
+ * The form in which large sets of rows are replicated: at most 1.3 MB for a million rows. It can be stored and forwarded. A key that it contains may
+ * be revoked, which an exact check decides; a key that neither it nor a row after `seq` names is not.
  */
 export interface RevocationFilter {
-  /** It contains every live row whose last change has this number or a lower one, and perhaps later and expired ones. */
+  /** The filter contains every live row whose last change has this number or a lower one, and perhaps later and expired ones. */
   readonly seq: number;
   /** When the last of its rows expires. */
   readonly untilMs: number;
@@ -76,8 +70,8 @@ export interface RevocationFilter {
 }
 
 /**
- * Everything since `sinceSeq`, or everything. `checkOnly` when the shard has no lease to give: its filter is not built yet, or too
- * many snapshots are being sent.
+ * The changes since `sinceSeq`, or the whole set. `checkOnly` if the shard cannot grant a lease: its filter is not built yet, or too many snapshots
+ * are being sent.
  */
 export type LeaseResponse =
   | {
@@ -101,7 +95,7 @@ export type LeaseResponse =
       readonly kind: "checkOnly";
       readonly cv: number;
       readonly changes: readonly NamedChange[] | undefined;
-      /** When to request a lease again, at the earliest. */
+      /** The earliest time to request a lease again. */
       readonly againMs: number;
     };
 
@@ -113,7 +107,7 @@ export interface CheckResponse {
   /** The last change that the shard knew. */
   readonly seq: number;
   readonly cv: number;
-  /** As in {@link LeaseResponse}. */
+  /** The same as in {@link LeaseResponse}. */
   readonly changes: readonly NamedChange[] | undefined;
 }
 
@@ -126,24 +120,24 @@ export interface RevokeRequest {
 }
 
 export interface RevokeResponse {
-  /** `undefined`: the shard does not vouch for a control version at present. */
+  /** `undefined` while the shard does not vouch for a control version. */
   readonly cv?: number | undefined;
   readonly changes?: readonly NamedChange[] | undefined;
 }
 
-/** What a shard has done with leases since its present instance started. For operators alone: nothing is decided by it. */
+/** Counters of a shard's leases since its present instance started. Only operators use them. */
 export interface RevocationStatistics {
   readonly sinceMs: number;
   /** Holders of a lease that has not ended. */
   readonly holders: number;
-  /** Acknowledgements that wait now. */
+  /** Acknowledgements that are waiting now. */
   readonly waiting: number;
   readonly leasesGranted: number;
   readonly renewalsHeld: number;
   /** Requests by which a holder confirmed something new. */
   readonly confirmations: number;
   readonly releases: number;
-  /** Acknowledgements that had to wait, and are over. One that waited for leases and for the boot fence counts in both. */
+  /** Acknowledgements that had to wait and have completed. One that waited for leases and for the boot fence counts in both. */
   readonly waits: {
     readonly count: number;
     readonly longestMs: number;
@@ -153,21 +147,27 @@ export interface RevocationStatistics {
   };
 }
 
+/**
+ * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
+ *
+ * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`, `nb:client:<client_id>`,
+ * `nb:tenant:<tenant>`.
+ */
 export interface RevocationShard extends FactsRpc {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
-  /** The holder, and everyone that it grants leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
+  /** Confirms that the holder, and everyone to whom it grants leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
   confirm(holder: string, seq: number): Promise<void>;
-  /** The holder no longer decides by its lease: no change waits for it. */
+  /** The holder no longer decides by its lease, so no change waits for it. */
   release(holder: string): Promise<void>;
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /**
-   * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
-   * With `sinceCv`, as in a check, it returns the control version if the shard vouches for it.
+   * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or its lease has ended (I1, I5). With `sinceCv`, as in
+   * a check, it returns the control version if the shard vouches for it.
    */
   revoke(requests: readonly RevokeRequest[], wait: boolean, sinceCv?: number): Promise<RevokeResponse>;
   /**
-   * Tells the shard what it lacks of the control log after the version `after`; a shard that does not contain that one reads the log
-   * itself. Resolves like `revoke`: no holder decides by an older control version. Idempotent.
+   * Sends the shard the part of the control log after the version `after`. A shard that does not contain that version reads the log itself. Resolves
+   * like `revoke`: no holder decides by an older control version. Idempotent.
    */
   raise(change: Partial<ControlNews> & { readonly after?: number }, wait: boolean): Promise<{ readonly cv: number }>;
   statistics(): Promise<RevocationStatistics>;
@@ -178,7 +178,7 @@ export function tokenKey(jti: string): string {
   return `j:${jti}`;
 }
 
-/** Row key of a grant and all that descends from it. */
+/** Row key of a grant and everything that descends from it. */
 export function grantKey(grantId: string): string {
   return `g:${grantId}`;
 }

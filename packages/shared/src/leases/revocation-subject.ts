@@ -14,7 +14,7 @@ export interface RevocationSubject {
   readonly clientId: string;
   /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
-  /** Of a session, which has no grant id; a grant's id contains them. */
+  /** The versions of a session, which has no grant id. The id of a grant contains its versions. */
   readonly versions?: GrantVersions;
 }
 
@@ -43,8 +43,8 @@ export function cutOffKeys(subject: RevocationSubject): string[] {
 }
 
 /**
- * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version that the grant rests on decides,
- * whatever the clocks say (ADR 28).
+ * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version of the grant decides, regardless of clocks (ADR
+ * 28).
  */
 export function isCutOff(subject: RevocationSubject, { key, version }: RecordedCutOff): boolean {
   return versionFor(key, subject.versions ?? readGrantVersions(subject.grantId)) < version;

@@ -89,8 +89,7 @@ export class RevocationView {
   }
 
   /**
-   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, which is kept, or a shard has responded since.
-   * No cost.
+   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, and is kept, or a shard has responded since. Cost: none.
    */
   isControlConfirmed(context: Context): boolean {
     const { progress } = context;

@@ -1,14 +1,5 @@
 import { type HashKey, hashInto } from "./keyed-hash.ts";
 
-/**
- * **A set of row keys as a binary fuse filter**: 9 bits of fingerprint, about 10.2 bits a key. A key that was added is always found; any
- * other is found with a probability of 1/512. Nothing can be removed. The bytes contain everything, so that they can be stored,
- * forwarded and shared. build-row-filter.ts makes them.
- *
- *   0 format (1)   1 log2 of the segment length   4 segments (u32)   8 seed (u32)   12 k0   16 k1   20 rows (u32)   24 fingerprints
- *
- * @see https://arxiv.org/abs/2201.01174
- */
 export const fingerprintBits = 9;
 export const headerBytes = 24;
 export const filterFormat = 1;
@@ -24,7 +15,7 @@ export function positionCount({ segmentLog2, segments }: FilterShape): number {
   return (segments + 2) << segmentLog2;
 }
 
-/** Of a table of fingerprints. A read takes two bytes, so there is one more at the end. */
+/** The size of a table of fingerprints. A read takes two bytes, so there is an extra byte at the end. */
 export function tableBytes(positions: number): number {
   return Math.ceil((positions * fingerprintBits) / 8) + 1;
 }
@@ -60,6 +51,15 @@ export function readFingerprint(table: Uint8Array, position: number): number {
   return ((table[byte]! | (table[byte + 1]! << 8)) >>> (bit & 7)) & fingerprintMask;
 }
 
+/**
+ * **A set of row keys as a binary fuse filter**: 9 bits of fingerprint, about 10.2 bits a key. A key that was added is always found; any other is
+ * found with a probability of 1/512. Keys cannot be removed. The bytes are self-contained, so they can be stored, forwarded and shared.
+ * build-row-filter.ts makes them.
+ *
+ *   0 format (1)   1 log2 of the segment length   4 segments (u32)   8 seed (u32)   12 k0   16 k1   20 rows (u32)   24 fingerprints
+ *
+ * @see https://arxiv.org/abs/2201.01174
+ */
 export class RowFilter {
   readonly bytes: Uint8Array;
   /** The number of keys. */
@@ -83,7 +83,7 @@ export class RowFilter {
     if (this.#table.length !== tableBytes(positionCount(this.#shape))) throw new Error("a filter of another length");
   }
 
-  /** False: the key was not added. True: it was, or by chance. */
+  /** False: the key was not added. True: it was added, or collides by chance. */
   mayContain(key: string): boolean {
     if (this.rows === 0) return false;
     hashInto(key, this.#key, this.#hash, 0);

@@ -28,7 +28,7 @@ export interface LeasedShard {
   located: boolean;
   readonly replica: ShardReplica;
   readonly keeper: LeaseKeeper;
-  /** No lease is requested until then: the shard has too many rows, or responds more slowly than a lease lasts. */
+  /** No lease is requested until this time: the shard has too many rows, or responds more slowly than a lease lasts. */
   checkUntilMs: number;
 }
 
@@ -120,10 +120,7 @@ export class ShardLeases {
     });
   }
 
-  /**
-   * Releases the lease, so that the shard need not wait for this holder. If the call is lost, the shard waits until the lease has
-   * ended.
-   */
+  /** Releases the lease, so that the shard does not wait for this holder. If the call is lost, the shard waits until the lease has ended. */
   async #release(context: Context, shard: LeasedShard, holder: string): Promise<void> {
     try {
       await callObject("revocation", async () => await shardStubOf(context, shard).release(holder));
@@ -132,16 +129,16 @@ export class ShardLeases {
     }
   }
 
-  /** Whether a lease was valid then that confirms the control version; it is kept. */
+  /** Whether a lease that confirms the control version was valid then; keeps that lease. */
   confirmsControl(context: Context): boolean {
     const latest = this.#latest;
-    // A shard that a change of generations has removed is not used any more.
+    // A shard that a change of generations has removed is no longer used.
     if (latest?.located !== true || !this.covers(latest, context.arrivedAtMs)) return false;
     this.use(context, latest);
     return true;
   }
 
-  /** For a request that no lease covers: a lease if the shard was used within the length of one. Returns whether it covers. */
+  /** Requests a lease for a request that none covers, if the shard was used within the length of a lease. Returns whether it covers the request. */
   async request(context: Context, shard: LeasedShard): Promise<boolean> {
     const { arrivedAtMs, settings } = context;
     const isUsed = shard.keeper.isUsedWithin(settings.leaseMs, arrivedAtMs);
@@ -154,7 +151,7 @@ export class ShardLeases {
     return true;
   }
 
-  /** From the relay, or else from the shard. */
+  /** Requests a lease from the relay, or else from the shard. */
   async #requestLease(context: Context, shard: LeasedShard): Promise<void> {
     await this.#relay.request(context);
     const { arrivedAtMs } = context;
@@ -178,7 +175,7 @@ export class ShardLeases {
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
     const againMs = response.kind === "checkOnly" ? response.againMs : checkOnlyMs;
-    // At random, so that isolates that started together do not come again together.
+    // Randomly, so that isolates that started together do not call again together.
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + againMs * (1 + Math.random());
     else this.#noteLatest(shard);
   }
@@ -193,7 +190,7 @@ export class ShardLeases {
     return this.#replicas.heldBytes;
   }
 
-  /** Discards the largest replicas until the others fit. Their shards are called. */
+  /** Discards the largest replicas until the others fit. Their shards are then called. */
   #discardReplicas(): void {
     while (this.#replicas.isFull) {
       const name = this.#replicas.largest();

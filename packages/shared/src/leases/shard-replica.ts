@@ -24,25 +24,24 @@ interface Filter {
   readonly seq: number;
   readonly untilMs: number;
   readonly rows: RowFilter;
-  /** Keys that it contains by chance, or whose rows were deleted. A later revocation of one is a row of its own. */
+  /** Keys that the filter contains by chance, or whose rows were deleted. A later revocation of such a key is a separate row. */
   readonly absent: HashedRows;
 }
 
 /**
- * **An isolate's replica of one shard's revoked set, and the time until which it is valid** (docs/reference/protocols.md §2). No
- * I/O, no clock. A large set is a filter and the rows since: a key that is in neither is not revoked, a key that only the filter
- * contains needs an exact check.
+ * **An isolate's replica of one shard's revoked set, and the time until which it is valid** (docs/reference/protocols.md §2). No I/O, no clock. A
+ * large set is a filter and the rows added since: a key in neither is not revoked, and a key that only the filter contains requires an exact check.
  *
- * A lease counts from before it was requested, or from the earliest moment at which a held request can have been granted (I2). A
- * request that arrived while it was valid is decided by it. Responses may arrive out of order: an older one adds nothing.
+ * A lease counts from before it was requested, or from the earliest moment at which a held request can have been granted (I2). A request that arrived
+ * while it was valid is decided by it. Responses may arrive out of order: an older one is ignored.
  *
- * `holder` names this replica at the shard. It changes when the replica stops deciding by its lease or discards rows, so that a
- * late response to the old id, which the shard no longer counts, is never installed.
+ * `holder` names this replica at the shard. It changes when the replica stops deciding by its lease or discards rows, so that a late response to the
+ * old id, which the shard no longer counts, is never installed.
  */
 export class ShardReplica {
   #rows = new HashedRows();
   #filter: Filter | undefined;
-  /** Of the last filter, also after it expired. */
+  /** The number of the last filter, also after it expired. */
   #filterSeq = -1;
   readonly #cutOffs = new Map<string, CutOff>();
   #holder: string = crypto.randomUUID();
@@ -108,7 +107,7 @@ export class ShardReplica {
 
   /** Adds what a shard has sent: a snapshot, or the changes after something that has been added before. */
   add({ filter, rows, cutOffs, seq }: Lease): void {
-    // An older response has nothing that is missing here.
+    // An older response contains nothing that is missing here.
     if (filter !== undefined && seq >= this.#seq && filter.seq > this.#filterSeq) this.#replaceFilter(filter);
     for (const { key, untilMs } of rows) this.#rows.add(key, untilMs);
     for (const cutOff of cutOffs) this.#addCutOff(cutOff);
@@ -145,9 +144,9 @@ export class ShardReplica {
   }
 
   /**
-   * Returns a function that remembers the result of an exact check that is about to be made. A row that is revoked stays so; one that is
-   * not is revoked later only by a row after the filter, which this replica installs. Ignored: a result that comes after another
-   * filter, and one of a superseded instance of the shard, which may lack rows of the filter.
+   * Returns a function that remembers the result of an exact check that is about to be made. A revoked row remains revoked. A key that is not revoked
+   * can be revoked later only by a row after the filter, which this replica installs. A result is ignored if another filter was installed meanwhile,
+   * or if a superseded instance of the shard returned it, which may lack rows of the filter.
    */
   rememberCheck(): (subject: RevocationSubject, response: CheckResponse) => void {
     const filter = this.#filter;

@@ -17,8 +17,8 @@ const scopeSchema = z
       (value) => !isAdminScope(value) && !reservedScopes.includes(value),
       "is a scope value of this provider",
     ),
-    description: visibleText(200).describe("As people read it at consent."),
-    default: z.boolean().exactOptional().describe("Part of a request that names the resource and no scope."),
+    description: visibleText(200).describe("As shown to users at consent."),
+    default: z.boolean().exactOptional().describe("Granted if a request names the resource and no scope."),
   })
   .meta({ id: "ResourceScope" });
 
@@ -29,25 +29,25 @@ const scopeSchema = z
  * @see https://www.rfc-editor.org/rfc/rfc9728#section-2
  */
 export const resourceMetadataSchema = z.strictObject({
-  name: visibleText(100).describe("As people read it at consent."),
+  name: visibleText(100).describe("As shown to users at consent."),
   scopes: z
     .array(scopeSchema)
     .max(mostScopes)
     .refine((scopes) => new Set(scopes.map(({ value }) => value)).size === scopes.length, "must not repeat a value")
     .default([])
-    .describe("The scope values that it understands."),
+    .describe("The scope values that the resource supports."),
   clients: z
     .union([z.enum(["registered", "any"]), z.array(z.string().min(1).max(longestId)).max(mostClients)])
     .default([])
     .describe(
-      "Who may request its tokens: `registered` (every registered client), `any` (also clients known by their metadata document alone), or a list of `client_id`s. Clients whose `audiences` name it may do so besides.",
+      "Who may request its tokens: `registered` (every registered client), `any` (also clients that are only known by their metadata document), or a list of `client_id`s. Clients whose `audiences` name the resource may also request them.",
     ),
   access_token_lifetime: z
     .int()
     .min(1)
     .max(86_400)
     .exactOptional()
-    .describe("Seconds; the shorter of this and the client's."),
+    .describe("Seconds; the shorter of this and the client's lifetime applies."),
   access_token_signed_response_alg: z.enum(signingAlgorithms).exactOptional().describe("Signature of its tokens."),
   bound_tokens_required: z
     .boolean()

@@ -70,13 +70,13 @@ export const stateEvents = {
   "control-registered": {
     level: "warn",
     meaning:
-      "The control plane did not answer a revocation shard within a second: the shard has registered in D1 for ten seconds.",
+      "The control plane did not respond to a revocation shard within a second: the shard has registered in D1 for ten seconds.",
     fields: { shard: text("The name of the object.") },
   },
   "control-not-followed": {
     level: "error",
     meaning:
-      "Neither the control plane nor D1 answered a revocation shard. If that lasts for seven seconds, the shard answers nothing: 503.",
+      "Neither the control plane nor D1 responded to a revocation shard. If this lasts for seven seconds, the shard stops responding: 503.",
     fields: { shard: text("The name of the object."), cause },
   },
   "alarm-task-failed": {

@@ -33,7 +33,7 @@ export interface LineOptions {
 /** The maximum delay of timers and continuations of a live request. */
 const graceMs = 500;
 
-/** A waiter that has not been served by then has failed. */
+/** The time after which a waiter that has not been served has failed. */
 export function longestWaitMs(callMs: number): number {
   return 2 * callMs + 2 * graceMs;
 }

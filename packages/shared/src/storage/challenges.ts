@@ -58,7 +58,7 @@ export class Challenges {
     return true;
   }
 
-  /** Stores a value and returns the id with which it can be taken. */
+  /** Stores a value and returns the id by which it can be taken. */
   async put(
     context: RequestContext<ChallengeBindings>,
     kind: ChallengeKind,

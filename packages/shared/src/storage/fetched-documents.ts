@@ -11,7 +11,7 @@ export interface DocumentKind<Value> {
   /** The kind's name in the log and in errors. */
   readonly name: string;
   readonly rules: FetchRules;
-  /** The required media type: a JSON type, that or none, or an image, which is recognised by its bytes and read as base64. */
+  /** The required media type: a JSON type; a JSON type or none; or an image, which is recognised by its bytes and read as base64. */
   readonly content: "json" | "json or untyped" | "image";
   readonly freshness: FreshnessBounds;
   /** How long a copy may be used after it was fresh, while its server fails. */
@@ -93,13 +93,13 @@ export class FetchedDocuments<Value extends object> {
     return this.#held.bytes + this.#renewed.bytes + this.#failed.bytes + this.#fetching.bytes + budget;
   }
 
-  /** The held copy, if it is fresh; never fetches. */
+  /** The held copy if it is fresh; never fetches. */
   held(context: RequestContext<unknown>, url: string): HeldDocument<Value> | undefined {
     const held = this.#held.get(url, context.arrivedAtMs);
     return held !== undefined && held.freshUntilMs > context.arrivedAtMs ? held : undefined;
   }
 
-  /** Whether a recent fetch failed, so that none is made for a while. */
+  /** Whether a recent fetch failed, so that no fetch is made for a while. */
   isFailing(context: RequestContext<unknown>, url: string): boolean {
     return this.#failed.get(url, context.arrivedAtMs) !== undefined;
   }

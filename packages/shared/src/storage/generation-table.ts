@@ -15,7 +15,7 @@ export interface Generation {
   readonly generation: number;
   readonly regions: Readonly<Record<string, RegionShards>>;
   readonly mintedFromMs: number;
-  /** Absent while it is the newest. */
+  /** Undefined for the newest generation. */
   readonly mintedUntilMs: number | undefined;
   /** Drained: no live token or session refers to it (G2). */
   readonly retired: boolean;
@@ -58,7 +58,7 @@ export class GenerationTable {
     return this.#newest.get(store)?.regions ?? {};
   }
 
-  /** The region's row if the address is in the table and not retired (G1); its hint places a new object. */
+  /** The row of the region if the address is in the table and not retired (G1); its hint places a new object. */
   find(store: ShardedStore, at: ShardAddress): RegionShards | undefined {
     const row = this.#generations.get(`${store}:${at.generation}`);
     if (row === undefined || row.retired) return undefined;
@@ -112,7 +112,7 @@ export class GenerationTable {
     return placeIn(this.newest(store), region, key)!;
   }
 
-  /** The relay of a key; `undefined` if there are no relays, or they have been closed. */
+  /** The relay of a key; `undefined` if relays were never opened, or have been closed. */
   placeRelay(region: string, key: string): ShardAddress | undefined {
     const row = this.#newest.get("relay");
     return row && placeIn(row, region, key);

@@ -16,7 +16,7 @@ export type NamedStore = (typeof namedStores)[number];
 export const shardedStores = [...namedStores, "relay"] as const;
 export type ShardedStore = (typeof shardedStores)[number];
 
-/** At most six digits and no leading zero, so that an address has one spelling. */
+/** At most six digits without a leading zero, so that an address has one spelling. */
 const number = "(0|[1-9][0-9]{0,5})";
 const generation = "([1-9][0-9]{0,5})";
 const region = "([a-z]{2,8})";

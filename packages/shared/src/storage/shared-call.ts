@@ -42,7 +42,7 @@ type Settled<Result> =
 
 interface Waiting<Request, Result> extends Waiter {
   readonly request: Request;
-  /** Set when the waiter is done. */
+  /** Set when the waiter has finished. */
   settled: Settled<Result> | undefined;
   /** Ends the wait of the waiter, which then checks the line. */
   signal(): void;

@@ -34,12 +34,16 @@ export const claimsSchema = z
     phone_number_verified: z.boolean(),
     address: z
       .strictObject({
-        formatted: z.string().min(1).max(1000).refine(isAddressText, "must not hold control characters but line ends"),
+        formatted: z
+          .string()
+          .min(1)
+          .max(1000)
+          .refine(isAddressText, "must not contain control characters except line breaks"),
         street_address: z
           .string()
           .min(1)
           .max(500)
-          .refine(isAddressText, "must not hold control characters but line ends"),
+          .refine(isAddressText, "must not contain control characters except line breaks"),
         locality: plainText(255),
         region: plainText(255),
         postal_code: plainText(64),

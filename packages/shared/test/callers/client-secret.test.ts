@@ -16,7 +16,7 @@ async function storedSecret(text: string, expiresAtMs?: number): Promise<ClientS
 const matches = (text: string, secrets: readonly ClientSecret[], atMs = 0) =>
   matchesClientSecret(env, text, secrets, atMs);
 
-it("a secret that matched is compared the next time, not MACed; any other secret is MACed", async () => {
+it("a secret that matched before is compared without a MAC; any other secret needs a MAC", async () => {
   const secrets = [await storedSecret("first"), await storedSecret("second")];
   expect(await matches("second", secrets)).toBe(true);
   const macs = vi.spyOn(crypto.subtle, "sign");

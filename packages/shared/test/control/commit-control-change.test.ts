@@ -23,7 +23,7 @@ function request(overrides: Partial<Env> = {}) {
   return createRequestContext(new Request("https://op.example.com/"), { ...bindings, ...overrides }, execution);
 }
 
-/** A control plane that notes what it was asked and does as the test says. */
+/** A control plane that records its calls and does what the test requires. */
 function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" | "publish">>): Partial<Env> {
   const stub = {
     begin: async (id: string) => {
@@ -73,14 +73,14 @@ it("when it returns, the change is committed and every live revocation shard has
   expect(responses.map(({ cv }) => cv)).toEqual(Array(8).fill(3));
 }, 20_000);
 
-it("what this request had confirmed before its change is to be confirmed again", async () => {
+it("an earlier confirmation of this request does not count after its change", async () => {
   const context = request(fakePlane([], {}));
   context.progress.controlConfirmed = true;
   await commitControlChange(context, [insert("alice")], [{ kind: "user", id: "alice" }]);
   expect(context.progress.controlConfirmed).toBe(false);
 });
 
-it("ADR 1: ControlPlane is told whether D1 lists sessions that end with the change", async () => {
+it("ADR 1: ControlPlane receives whether D1 lists sessions that end with the change", async () => {
   const told: unknown[] = [];
   const publish: ControlPlaneRpc["publish"] = async (_, cutOff) => {
     told.push(cutOff?.listsSessions);
@@ -119,7 +119,7 @@ it("without a durable intent nothing is committed", async () => {
   expect(await changes()).toEqual([]);
 });
 
-it("a commit that would come long after its intent is not made: the intent may have been settled", async () => {
+it("a commit long after its intent is not attempted, because the intent may have been settled", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   const calls: string[] = [];
   const begin = async () => {
@@ -142,7 +142,7 @@ it("a publication that fails is 503: the change is committed and the control pla
   expect(await changes()).toEqual(["user:alice"]);
 });
 
-it("what exists already is a conflict, and nothing of the change is kept", async () => {
+it("an existing record is a conflict, and no part of the change is stored", async () => {
   const calls: string[] = [];
   await insert("alice").run();
   const statements = [insert("bob"), insert("alice")];
@@ -155,7 +155,7 @@ it("what exists already is a conflict, and nothing of the change is kept", async
   expect(calls).toEqual(["begin"]);
 });
 
-it("a D1 that fails is 503, not a conflict", async () => {
+it("a failing D1 is 503, not a conflict", async () => {
   const context = request(fakePlane([], {}));
   await expect(commitControlChange(context, [DB.prepare("DELETE FROM nothing")], [])).rejects.toMatchObject({
     name: "UnavailableError",

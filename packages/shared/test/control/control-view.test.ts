@@ -32,7 +32,7 @@ async function register(...clientIds: readonly string[]): Promise<void> {
   await DB.batch(clientIds.map((clientId) => insert.bind(clientId, JSON.stringify(leastMetadata))));
 }
 
-/** Answers the change's number; the migration's row is 1. */
+/** Returns the change's number; the migration's row is 1. */
 async function disable(clientId: string): Promise<number> {
   const [, row] = await DB.batch<{ version: number }>([
     DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = ?1").bind(clientId),
@@ -54,7 +54,7 @@ async function warmIsolate(): Promise<Isolate> {
   return isolate;
 }
 
-it("ADR 1: a change is forgotten by what it names, and by nothing else", async () => {
+it("ADR 1: a change invalidates only the records that it names", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   await isolate.observe(await disable("app"));
@@ -62,7 +62,7 @@ it("ADR 1: a change is forgotten by what it names, and by nothing else", async (
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
 });
 
-it("ADR 1: an isolate that lags behind deleted rows forgets everything: what they named is not called active", async () => {
+it("ADR 1: an isolate that lags behind deleted rows discards every copy, so no changed record counts as active", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   await disable("app");
@@ -74,7 +74,7 @@ it("ADR 1: an isolate that lags behind deleted rows forgets everything: what the
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 1 });
 });
 
-it("ADR 1: … nor is a copy in KV believed that is older than the gap", async () => {
+it("ADR 1: … and uses no copy in KV that is older than the gap", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   const stale = (await CACHE.get("client:app"))!;
@@ -86,7 +86,7 @@ it("ADR 1: … nor is a copy in KV believed that is older than the gap", async (
   expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
 });
 
-it("ADR 1: rows deleted up to where an isolate was cost it nothing", async () => {
+it("ADR 1: deleting rows that an isolate has already read costs it nothing", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   const cv = await disable("app");
@@ -96,7 +96,7 @@ it("ADR 1: rows deleted up to where an isolate was cost it nothing", async () =>
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
 });
 
-it("ADR 11: a version that D1 has lost: the isolate forgets everything and numbers go on behind it", async () => {
+it("ADR 11: if D1 has lost a version, the isolate discards every copy, and numbers continue after a gap", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   const stale = (await CACHE.get("client:app"))!;
@@ -112,7 +112,7 @@ it("ADR 11: a version that D1 has lost: the isolate forgets everything and numbe
   expect(await disable("other")).toBe(cv + 3);
 });
 
-it("ADR 11: isolates that find it lost at the same time agree on what follows", async () => {
+it("ADR 11: isolates that detect the loss at the same time agree on the next numbers", async () => {
   await register("app", "other");
   const isolates = await Promise.all([warmIsolate(), warmIsolate(), warmIsolate()]);
   const cv = await disable("third");
@@ -122,7 +122,7 @@ it("ADR 11: isolates that find it lost at the same time agree on what follows", 
   expect(isolates.map(({ control }) => control.version)).toEqual(Array(3).fill(cv + 2));
 });
 
-it("ADR 11: a read that lags loses nothing: 503, and no numbers change", async () => {
+it("ADR 11: an outdated read loses nothing: 503, and no numbers change", async () => {
   await register("app", "other");
   const { control } = await warmIsolate();
   const cv = await disable("app");
@@ -138,7 +138,7 @@ it("ADR 11: a read that lags loses nothing: 503, and no numbers change", async (
   expect(await disable("other")).toBe(cv + 1);
 });
 
-it("a cold isolate uses copies in KV that no change names since; D1 is read for the others alone", async () => {
+it("a cold isolate uses copies in KV that no later change names, and reads D1 only for the others", async () => {
   await register("app", "other", "third");
   const warm = await warmIsolate();
   expect(await warm.find("third")).toEqual({ status: "active", d1: 1 });
@@ -158,7 +158,7 @@ it("a cold isolate uses copies in KV that no change names since; D1 is read for 
   expect(await late.find("third")).toEqual({ status: "active", d1: 1 });
 });
 
-it("a cold isolate that is sent no changes, or a gap, uses no copy that is older than the version", async () => {
+it("a cold isolate that receives no changes, or a gap, uses no copy older than the version", async () => {
   await register("app", "other");
   await warmIsolate();
   const cv = await disable("nobody");

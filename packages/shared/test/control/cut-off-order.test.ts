@@ -15,8 +15,8 @@ async function violations(mutation: Mutation): Promise<readonly string[]> {
   return found;
 }
 
-describe("ADR 28: cut-offs are ordered by control versions, and in the records when the shards have forgotten them", () => {
-  it("every grant from before a change is revoked, none from after its acknowledgement, whatever the clocks say", async () => {
+describe("ADR 28: cut-offs are ordered by control versions, and remain in the records after the shards have deleted them", () => {
+  it("every grant from before a change is revoked, and none from after its acknowledgement, regardless of clocks", async () => {
     expect(await violations({})).toEqual([]);
   });
 
@@ -44,13 +44,13 @@ describe("the versions of a grant", () => {
     [{ client: 7, user: 7 }, /^[\w-]{22}7$/],
     [{ client: 1_000, user: 35 }, /^[\w-]{22}rs-z$/],
     [{ client: Number.MAX_SAFE_INTEGER, user: 0 }, /^[\w-]{22}2gosa7pa2gv-0$/],
-  ])("%o are in its id", (versions, expected) => {
+  ])("%o are in the grant's id", (versions, expected) => {
     const id = newGrantId(versions);
     expect(id).toMatch(expected);
     expect(readGrantVersions(id)).toEqual(versions);
   });
 
-  it("are not in an id of another form, which every cut-off revokes", () => {
+  it("are missing in an id of another form, which every cut-off revokes", () => {
     const id = "AAAAAAAAAAAAAAAAAAAAAA";
     expect(readGrantVersions(id)).toEqual({ client: 0, user: 0 });
     expect(isCutOff(subject(id), cutOff("nb:sub:alice", 1))).toBe(true);
@@ -58,7 +58,7 @@ describe("the versions of a grant", () => {
 });
 
 describe("a cut-off", () => {
-  it("of a user decides by the sign-in, of a client by the decision, of the tenant by the older one", () => {
+  it("of a user applies by the sign-in, of a client by the decision, of the tenant by the older one", () => {
     const id = subject(newGrantId({ client: 10, user: 5 }));
     expect(isCutOff(id, cutOff("nb:sub:alice", 5))).toBe(false);
     expect(isCutOff(id, cutOff("nb:sub:alice", 6))).toBe(true);
@@ -68,7 +68,7 @@ describe("a cut-off", () => {
     expect(isCutOff(id, cutOff("nb:tenant:default", 6))).toBe(true);
   });
 
-  it("is combined in any order with the same result", () => {
+  it("combines in any order with the same result", () => {
     const three = [cutOff("k", 7, 3), cutOff("k", 5, 5), cutOff("k", 6, 4)];
     const orders = [
       [0, 1, 2],

@@ -6,12 +6,6 @@ import { newGrantId } from "../../src/leases/grant-id.ts";
 import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 
-/**
- * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control
- * view, the reads of a decision, the ids of grants and the rule of cut-offs are the real ones; D1, shards and isolates are modelled.
- * A change is acknowledged when every isolate has it (the lease protocol, simulated elsewhere); before that, any of them may lack it.
- * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 28).
- */
 export interface Mutation {
   /** The session rests on the version after its credentials were read. */
   readonly sessionVersionLate?: boolean;
@@ -33,19 +27,19 @@ export interface Mutation {
   readonly reopenedByNewest?: boolean;
   /** A shard replaces a cut-off instead of combining both. */
   readonly replaces?: boolean;
-  /** The record of a user or client gets its cut-off after the change, in a transaction of its own. */
+  /** The record of a user or client gets its cut-off after the change, in a separate transaction. */
   readonly recordedLate?: boolean;
-  /** … or before the change, with the version of the change before. */
+  /** … or before the change, with the previous version. */
   readonly recordedFirst?: boolean;
   /** An operator's cut-off is a change by which isolates discard no record. */
   readonly keepsRecords?: boolean;
-  /** A refresh is refused by the user's record alone. */
+  /** Only the user's record refuses a refresh. */
   readonly withoutClientRecord?: boolean;
-  /** A copy of a record is kept though a change named it while it was read. */
+  /** A copy of a record is kept although a change named it while it was read. */
   readonly keepsLateCopies?: boolean;
 }
 
-/** The mutations that the simulation must catch, and what they break. */
+/** The mutations that the simulation must catch, and the properties that they break. */
 export const cutOffMutants: Readonly<Record<string, readonly [Mutation, string]>> = {
   "a session version read after the credentials": [{ sessionVersionLate: true }, "survives"],
   "an unconfirmed session version": [{ unconfirmed: true }, "what is from after the change is revoked"],
@@ -99,7 +93,7 @@ interface Isolate {
   readonly clients: Map<string, number>;
   /** Cached records, by kind and id, with their cut-offs. */
   readonly records: Map<string, readonly CutOff[]>;
-  /** It has no lease at times, and then knows nothing of the newest changes. */
+  /** It has no lease at times, and then does not know the newest changes. */
   readonly isCold: boolean;
 }
 
@@ -107,6 +101,12 @@ const users = ["alice", "alice", "alice", "bob"];
 const clients = ["app", "api"];
 const noContext = {} as RequestContext<never>;
 
+/**
+ * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control view, the reads of a decision, the ids of grants
+ * and the rule of cut-offs are the real ones; D1, shards and isolates are modelled. A change is acknowledged when every isolate has it (the lease
+ * protocol, simulated elsewhere); before that, any of them may lack it. Grants are refreshed for longer than shards have a cut-off: then the records
+ * of user and client refuse them (ADR 28).
+ */
 export class CutOffSimulation {
   readonly #mutation: Mutation;
   readonly #random: () => number;
@@ -257,7 +257,7 @@ export class CutOffSimulation {
     const announced = what === "other" || (kind === "cut-off" && this.#mutation.keepsRecords === true) ? "rbac" : kind;
     const version = this.#append(announced, kind === "cut-off" ? key : id);
     const isRecorded = this.#mutation.recordedFirst === true || this.#mutation.recordedLate === true;
-    // In the transaction of the change.
+    // Recorded in the transaction of the change.
     if (!isRecorded && what !== "other") this.#record(key, version);
     await this.#others();
     const cv = this.#log.length;
@@ -284,7 +284,7 @@ export class CutOffSimulation {
     this.#recorded.set(key, known === undefined ? cutOff : combineCutOffs(known, cutOff));
   }
 
-  /** After the shards have forgotten the cut-offs: by the records alone, and at one control version, like every decision. */
+  /** Refreshes after the shards have deleted the cut-offs: decided by the records alone, and at one control version, like every decision. */
   async #refresh(): Promise<void> {
     if (this.#grants.length === 0) return;
     const isolate = this.#pick(this.#isolates);
@@ -300,13 +300,13 @@ export class CutOffSimulation {
     if (!isCutOffByRecords(grant.subject, read)) this.#refreshes.push({ grant, arrivedAt });
   }
 
-  /** As `newGrant`: the version that a grant rests on. */
+  /** Like `newGrant`: returns the version of a grant. */
   #plan({ control }: Isolate, reads: ReadSet, clientId: string): number {
     if (this.#mutation.unnoted !== true) reads.note("client", clientId);
     return control.version!;
   }
 
-  /** As `settle`: whether the decision stands. */
+  /** Like `settle`: returns whether the decision stands. */
   async #commit(isolate: Isolate, reads: ReadSet): Promise<boolean> {
     const { uncommitted, unvalidated, grantVersionLate } = this.#mutation;
     if (isolate.isCold && uncommitted !== true) await this.#observe(isolate, this.#pick(this.#shards).cv);
@@ -315,7 +315,7 @@ export class CutOffSimulation {
     return stands;
   }
 
-  /** As `ReadThrough`: noted first, then the copy, or D1. */
+  /** Like `ReadThrough`: notes the record, then reads the copy, or D1. */
   async #readRecord(
     { control, records }: Isolate,
     reads: ReadSet,
@@ -378,7 +378,7 @@ export class CutOffSimulation {
     return broken;
   }
 
-  /** A refresh that arrived after a change was acknowledged is refused if the grant rests on what was before. */
+  /** A refresh that arrived after a change was acknowledged is refused if the grant has an earlier version. */
   #violationsOfRefresh({ subject, session, clientReadAt }: Grant, arrivedAt: number): string[] {
     const rests = new Map([
       [cutOffKey("sub", subject.sub), session.credentialsAt],
@@ -399,7 +399,7 @@ export class CutOffSimulation {
     return this.#violationsOf(cutOffs, "sub", subject, { ...session, session });
   }
 
-  /** `credentialsAt`: when what it rests on was read. */
+  /** `credentialsAt`: when its credentials were read. */
   #violationsOf(
     cutOffs: ReadonlyMap<string, CutOff>,
     kind: "sub" | "client",
@@ -410,7 +410,7 @@ export class CutOffSimulation {
     const combined = cutOffs.get(key);
     const isRevoked = combined !== undefined && isCutOff(subject, combined);
     const broken: string[] = [];
-    // Each cut-off for itself, because a later one may hide its fault.
+    // Each cut-off is checked separately, because a later one may hide its fault.
     for (const { cutOff, committedAt, acknowledgedAt, reopened } of this.#changes) {
       if (cutOff.key !== key) continue;
       const isOwn = reopened !== undefined && reopened === rests.session;

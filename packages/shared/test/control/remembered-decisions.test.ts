@@ -8,7 +8,7 @@ import { ReceivedRequest } from "../../src/http/received-request.ts";
 import { type RequestContext, withMembers } from "../../src/http/request-context.ts";
 import { withinRequest } from "../fixtures/request-fixtures.ts";
 
-/** The rules of ADR 30 by which a decision is found again; what endpoints make of it: test/conformance/repeated-requests.test.ts. */
+/** The rules of ADR 30 for reusing a decision. test/conformance/repeated-requests.test.ts tests the endpoints that use them. */
 const path = "/introspect";
 const startMs = 1_800_000_000_000;
 const never = Number.POSITIVE_INFINITY;
@@ -34,7 +34,7 @@ function request(
   return new ReceivedRequest(new Request(`https://op.example.com/${query}`, { method: "POST", headers }), body);
 }
 
-/** A decision at `path` in `context`; `known`: the one that an equal request has got before. */
+/** A decision at `path` in `context`; `known`: the earlier decision on an equal request. */
 async function around(each: RequestContext<unknown>, received: ReceivedRequest, decision: Repeatable, at = path) {
   let known: Repeatable | undefined;
   const decide = decisions.around(each, at, received, {
@@ -81,7 +81,7 @@ describe.each([
 ])("%s", (_, body) => {
   const decision = { repeatableUntilMs: never };
 
-  it("is remembered when it comes for the second time, and found by equal requests alone", async () => {
+  it("is remembered when it is repeated, and found only by equal requests", async () => {
     await add(request(body), decision);
     expect(await find(request(body))).toBeUndefined();
     await add(request(body), decision);
@@ -94,7 +94,7 @@ describe.each([
     expect(await find(request(body, undefined, "?access_token=x"))).toBeUndefined();
   });
 
-  it("ends with its credential, and after ten seconds at the latest", async () => {
+  it("ends with its credential, and after at most ten seconds", async () => {
     const ending = { repeatableUntilMs: startMs + 2_000 };
     await addTwice(request(body), ending);
     expect(await find(request(body), startMs + 1_999)).toBe(ending);
@@ -109,7 +109,7 @@ describe.each([
     expect(decisions.heldBytes).toBe(0);
   });
 
-  it("ends with a change of a record that it has read, with a gap, and with no other change", async () => {
+  it("ends with a change of a record that it has read, and with a gap, but with no other change", async () => {
     await addTwice(request(body), decision);
     await announce(2, [{ version: 2, kind: "user", id: "app" }]);
     expect(await find(request(body))).toBe(decision);
@@ -121,7 +121,7 @@ describe.each([
     expect(await find(request(body))).toBeUndefined();
   });
 
-  it("is not remembered when a record that it has read changed meanwhile, or outside of a decision", async () => {
+  it("is not remembered if a record that it has read changed meanwhile, or outside of a decision", async () => {
     await add(request(body), decision);
     const late = deciding();
     await announce(2, [{ version: 2, kind: "client", id: "app" }]);
@@ -130,7 +130,7 @@ describe.each([
     expect(decisions.heldBytes).toBe(0);
   });
 
-  it("is remembered when another record changed meanwhile", async () => {
+  it("is remembered if another record changed meanwhile", async () => {
     await add(request(body), decision);
     const late = deciding();
     await announce(2, [{ version: 2, kind: "client", id: "other" }]);
@@ -138,7 +138,7 @@ describe.each([
     expect(await find(request(body))).toBe(decision);
   });
 
-  it("counts as a read of all that it has read: a change of one ends the decision that uses it", async () => {
+  it("counts as a read of every record that it has read: a change of one ends the decision that uses it", async () => {
     await addTwice(request(body), decision);
     const using = deciding([]);
     expect(await around(using, request(body), {})).toBe(decision);
@@ -147,7 +147,7 @@ describe.each([
     expect(using.progress.reads?.areCurrent()).toBe(false);
   });
 
-  it("is made anew if it has ended between two attempts; the request is read once", async () => {
+  it("is made again if it ended between two attempts; the request is read once", async () => {
     await addTwice(request(body), decision);
     const reads: string[] = [];
     const decide = decisions.around(at(startMs), path, request(body), {
@@ -180,7 +180,7 @@ it.each(["a=1", `token=${token}`])("no Authorization and an empty one are two re
   expect(await find(request(body, { authorization: "" }))).toBeUndefined();
 });
 
-it("a second client with the same token does not take the first one's place; nor is either served the other's", async () => {
+it("a second client with the same token does not replace the first one, and neither receives the other's decision", async () => {
   const [first, second] = [{ repeatableUntilMs: never }, { repeatableUntilMs: never }];
   const other = request(`token=${token}`, { authorization: "Basic two" });
   await addTwice(request(`token=${token}`), first);
@@ -189,7 +189,7 @@ it("a second client with the same token does not take the first one's place; nor
   expect(await find(other)).toBeUndefined();
 });
 
-it("a long body that is the key of a short one, which the same client sends, is another request", async () => {
+it("a long body that is the key of a short one from the same client is another request", async () => {
   const authorization = `Basic ${"a".repeat(400)}`;
   const short = request("token=short", { authorization });
   await addTwice(request(`${path} ${authorization}\ntoken=short`, { authorization }), { repeatableUntilMs: never });
@@ -197,7 +197,7 @@ it("a long body that is the key of a short one, which the same client sends, is 
   expect(await find(short)).toBeUndefined();
 });
 
-it("before the first control version nothing is remembered, and no request longer than the limit", async () => {
+it("nothing is remembered before the first control version, and no request beyond the limit", async () => {
   const long = request("x".repeat(limits.rememberedCharacters + 1));
   await addTwice(long, { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
@@ -207,14 +207,14 @@ it("before the first control version nothing is remembered, and no request longe
   expect(decisions.heldBytes).toBe(0);
 });
 
-it("a body that is no text, or that was not accepted, is not remembered", async () => {
+it("a body that is not text, or was not accepted, is not remembered", async () => {
   const bytes = new ReceivedRequest(new Request("https://op.example.com/"), new ArrayBuffer(8));
   await addTwice(bytes, { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
   expect(await find(bytes)).toBeUndefined();
 });
 
-it("requests that never repeat cost no memory but for a few whose marks are equal", async () => {
+it("requests that never repeat cost no memory, except a few whose marks are equal", async () => {
   for (let index = 0; index < 20_000; index += 1) {
     const body = `token=${crypto.randomUUID()}${crypto.randomUUID()}${"t".repeat(400)}`;
     await add(request(body), { repeatableUntilMs: never });

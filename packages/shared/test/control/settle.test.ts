@@ -28,7 +28,7 @@ it("a cold isolate learns the version before it decides", async () => {
   expect(await fixtures.settle(async () => fixtures.read(app))).toBe(1);
 });
 
-it("a version that turns out to have moved before the request arrived: the decision is made again, a refusal included", async () => {
+it("if the version moved before the request arrived, the decision is made again, even a refusal", async () => {
   const responses = await warmFixtures();
   responses.change(app);
   expect(await responses.settle(async () => responses.read(app))).toBe(2);
@@ -49,7 +49,7 @@ it("a confirmed refusal is the result", async () => {
   await expect(fixtures.settle(refuse)).rejects.toThrow("invalid_grant: The authorization code has expired.");
 });
 
-it("nothing is spent by a decision of an older version", async () => {
+it("a decision at an older version spends nothing", async () => {
   const fixtures = await warmFixtures();
   fixtures.change(app);
   const spentAt: (number | undefined)[] = [];
@@ -61,7 +61,7 @@ it("nothing is spent by a decision of an older version", async () => {
   expect(spentAt).toEqual([2]);
 });
 
-it("what is spent is not spent again when the version moves afterwards", async () => {
+it("a credential that was spent is not spent again when the version moves afterwards", async () => {
   const fixtures = await warmFixtures();
   let spent = 0;
   const decide = async (decision: OpenDecision) => {
@@ -78,7 +78,7 @@ it("what is spent is not spent again when the version moves afterwards", async (
 });
 
 describe("ADR 12: a decision", () => {
-  it("stands however often the version moves, when what it read did not change in between", async () => {
+  it("stands however often the version moves, if its records did not change in between", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
@@ -94,7 +94,7 @@ describe("ADR 12: a decision", () => {
     expect(attempts).toBe(1);
   });
 
-  it("stands when the version was confirmed after it began, and what it read is still current", async () => {
+  it("stands if the version was confirmed after it began, and its records are still current", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
     fixtures.change(other);
@@ -106,7 +106,7 @@ describe("ADR 12: a decision", () => {
     expect([attempts, fixtures.control.version]).toEqual([1, 2]);
   });
 
-  it("is made again when what it read changes before it is committed, by a change that the isolate knows", async () => {
+  it("is made again if one of its records changes before it is committed, by a change that the isolate knows", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
@@ -122,7 +122,7 @@ describe("ADR 12: a decision", () => {
     expect(attempts).toBe(2);
   });
 
-  it("is made again when something it had read changed before a later read: there was no moment at which both were so", async () => {
+  it("is made again if an earlier record changed before a later read, because the two were never current together", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
@@ -138,7 +138,7 @@ describe("ADR 12: a decision", () => {
     expect(attempts).toBe(4);
   });
 
-  it("503 when that happens in every attempt", async () => {
+  it("is 503 if that happens in every attempt", async () => {
     const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
@@ -153,7 +153,7 @@ describe("ADR 12: a decision", () => {
   });
 });
 
-it("what is spent after a validation alone is spent again when a record changed: the decision is made again", async () => {
+it("a credential spent after a validation is spent again if a record changed, because the decision is made again", async () => {
   const fixtures = await warmFixtures();
   let spent = 0;
   const decide = async (decision: OpenDecision) => {
@@ -170,16 +170,16 @@ it("what is spent after a validation alone is spent again when a record changed:
   expect(spent).toBe(2);
 });
 
-it("unavailability and bugs pass through at once", async () => {
+it("unavailability and bugs are thrown immediately", async () => {
   const fixtures = await warmFixtures();
   const fail = async () => {
     throw new UnavailableError("D1");
   };
-  await expect(fixtures.settle(fail)).rejects.toThrow("D1 did not answer");
+  await expect(fixtures.settle(fail)).rejects.toThrow("D1 did not respond");
   expect(fixtures.confirmations).toBe(0);
 });
 
-describe("whatever changes while requests are decided", () => {
+describe("any changes while requests are decided", () => {
   const records = [app, alice, { kind: "rbac", id: "alice" }, { kind: "keys", id: "*" }] as const;
   type Step =
     | { readonly kind: "read"; readonly record: number }
@@ -191,7 +191,7 @@ describe("whatever changes while requests are decided", () => {
     fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "validate" as const, "commit" as const) }),
   );
 
-  /** What was read by the attempt that stood, and what stood against it. */
+  /** The records that the attempt that stood had read, and the changes that contradicted it. */
   async function run(steps: readonly Step[], before: readonly number[], fixtures: SettleFixtures) {
     fixtures.change(other);
     await fixtures.learn();
@@ -199,7 +199,7 @@ describe("whatever changes while requests are decided", () => {
     const acknowledged = fixtures.newest;
     let reads: { readonly record: NamedRecord; readonly value: number }[] = [];
     let spent: typeof reads | undefined;
-    // Changes go on through all attempts, and end some time.
+    // Changes continue through all attempts, and stop at some point.
     let changesLeft = 20;
     const decide = async (decision: OpenDecision) => {
       reads = [];
@@ -223,7 +223,7 @@ describe("whatever changes while requests are decided", () => {
     return { decision, decided: spent ?? reads, acknowledged };
   }
 
-  /** Whether there is a version, no older than the arrival, at which all of it was so. */
+  /** Whether all of it was current together at one version, no older than the arrival. */
   function isAtOneVersion(
     fixtures: SettleFixtures,
     { decided, acknowledged }: Awaited<ReturnType<typeof run>>,

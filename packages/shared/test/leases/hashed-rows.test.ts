@@ -2,7 +2,7 @@ import { HashedRows } from "@edge-op/shared/leases/hashed-rows";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 
-it("holds the same rows as a map, whatever is added and pruned", () => {
+it("contains the same rows as a map, for any additions and prunings", () => {
   const step = fc.oneof(
     fc.record({ key: fc.integer({ min: 0, max: 60 }).map(String), untilMs: fc.integer({ min: 1, max: 100 }) }),
     fc.record({ pruneMs: fc.integer({ min: 0, max: 100 }) }),

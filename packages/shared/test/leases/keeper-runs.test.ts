@@ -13,7 +13,7 @@ function begun(): { readonly runs: KeeperRuns; readonly first: KeeperRun } {
   return { runs, first };
 }
 
-/** One renewal after the other, each held for 600 ms, while a request comes every 50 ms. Returns when the last one was sent. */
+/** One renewal after the other, each held for 600 ms, while a request arrives every 50 ms. Returns when the last one was sent. */
 function renewUntil(runs: KeeperRuns, { number }: KeeperRun, endMs: number): number {
   let sentAtMs = 1;
   for (let atMs = 50; atMs < endMs; atMs += 50) {
@@ -25,7 +25,7 @@ function renewUntil(runs: KeeperRuns, { number }: KeeperRun, endMs: number): num
   return sentAtMs;
 }
 
-it("a request takes the renewals over after five seconds, when the one that is out has returned", () => {
+it("a request takes over the renewals after five seconds, once the outstanding one has returned", () => {
   const { runs, first } = begun();
   const sentAtMs = renewUntil(runs, first, 5_000);
   expect(runs.noteUse(5_000)).toBe(false);
@@ -39,7 +39,7 @@ it("a request takes the renewals over after five seconds, when the one that is o
   expect(runs.isAwaited(first.number)).toBe(false);
 });
 
-it("a renewal that does not return is not waited for longer than its lease lasts", () => {
+it("a renewal that does not return is awaited no longer than its lease lasts", () => {
   const { runs, first } = begun();
   for (let atMs = 50; atMs <= 1_000; atMs += 50) runs.noteUse(atMs);
   expect(runs.noteUse(1_001)).toBe(false);
@@ -51,7 +51,7 @@ it("a renewal that does not return is not waited for longer than its lease lasts
   expect(runs.noteUse(1_500)).toBe(true);
 });
 
-it("a failure ends the run, and the one that waits for it: a request starts another one 100 ms later", () => {
+it("a failure ends the run and the one that waits for it; a request starts another one 100 ms later", () => {
   const { runs, first } = begun();
   renewUntil(runs, first, 5_000);
   const second = runs.start(5_000, leaseMs);
@@ -71,7 +71,7 @@ it("a lease that was not used for its length is released, and its run ends", () 
   expect(runs.noteUse(1_302)).toBe(false);
 });
 
-it("a run that is stopped ends, and the one that waits for it; a clock that is set back does not prolong a wait", () => {
+it("stopping a run ends it and the one that waits for it; setting a clock back does not prolong a wait", () => {
   const { runs, first } = begun();
   renewUntil(runs, first, 5_000);
   const second = runs.start(-60_000, leaseMs);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { cutOffKeys, grantSubject, rowKeys } from "../../src/leases/revocation-subject.ts";
 
-it("the subject of a grant is revoked by the grant's row and by cut-offs of its user and its client", () => {
+it("the row of a grant, and cut-offs of its user and its client, revoke the subject of the grant", () => {
   const address = { generation: 1, region: "wnam", shard: 2 };
   const grant = { grantId: "grant", address };
   const subject = grantSubject(grant, { sub: "alice", clientId: "app" });

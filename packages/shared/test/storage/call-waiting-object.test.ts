@@ -30,7 +30,7 @@ it("an object that responds soon is not probed", async () => {
   expect(await timed(() => after(4_900, "done"), never)).toEqual({ value: "done", ms: 4_900, probes: 0 });
 });
 
-it("an object that waits for leases, and responds to a probe, is waited for", async () => {
+it("an object that waits for leases, and responds to a probe, is awaited", async () => {
   expect(
     await timed(
       () => after(12_000, "done"),
@@ -49,10 +49,10 @@ it("an object whose probe fails has failed immediately", async () => {
   expect(await timed(never, () => Promise.reject(new Error("overloaded")))).toMatchObject({ ms: 5_000 });
 });
 
-it("an object that only responds to probes has failed when its leases must have ended", async () => {
+it("an object that only responds to probes has failed by the time its leases must have ended", async () => {
   expect(await timed(never, () => after(1, "here"))).toMatchObject({ ms: limits.objectCallMs + waitMs });
 });
 
-it("without leases to wait for it is an ordinary call", async () => {
+it("without leases, it is an ordinary call", async () => {
   expect(await timed(never, never, 0)).toMatchObject({ ms: limits.objectCallMs, probes: 0 });
 });

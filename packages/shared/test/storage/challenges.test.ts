@@ -43,7 +43,7 @@ it("RFC 7523 §3: a jti is spent once, by one object call", async () => {
   expect((await spend(challenges, "app jti-2")).result).toBe(true);
 });
 
-it("RFC 7523 §3: a jti shown on another continent is the same jti", async () => {
+it("RFC 7523 §3: a jti presented on another continent is the same jti", async () => {
   await open(2);
   await change("UPDATE shard_generations SET retired = 1 WHERE store = 'challenge' AND generation = 1");
   const challenges = await isolate();
@@ -54,7 +54,7 @@ it("RFC 7523 §3: a jti shown on another continent is the same jti", async () =>
   expect(results).toEqual([true, false, false]);
 });
 
-it("RFC 7523 §3: opening a generation lets no jti through twice, in either order of isolates", async () => {
+it("RFC 7523 §3: opening a generation accepts no jti twice, in either order of isolates", async () => {
   const before = await isolate();
   await open(2);
   const after = await isolate();
@@ -64,7 +64,7 @@ it("RFC 7523 §3: opening a generation lets no jti through twice, in either orde
   expect((await spend(before, "new isolate first")).result).toBe(false);
 });
 
-it("RFC 7523 §3: retiring a generation lets no jti through twice, in either order of isolates", async () => {
+it("RFC 7523 §3: retiring a generation accepts no jti twice, in either order of isolates", async () => {
   await open(2);
   const before = await isolate();
   await change("UPDATE shard_generations SET retired = 1 WHERE store = 'challenge' AND generation = 1");

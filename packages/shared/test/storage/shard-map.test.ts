@@ -135,5 +135,5 @@ it("new ids are placed in the configured region nearest to the request, on the s
 it("D1 without a table is unavailability, not an empty deployment", async () => {
   await sharedEnv.DB.exec("DELETE FROM shard_generations");
   const shardMap = new ShardMap(new ControlView());
-  await expect(withinRequest((context) => shardMap.table(context))).rejects.toThrow("generation table did not answer");
+  await expect(withinRequest((context) => shardMap.table(context))).rejects.toThrow("generation table did not respond");
 });

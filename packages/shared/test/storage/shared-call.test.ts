@@ -50,7 +50,7 @@ function fixtures({ joins = false, maxBatch = 100 } = {}) {
   return { call, sent, background };
 }
 
-/** Lets everything run that does not need a response. */
+/** Runs everything that does not need a response. */
 const turn = () => scheduler.wait(0);
 
 it("one call in flight: arrivals share the next one, led by the first of them, and every request is under waitUntil", async () => {
@@ -93,7 +93,7 @@ it("a single result is for the entire batch; too few are unavailability", async 
   await turn();
   sent[3]!.respond(["e", "f"]);
   expect(await five).toBe("e");
-  await expect(seven).rejects.toThrow("store did not answer");
+  await expect(seven).rejects.toThrow("store did not respond");
 });
 
 it("an error reaches all requests of the call, and the next call is still sent", async () => {
@@ -188,9 +188,9 @@ it.each([true, false])(
     const { call, sent } = fixtures({ joins });
     const slow = [call(1), call(2), call(3)];
     await vi.advanceTimersByTimeAsync(callMs);
-    await expect(slow[0]).rejects.toThrow("store did not answer");
+    await expect(slow[0]).rejects.toThrow("store did not respond");
     if (joins) {
-      await expect(slow[2]).rejects.toThrow("store did not answer");
+      await expect(slow[2]).rejects.toThrow("store did not respond");
     } else {
       await turn();
       sent[1]!.respond(["b", "c"]);
@@ -237,7 +237,7 @@ it.each([
   },
 );
 
-it("a waiter that too many calls pass gives up in bounded time, and is not counted on afterwards", async () => {
+it("a waiter that too many calls overtake gives up in bounded time, and is ignored afterwards", async () => {
   const { call, sent } = fixtures({ maxBatch: 1 });
   const calls = Array.from({ length: 12 }, (_, request) => call(request));
   const startedAtMs = Date.now();
@@ -247,7 +247,7 @@ it("a waiter that too many calls pass gives up in bounded time, and is not count
     sent[call]?.respond(["x"]);
     await turn();
   }
-  expect(await last).toMatchObject({ error: { message: "store did not answer" } });
+  expect(await last).toMatchObject({ error: { message: "store did not respond" } });
   expect((await last) as object).toHaveProperty(
     "afterMs",
     expect.toSatisfy((ms: number) => ms <= 2 * lostMs),

@@ -14,7 +14,7 @@ const control = new ControlView();
 const issuer = { algorithms: ["ES256"], max_token_lifetime: 3600, reusable_assertions: false, rules: [] };
 const resource = { name: "Files", scopes: [], clients: "any" };
 
-/** How each kind of record is stored under the id `it`, whether that can be read, and a document that something else may have written. */
+/** How each kind of record is stored under the id `it`, whether it can be read, and a document that another program may have written. */
 const kinds = {
   clients: {
     insert: "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('it', ?1, 0, 0)",

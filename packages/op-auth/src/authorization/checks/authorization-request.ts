@@ -38,7 +38,7 @@ export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
 
 /** Where the response is sent. Known before the other checks, so that refusals are sent there too. */
 export interface ResponseTarget {
-  /** As it was given in the request. */
+  /** The value as given in the request. */
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   /** The parameters are sent in a signed JWT (JARM). */
