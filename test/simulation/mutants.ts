@@ -252,8 +252,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         }),
       ]);
     },
-    in: { frequent: [], runMs: 30_000 },
-    from: 208,
+    in: { frequent: ["shardRestarts"], runMs: 40_000 },
+    from: 13,
   },
   "a filter without the rows after it": {
     apply: () =>
