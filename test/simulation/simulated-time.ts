@@ -1,7 +1,12 @@
+/** **Random numbers, clocks and the event order** of a simulation; everything follows from its seed. */
+
 import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
 
-/** **Random numbers, clocks and the event order** of a simulation; everything follows from its seed. */
-/** Mulberry32: small, seeded, good enough to choose delays. */
+/**
+ * Random numbers by Mulberry32: small, seeded, good enough to choose delays.
+ *
+ * @see https://github.com/cprosche/mulberry32
+ */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,4 +1,5 @@
 import { cutOffKey } from "@edge-op/shared/control/cut-offs";
+import { randomFrom } from "../../../../test/simulation/simulated-time.ts";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
@@ -125,7 +126,7 @@ export class CutOffSimulation {
 
   constructor(seed: number, mutation: Mutation) {
     this.#mutation = mutation;
-    this.#random = mulberry(seed);
+    this.#random = randomFrom(seed);
     this.#isolates = Array.from({ length: 4 }, (_, index) => this.#isolate(index === 3));
     this.#newestFirst = this.#pick([0, 0.5, 0.8, 0.95]);
     this.#append("generations", "*");
@@ -430,15 +431,4 @@ export class CutOffSimulation {
 function subjectOf(grantId: string, sub: string, clientId: string): RevocationSubject {
   const address = { generation: 1, region: "wnam", shard: 0 };
   return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
-}
-
-/** @see https://github.com/cprosche/mulberry32 */
-function mulberry(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
