@@ -11,44 +11,57 @@ export interface CallCounts {
 
 const d1Calls = new Set(["first", "run", "all", "raw"]);
 
-function countMethods<T extends object>(target: T, count: (method: string) => void): T {
+/** Makes a call of a store, or does something else around it. Its result is the caller's. */
+export type AroundCall = (
+  store: keyof CallCounts,
+  call: () => unknown,
+  method: string,
+  args: readonly unknown[],
+) => unknown;
+
+function aroundMethods<T extends object>(
+  target: T,
+  store: keyof CallCounts,
+  around: AroundCall,
+  isCall: (method: string) => boolean = () => true,
+): T {
   return new Proxy(target, {
     get(object, property) {
       const value: unknown = Reflect.get(object, property, object);
       if (typeof value !== "function" || typeof property !== "string") return value;
       return (...args: unknown[]) => {
-        count(property);
-        return Reflect.apply(value, object, args);
+        const call = (): unknown => Reflect.apply(value, object, args);
+        return isCall(property) ? around(store, call, property, args) : call();
       };
     },
   });
 }
 
 /** Statements delegate to the real one. `batch` needs the real one again, so `unwrap` stores it. */
-function countDatabase(database: D1Database, counts: CallCounts): D1Database {
+function aroundDatabase(database: D1Database, around: AroundCall): D1Database {
   const originals = new WeakMap<object, D1PreparedStatement>();
-  const countStatement = (statement: D1PreparedStatement): D1PreparedStatement => {
-    const counted = new Proxy(statement, {
+  const aroundStatement = (statement: D1PreparedStatement): D1PreparedStatement => {
+    const wrapped = new Proxy(statement, {
       get(object, property) {
         const value: unknown = Reflect.get(object, property, object);
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
-          if (d1Calls.has(String(property))) counts.d1 += 1;
-          const result: unknown = Reflect.apply(value, object, args);
-          return property === "bind" ? countStatement(result as D1PreparedStatement) : result;
+          const call = (): unknown => Reflect.apply(value, object, args);
+          if (property === "bind") return aroundStatement(call() as D1PreparedStatement);
+          return d1Calls.has(String(property)) ? around("d1", call, String(property), args) : call();
         };
       },
     });
-    originals.set(counted, statement);
-    return counted;
+    originals.set(wrapped, statement);
+    return wrapped;
   };
   return new Proxy(database, {
     get(object, property) {
-      if (property === "prepare") return (query: string) => countStatement(object.prepare(query));
+      if (property === "prepare") return (query: string) => aroundStatement(object.prepare(query));
       if (property === "batch") {
         return (statements: D1PreparedStatement[]) => {
-          counts.d1 += 1;
-          return object.batch(statements.map((statement) => originals.get(statement) ?? statement));
+          const call = () => object.batch(statements.map((statement) => originals.get(statement) ?? statement));
+          return around("d1", call, "batch", statements);
         };
       }
       const value: unknown = Reflect.get(object, property, object);
@@ -58,26 +71,16 @@ function countDatabase(database: D1Database, counts: CallCounts): D1Database {
 }
 
 /** A stub's methods are indistinguishable from properties before the call, so every call on it counts. */
-function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): DurableObjectNamespace {
-  const countStub = <T extends object>(stub: T): T =>
-    new Proxy(stub, {
-      get(object, property) {
-        const value: unknown = Reflect.get(object, property, object);
-        if (typeof value !== "function") return value;
-        return (...args: unknown[]) => {
-          counts.object += 1;
-          return Reflect.apply(value, object, args);
-        };
-      },
-    });
+function aroundNamespace(namespace: DurableObjectNamespace, around: AroundCall): DurableObjectNamespace {
   return new Proxy(namespace, {
     get(object, property) {
       const value: unknown = Reflect.get(object, property, object);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
         const result: unknown = Reflect.apply(value, object, args);
-        if (property === "jurisdiction") return countNamespace(result as DurableObjectNamespace, counts);
-        return property === "get" || property === "getByName" ? countStub(result as object) : result;
+        if (property === "jurisdiction") return aroundNamespace(result as DurableObjectNamespace, around);
+        const isStub = property === "get" || property === "getByName";
+        return isStub ? aroundMethods(result as object, "object", around) : result;
       };
     },
   });
@@ -85,21 +88,27 @@ function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): 
 
 const kvMethods = ["get", "getWithMetadata", "put", "delete", "list"];
 
-function wrapBinding(binding: unknown, counts: CallCounts): unknown {
+function wrapBinding(binding: unknown, around: AroundCall): unknown {
   if (typeof binding !== "object" || binding === null) return binding;
-  if ("idFromName" in binding) return countNamespace(binding as DurableObjectNamespace, counts);
-  if ("prepare" in binding && "batch" in binding) return countDatabase(binding as D1Database, counts);
+  if ("idFromName" in binding) return aroundNamespace(binding as DurableObjectNamespace, around);
+  if ("prepare" in binding && "batch" in binding) return aroundDatabase(binding as D1Database, around);
   if ("getWithMetadata" in binding) {
-    return countMethods(binding as KVNamespace, (method) => {
-      if (kvMethods.includes(method)) counts.kv += 1;
-    });
+    return aroundMethods(binding as KVNamespace, "kv", around, (method) => kvMethods.includes(method));
   }
   return binding;
 }
 
+/** `env` with storage bindings whose calls `around` makes; other bindings are unchanged. */
+export function aroundCalls<Env extends object>(env: Env, around: AroundCall): Env {
+  const wrapped: Record<string, unknown> = {};
+  for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, around);
+  return wrapped as Env;
+}
+
 /** `env` with storage bindings that count into `counts`; other bindings are unchanged. */
 export function countCalls<Env extends object>(env: Env, counts: CallCounts): Env {
-  const wrapped: Record<string, unknown> = {};
-  for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, counts);
-  return wrapped as Env;
+  return aroundCalls(env, (store, call) => {
+    counts[store] += 1;
+    return call();
+  });
 }
