@@ -72,6 +72,7 @@ describe("RFC 7009 §2.1 revocation", () => {
           ? "DELETE FROM shard_generations WHERE generation = 2"
           : `UPDATE shard_generations SET regions = '{"wnam":{"shards":8,"hint":"wnam"}}' WHERE generation = 2`;
       await DB.prepare(isLost).run();
+      await managementEnv.CACHE.delete("generations:*");
 
       const isolate = new ManagementFixtures();
       for (const token of [accessToken, refreshToken]) {

@@ -7,6 +7,7 @@ import {
   resourceError,
   verifyPresented,
 } from "@edge-op/shared/callers/require-access-token";
+import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { encryptForClient, encryptsFor } from "@edge-op/shared/clients/encrypt-for-client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
@@ -16,6 +17,7 @@ import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/ht
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peekAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { UserinfoEnv } from "@edge-op/workers/env";
 import type { UserinfoIsolate } from "./isolate.ts";
@@ -43,8 +45,18 @@ export async function userinfoEndpoint(
       await requireUnrevoked(context, isolate, accessToken, "Bearer");
     },
   });
-  const { response } = await settle(context, isolate, decide);
+  const { response } = await settle(context, isolate, decide, {
+    readAhead: () => readAhead(context, isolate, undefined, namedBy(context, findPresented(request))),
+  });
   return response instanceof JsonResponse ? response : respondJwt(context, isolate, response);
+}
+
+/** The records that the text of a token names. */
+async function namedBy(context: RequestContext<UserinfoEnv>, { token }: PresentedToken): Promise<ReadAheadNames> {
+  const named = await peekAccessToken(context, token);
+  if (named === undefined) return {};
+  const withRbac = includesRbac(visibleClaims(named.scope, named.userinfoClaims));
+  return { clientIds: [named.clientId], users: [{ sub: named.sub, withRbac }] };
 }
 
 /** The remembered claims for a token that may read them as plain JSON, until its user or client changes or it is revoked. */

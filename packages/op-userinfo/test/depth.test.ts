@@ -16,5 +16,5 @@ it("depth of UserInfo: cold, after a pause, busy", { retry: 2 }, async () => {
       send: (app) => call(app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}` } }),
     },
   });
-  expect(depths).toEqual({ UserInfo: { cold: 5, afterPause: 1, busy: 0 } });
+  expect(depths).toEqual({ UserInfo: { cold: 2, afterPause: 1, busy: 0 } });
 });

@@ -1,6 +1,12 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
+import {
+  authenticateClient,
+  authenticatedUntilMs,
+  countRequestOf,
+  namedClientId,
+} from "@edge-op/shared/callers/authenticate-client";
 import { invalidClient } from "@edge-op/shared/callers/presented-credentials";
+import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
@@ -38,11 +44,18 @@ export async function introspectionEndpoint(
     decide: (form) => decideRequest(context, isolate, request, form),
     again: ({ caller }) => countRequestOf(context, isolate, caller, path),
   });
-  const { caller, response } = await settle(context, isolate, async () => {
-    const decision = await decide();
-    const isRevoked = await isolate.revocation.isRevoked(context, decision.subjects);
-    return isRevoked ? { ...decision, response: inactiveResponse } : decision;
-  });
+  const { caller, response } = await settle(
+    context,
+    isolate,
+    async () => {
+      const decision = await decide();
+      const isRevoked = await isolate.revocation.isRevoked(context, decision.subjects);
+      return isRevoked ? { ...decision, response: inactiveResponse } : decision;
+    },
+    {
+      readAhead: () => readAhead(context, isolate, request, { clientIds: [namedClientId(request, readForm(request))] }),
+    },
+  );
   return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, response.body) : response;
 }
 

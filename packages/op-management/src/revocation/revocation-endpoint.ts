@@ -1,4 +1,5 @@
-import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
+import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authenticate-client";
+import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { noStore } from "@edge-op/shared/http/json-response";
@@ -26,11 +27,14 @@ export async function revocationEndpoint(
   request: ReceivedRequest,
 ): Promise<Response> {
   const form = readForm(request);
-  await settle(context, isolate, async (decision) => {
+  const decide = async (decision: OpenDecision) => {
     const client = await authenticateClient(context, isolate, request, form, "/revoke");
     const token = form.require("token");
     if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, decision);
     else await revokeAccessToken(context, isolate, client, token, decision);
+  };
+  await settle(context, isolate, decide, {
+    readAhead: () => readAhead(context, isolate, request, { clientIds: [namedClientId(request, form)] }),
   });
   return new Response(null, { headers: noStore });
 }

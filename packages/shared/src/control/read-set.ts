@@ -2,7 +2,7 @@ import type { ReadLog, RecordName } from "../http/request-context.ts";
 import type { ControlKind, RecordVersions } from "../storage/record-kinds.ts";
 
 interface Read extends RecordName<ControlKind> {
-  /** The control version that was known before the record was read. */
+  /** The control version that was known before the record was read, or that its copy carries. */
   readonly stamp: number | undefined;
 }
 
@@ -25,8 +25,7 @@ export class ReadSet implements ReadLog<ControlKind> {
     return this.#reads;
   }
 
-  note(kind: ControlKind, id: string): void {
-    const stamp = this.#control.version;
+  note(kind: ControlKind, id: string, stamp: number | undefined = this.#control.version): void {
     this.#reads.push({ kind, id, stamp });
     if (stamp !== this.#currentAt) this.#currentAt = undefined;
   }

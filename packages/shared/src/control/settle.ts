@@ -35,6 +35,14 @@ class OutdatedReads extends Error {
 /** Each attempt but the last one met a change of a record that it had read. */
 const mostAttempts = 8;
 
+export interface SettleOptions {
+  /**
+   * Starts the reads that the request's text names, in an isolate that knows no control version. The decision then begins without one, and spends
+   * nothing before it has validated; otherwise the version is confirmed first.
+   */
+  readAhead?(): void;
+}
+
 /**
  * **Makes an endpoint's decision at one control version, not older than the request's arrival**, so that a disabled client, a
  * rotated secret or a revoked key is refused as soon as the admin call has returned (docs/reference/protocols.md §2, "Control
@@ -45,9 +53,13 @@ export async function settle<T, Env>(
   context: RequestContext<Env>,
   isolate: SettlingIsolate<Env>,
   decide: Decide<T>,
+  { readAhead }: SettleOptions = {},
 ): Promise<T> {
-  // A cold isolate does not know a control version yet.
-  if (isolate.control.version === undefined) await isolate.revocation.confirmControl(context);
+  // A cold isolate does not know a control version yet: its copies carry their own.
+  if (isolate.control.version === undefined) {
+    if (readAhead === undefined) await isolate.revocation.confirmControl(context);
+    else readAhead();
+  }
   const untilMs = nowMs() + limits.settleMs;
   // The second attempt begins at a confirmed version: it is made however long the first one took.
   for (let attempt = 1; attempt <= mostAttempts && (attempt <= 2 || nowMs() < untilMs); attempt += 1) {
