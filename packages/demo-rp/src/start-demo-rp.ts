@@ -138,7 +138,7 @@ class Application {
       .end(page);
   }
 
-  /** @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-4 */
+  /** @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-4 */
   #clientDocument(): void {
     const document = {
       client_id: `${this.#origin}${clientDocumentPath}`,

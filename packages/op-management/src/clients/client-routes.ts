@@ -78,12 +78,12 @@ export const clientRoutes: readonly AdminRoute[] = [
     errorCode: clientErrorCode,
     faultsBeside: {
       create: ({ context }, { client_id: _, status: __, ...given }, wrong) =>
-        findDocumentFaults(given, context.settings.issuer, wrong),
+        findDocumentFaults(given, context.settings, wrong),
       async update({ context, parameter }, { status: _, ...patch }, wrong) {
         const known = await clients.find(context.env.DB, parameter("client_id"));
         if (known === undefined) return [];
         const { merged } = patchStored(metadataSchema, known.metadata, patch);
-        return findDocumentFaults(merged, context.settings.issuer, wrong);
+        return findDocumentFaults(merged, context.settings, wrong);
       },
     },
     show: ({ clientId, createdAtMs, updatedAtMs, metadata, origin, ...client }) => ({

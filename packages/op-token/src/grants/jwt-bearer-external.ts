@@ -3,6 +3,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { requestedScope, requireAdminScope } from "@edge-op/shared/clients/requested-scope";
 import {
   allowsAudience,
   allowsScope,
@@ -41,7 +42,7 @@ export async function decideExternalAssertion(request: ExternalRequest): Promise
     throw new OAuthError("invalid_authorization_details", "details-by-issuer-rule");
   }
   const { target, described } = await assertedTarget(request, accepted);
-  const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
+  const scope = allowedScope(parseScope(form.get("scope")), client, offeredScope(client, accepted, described), accepted);
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
   const [user, pairwiseSub] = await Promise.all([
     forUser ? findActiveUser(request, sub) : undefined,
@@ -100,17 +101,13 @@ function offeredScope(client: Client, { rule, forUser }: AcceptedAssertion, desc
  * values beyond it are dropped (draft §4.4.2).
  */
 function allowedScope(
-  requested: string | undefined,
+  asked: readonly string[] | undefined,
+  client: Client,
   allowed: readonly string[],
   { use, claims }: AcceptedAssertion,
 ): readonly string[] {
-  const asked = parseScope(requested);
-  if (use !== "id_jag") {
-    if (asked?.some((value) => !allowed.includes(value))) {
-      throw new OAuthError("invalid_scope", "scope-not-allowed");
-    }
-    return asked ?? allowed;
-  }
+  if (use !== "id_jag") return requestedScope(client, asked ?? allowed, allowed, "scope-not-allowed");
+  requireAdminScope(asked ?? [], allowed);
   const asserted = readScopeClaim(claims["scope"]);
   const within = (values: readonly string[] | undefined, value: string) => values?.includes(value) !== false;
   const scope = allowed.filter((value) => within(asserted, value) && within(asked, value));

@@ -32,7 +32,7 @@ export const limits = {
   outboundFetchMs: 2_500,
   /** A fetch of a client's metadata document: total time. A person waits for it. */
   clientDocumentMs: 4_000,
-  /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-00 §6.6). */
+  /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-02 §8.7). */
   clientDocumentBytes: 5 * 1024,
   /** Fetches of an isolate from one host in a minute, whatever the URLs: of documents of clients and of sectors … */
   documentFetchesPerMinute: 10,

@@ -92,6 +92,8 @@ export interface RefreshUse {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
+  /** Scope values that were not granted are left out instead of refused: no administrator registered the client. */
+  readonly dropsScope: boolean;
 }
 
 export interface RotateRequest extends RefreshUse {

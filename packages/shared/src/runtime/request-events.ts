@@ -111,6 +111,22 @@ export const requestEvents = {
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
     fields: { cause },
   },
+  "client-metadata-dropped": {
+    level: "info",
+    meaning:
+      "A client that no administrator registered has redirect URIs or scope values that it cannot have here. They are left out; the response of a registration states what is registered.",
+    fields: {
+      clientId: text("The client."),
+      dropped: texts("At most ten of them, each with the reason."),
+      requestId: optional(requestId),
+    },
+  },
+  "scope-dropped": {
+    level: "info",
+    meaning:
+      "An authorization request asked for scope values that its client may not have: it registered none of them, and no requested resource gives them. They are left out; the token response states the scope.",
+    fields: { clientId: text("The client."), dropped: texts("The values."), requestId },
+  },
   "body-cancelled": {
     level: "info",
     meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
