@@ -84,7 +84,9 @@ async function replaceOnce(
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
   await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
-  const own = selfRegistration(body, settings);
+  // A response does not contain an empty scope, so a client that sends the response back leaves it out.
+  const unscoped = client.metadata.scope === "" ? { scope: "" } : {};
+  const own = selfRegistration({ ...unscoped, ...body }, settings);
   const metadata = await requireDocument({ ...imposedOn(client.metadata), ...own.metadata }, settings);
   requireRegistrationSize(metadata);
   const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);

@@ -6,7 +6,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import type { StoredClient } from "../clients/client-table.ts";
+import { type StoredClient, withoutEmptyScope } from "../clients/client-table.ts";
 import { createClient } from "../clients/create-client.ts";
 import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -86,8 +86,8 @@ export async function describeRegistration(
   };
 }
 
-/** The metadata without the members that only an administrator may set, and without an empty scope (RFC 6749 §3.3). */
+/** The metadata without the members that only an administrator may set. */
 function shown({ metadata }: StoredClient) {
-  const { audiences: _, scope, ...own } = metadata;
-  return scope === "" ? own : { ...own, scope };
+  const { audiences: _, ...own } = metadata;
+  return withoutEmptyScope(own);
 }
