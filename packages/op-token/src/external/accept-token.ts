@@ -57,7 +57,7 @@ export async function acceptToken(
     });
   if (match.kind === "none") throw refuse("issuer-rule-missing", `${issuer.issuerId}: ${match.reason}`);
   const { rule } = match;
-  const subject = await resolveSubject(context, isolate, rule, claims);
+  const subject = await resolveSubject(context, isolate, issuer, rule, claims);
   if (subject.kind === "refused")
     throw refuse("issued-token-subject", `${issuer.issuerId}, ${rule.rule_id}: ${subject.reason}`);
   const cnf = claims["cnf"];

@@ -24,8 +24,12 @@ export interface AcceptedAssertion extends AcceptedToken {
 
 type AssertionForm = FormReader<"assertion" | "audience" | "resource">;
 
+/** Says who must act, and not which issuers are trusted (draft-carleton-workload-authz-grant-02 §7, §9). */
+const description =
+  "The assertion is invalid, its issuer is not trusted, or no rule accepts it. An administrator of this provider finds the reason in the log, by the Request-Id.";
+
 function refuse(reason: RefusalReason, detail?: string): OAuthError {
-  return new OAuthError("invalid_grant", reason, { detail });
+  return new OAuthError("invalid_grant", reason, { detail, description });
 }
 
 /** `client` is `undefined` without client authentication. */
