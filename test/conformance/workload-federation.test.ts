@@ -477,7 +477,10 @@ describe("draft-carleton-workload-authz-grant-02: a platform of agents, none of 
       actor_token: await own.sign({ sub: "agent/1", aud: provider.issuer, tenant: "acme" }),
       ...{ actor_token_type: tokenTypes.jwt, audience: api },
     });
-    expect(claimsOf(accessToken(exchanged))).toMatchObject({ sub, act: { sub: `${id}/agent/1` } });
+    expect(claimsOf(accessToken(exchanged))).toMatchObject({
+      sub,
+      act: { sub: `${id}/agent/1`, client_id: service.client_id },
+    });
   });
 });
 
