@@ -62,7 +62,11 @@ describe("RFC 6749 §5.2: error_description", () => {
     const { client_id: clientId, client_secret: secret } = service;
     const post = (client_secret: string, client_id = clientId) =>
       postForm(`${provider.origin}/token`, { ...grant, client_id, client_secret });
-    const open = await fixtures.client({ ...applicationMetadata(), require_pkce: true, token_endpoint_auth_method: "none" });
+    const open = await fixtures.client({
+      ...applicationMetadata(),
+      require_pkce: true,
+      token_endpoint_auth_method: "none",
+    });
     expect(described(await post("any", open.client_id))).toEqual([
       401,
       "invalid_client",

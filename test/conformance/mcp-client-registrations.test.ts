@@ -203,7 +203,9 @@ const code_verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 async function register(body: unknown) {
   const headers = { "content-type": "application/json" };
-  return readResponse(await fetch(`${fixtures.origin}/register`, { method: "POST", headers, body: JSON.stringify(body) }));
+  return readResponse(
+    await fetch(`${fixtures.origin}/register`, { method: "POST", headers, body: JSON.stringify(body) }),
+  );
 }
 
 /** Signs in at the client's redirect URI, and returns the code. */

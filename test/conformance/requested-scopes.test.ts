@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type ApiResponse, basicAuthorization, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import {
+  type ApiResponse,
+  basicAuthorization,
+  postForm,
+  readResponse,
+} from "../../packages/edge-op/src/provider-api.ts";
 import { type Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { api, grantTypes, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
@@ -27,7 +32,13 @@ const metadata = {
   require_pkce: false,
   jwks,
   jwt_bearer: { subjects: ["*"], scopes: ["*"] },
-  token_exchange: { subject_clients: ["*"], audiences: ["*"], resources: ["*"], scopes: ["*"], modes: ["impersonation"] },
+  token_exchange: {
+    subject_clients: ["*"],
+    audiences: ["*"],
+    resources: ["*"],
+    scopes: ["*"],
+    modes: ["impersonation"],
+  },
 };
 
 interface Caller {
@@ -48,7 +59,10 @@ beforeAll(async () => {
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ redirect_uris: [redirect_uri] });
   const answer = await readResponse(await fetch(`${provider.origin}/register`, { method: "POST", headers, body }));
-  const credentials = { client_id: String(answer.body["client_id"]), client_secret: String(answer.body["client_secret"]) };
+  const credentials = {
+    client_id: String(answer.body["client_id"]),
+    client_secret: String(answer.body["client_secret"]),
+  };
   own = { id: credentials.client_id, authorization: basicAuthorization(credentials) };
   await fixtures.admin.require("PATCH", `/clients/${own.id}`, metadata);
 });
@@ -83,13 +97,21 @@ const routes: Readonly<Record<string, (caller: Caller, scope: string) => Promise
     return response === undefined ? String(arrived.searchParams.get("error")) : outcome(response);
   },
   async "/par"(caller, scope) {
-    const pushed = await postForm(`${provider.origin}/par`, { ...codeRequest, scope }, { authorization: caller.authorization });
+    const pushed = await postForm(
+      `${provider.origin}/par`,
+      { ...codeRequest, scope },
+      { authorization: caller.authorization },
+    );
     if (pushed.status !== 201) return String(pushed.body["error"]);
     const { response } = await authorize(caller, { request_uri: String(pushed.body["request_uri"]) });
     return outcome(response!);
   },
   async "/device_authorization"(caller, scope) {
-    const codes = await postForm(`${provider.origin}/device_authorization`, { scope }, { authorization: caller.authorization });
+    const codes = await postForm(
+      `${provider.origin}/device_authorization`,
+      { scope },
+      { authorization: caller.authorization },
+    );
     if (codes.status !== 200) return String(codes.body["error"]);
     const complete = String(codes.body["verification_uri_complete"]).slice(provider.issuer.length);
     let page = await person.openPage(`${provider.origin}${complete}`);
@@ -98,7 +120,11 @@ const routes: Readonly<Record<string, (caller: Caller, scope: string) => Promise
     return outcome(await token(caller, { grant_type: deviceCode, device_code: String(codes.body["device_code"]) }));
   },
   async "/token: refresh_token"(caller, scope) {
-    const { response } = await authorize(caller, { ...codeRequest, scope: "openid offline_access read", prompt: "consent" });
+    const { response } = await authorize(caller, {
+      ...codeRequest,
+      scope: "openid offline_access read",
+      prompt: "consent",
+    });
     const refresh_token = String(response?.body["refresh_token"]);
     return outcome(await token(caller, { grant_type: "refresh_token", refresh_token, scope }));
   },
@@ -152,7 +178,11 @@ describe("RFC 6749 §3.3: a client that an administrator registered", () => {
 
 test("RFC 6749 §6: a refresh that sends the scope of the first request again gets the same token on a retry", async () => {
   const { response } = await authorize(own, { ...codeRequest, scope: "openid offline_access read", prompt: "consent" });
-  const form = { grant_type: "refresh_token", refresh_token: String(response?.body["refresh_token"]), scope: "read unknown" };
+  const form = {
+    grant_type: "refresh_token",
+    refresh_token: String(response?.body["refresh_token"]),
+    scope: "read unknown",
+  };
   const [first, again] = [await token(own, form), await token(own, form)];
   expect([outcome(first), outcome(again)]).toEqual(["read", "read"]);
   expect(again.body["refresh_token"]).toBe(first.body["refresh_token"]);

@@ -128,7 +128,11 @@ describe("RFC 6749 §2.3: client authentication", () => {
       const { client_id, client_secret, authorization } = client;
       return postForm(
         provider.origin + path,
-        { ...form, ...(sent === "header" ? {} : { client_id }), ...(sent === "body" || sent === "both" ? { client_secret } : {}) },
+        {
+          ...form,
+          ...(sent === "header" ? {} : { client_id }),
+          ...(sent === "body" || sent === "both" ? { client_secret } : {}),
+        },
         sent === "header" || sent === "both" ? { authorization } : {},
       );
     };
@@ -139,7 +143,12 @@ describe("RFC 6749 §2.3: client authentication", () => {
         for (const sent of ["header", "body"] as const) {
           const response = await send(path, form, client, sent);
           expect(response.status, `${method} by ${sent}: ${response.text}`).toBe(status);
-          const wrong = await send(path, form, { ...client, client_secret: "x", authorization: basicAuthorization({ ...client, client_secret: "x" }) }, sent);
+          const wrong = await send(
+            path,
+            form,
+            { ...client, client_secret: "x", authorization: basicAuthorization({ ...client, client_secret: "x" }) },
+            sent,
+          );
           expect([wrong.status, wrong.body["error"]]).toEqual([401, "invalid_client"]);
         }
         expect((await send(path, form, client, "both")).body["error"]).toBe("invalid_request");
@@ -154,7 +163,12 @@ describe("RFC 6749 §2.3: client authentication", () => {
         token_endpoint_auth_method: "private_key_jwt",
       });
       for (const sent of ["header", "body"] as const) {
-        const response = await send(path, form, { ...keyed, client_secret: "x", authorization: basicAuthorization({ ...keyed, client_secret: "x" }) }, sent);
+        const response = await send(
+          path,
+          form,
+          { ...keyed, client_secret: "x", authorization: basicAuthorization({ ...keyed, client_secret: "x" }) },
+          sent,
+        );
         expect([response.status, response.body["error"]]).toEqual([401, "invalid_client"]);
       }
     });

@@ -2,7 +2,15 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
-import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
+import {
+  accessToken,
+  api,
+  claimsOf,
+  grantTypes,
+  otherApi,
+  type TestClient,
+  tokenTypes,
+} from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 import { serveKeys, TestIssuer } from "./fixtures/test-issuer.ts";
 
@@ -415,7 +423,9 @@ describe("draft-carleton-workload-authz-grant-02: a platform of agents, none of 
 
   test("§4: the same identifier at another platform is another agent", async () => {
     const [one, two] = [await platform(), await platform()];
-    const subs = [await one.present("agent/1"), await two.present("agent/1")].map((each) => claimsOf(accessToken(each))["sub"]);
+    const subs = [await one.present("agent/1"), await two.present("agent/1")].map(
+      (each) => claimsOf(accessToken(each))["sub"],
+    );
     expect(subs).toEqual([`${one.id}/agent/1`, `${two.id}/agent/1`]);
   });
 

@@ -77,7 +77,12 @@ describe("pushed authorization requests", () => {
     };
     const parameters = { scope: "openid nobody-defined-this" };
     expect(await stored(await pushed(parameters))).toEqual(["openid"]);
-    const posted = await postForm(fixtures.app, authEnv, "/authorize", Object.fromEntries(authorizationQuery(parameters)));
+    const posted = await postForm(
+      fixtures.app,
+      authEnv,
+      "/authorize",
+      Object.fromEntries(authorizationQuery(parameters)),
+    );
     const reference = new URL(locationOf(posted), origin).searchParams.get("request_uri");
     expect(await stored(reference!)).toEqual(["openid"]);
   });

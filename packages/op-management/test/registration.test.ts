@@ -185,7 +185,11 @@ describe("RFC 7591 §3.2.1: the response states what is registered", () => {
 
   it("the log says what was left out, and why", async () => {
     const info = vi.spyOn(console, "info").mockImplementation(() => undefined);
-    const { clientId } = await registered({ ...agent, redirect_uris: [`${custom}?code=x`, https], scope: "openid roles" });
+    const { clientId } = await registered({
+      ...agent,
+      redirect_uris: [`${custom}?code=x`, https],
+      scope: "openid roles",
+    });
     const lines = info.mock.calls.map(([line]) => JSON.parse(String(line)) as Record<string, unknown>);
     info.mockRestore();
     const fault = "must be https, or http on a loopback address; private-use schemes require application_type native";
@@ -202,7 +206,9 @@ describe("RFC 7591 §3.2.1: the response states what is registered", () => {
     const admin = new AdminCaller();
     const { body: shown } = await admin.call("GET", `/clients/${clientId}`);
     const { body: list } = await admin.call("GET", "/clients");
-    const listed = (list as { clients: Record<string, unknown>[] }).clients.find((each) => each["client_id"] === clientId);
+    const listed = (list as { clients: Record<string, unknown>[] }).clients.find(
+      (each) => each["client_id"] === clientId,
+    );
     for (const body of [read, replaced.body, shown, listed]) {
       expect(body).toMatchObject({ client_id: clientId });
       expect(body).not.toHaveProperty("scope");

@@ -113,11 +113,7 @@ function ruleFaults(rule: RuleInput, path: string): FieldError[] {
       `${path}.claims`,
       "must not be empty, unless a claim names the user: every token of the issuer would match",
     ),
-    ...fault(
-      isService && clientId === undefined,
-      `${path}.client_id`,
-      `is required for subject ${subject.type}`,
-    ),
+    ...fault(isService && clientId === undefined, `${path}.client_id`, `is required for subject ${subject.type}`),
     ...fault(
       clients === undefined && clientId === undefined,
       `${path}.clients`,

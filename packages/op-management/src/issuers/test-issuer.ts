@@ -48,7 +48,8 @@ async function testIssuer(call: TestCall, issuer: TrustedIssuer): Promise<TestRe
   });
   const matched = rules.find(({ matches }) => matches);
   const rule = issuer.document.rules.find(({ rule_id }) => rule_id === matched?.rule_id);
-  const outcome = rule && use !== "software_statement" ? await describeOutcome(call, issuer, rule, decoded.claims) : undefined;
+  const outcome =
+    rule && use !== "software_statement" ? await describeOutcome(call, issuer, rule, decoded.claims) : undefined;
   const isAllowed = use === "software_statement" ? rule !== undefined : outcome?.faults.length === 0;
   return {
     accepted: faults.length === 0 && signature !== "invalid" && isAllowed,

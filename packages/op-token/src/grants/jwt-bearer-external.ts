@@ -43,7 +43,12 @@ export async function decideExternalAssertion(request: ExternalRequest): Promise
     throw new OAuthError("invalid_authorization_details", "details-by-issuer-rule");
   }
   const { target, described } = await assertedTarget(request, accepted);
-  const scope = allowedScope(parseScope(form.get("scope")), client, offeredScope(client, accepted, described), accepted);
+  const scope = allowedScope(
+    parseScope(form.get("scope")),
+    client,
+    offeredScope(client, accepted, described),
+    accepted,
+  );
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
   const [user, pairwiseSub] = await Promise.all([
     forUser ? findActiveUser(request, sub) : undefined,

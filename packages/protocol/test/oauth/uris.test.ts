@@ -3,7 +3,8 @@ import { type ApplicationType, isPrivateUseName, redirectUriFault } from "../../
 
 describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
   const insecure = "must be https, or http on a loopback address; private-use schemes require application_type native";
-  const notNative = "must be https, http on a loopback address, or a private-use scheme with a dot (others by PRIVATE_USE_SCHEMES)";
+  const notNative =
+    "must be https, http on a loopback address, or a private-use scheme with a dot (others by PRIVATE_USE_SCHEMES)";
   const wildcard = "must be the exact URI: wildcards are not supported";
   const malformed = "must be an absolute URI without a fragment";
   const table: [uri: string, type: ApplicationType, fault: string | undefined][] = [
@@ -53,10 +54,22 @@ describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type
     expect(redirectUriFault(uri, type, ["cursor"]) === undefined).toBe(isAllowed);
   });
 
-  it.each(["javascript", "data", "file", "blob", "http", "https", "vbscript", "intent", "mailto", "Cursor", "a b", "*", "c:", ""])(
-    "§8.4: no operator can allow the scheme %j",
-    (scheme) => {
-      expect(isPrivateUseName(scheme)).toBe(false);
-    },
-  );
+  it.each([
+    "javascript",
+    "data",
+    "file",
+    "blob",
+    "http",
+    "https",
+    "vbscript",
+    "intent",
+    "mailto",
+    "Cursor",
+    "a b",
+    "*",
+    "c:",
+    "",
+  ])("§8.4: no operator can allow the scheme %j", (scheme) => {
+    expect(isPrivateUseName(scheme)).toBe(false);
+  });
 });

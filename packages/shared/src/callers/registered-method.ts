@@ -22,8 +22,6 @@ export function methodDiffers(client: Client, method: ClientAuthMethod, usedHead
   const registered = client.metadata.token_endpoint_auth_method;
   return invalidClient("client-method-differs", usedHeader, {
     detail: `${method} used, ${registered} registered`,
-    description: isPublicClient(client)
-      ? `The client is registered for ${registered}, not for ${method}.`
-      : undefined,
+    description: isPublicClient(client) ? `The client is registered for ${registered}, not for ${method}.` : undefined,
   });
 }

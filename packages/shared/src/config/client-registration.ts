@@ -26,5 +26,7 @@ export function parsePrivateUseSchemes(name: string, text: string): readonly str
   const schemes = text.split(/\s+/).filter((scheme) => scheme !== "");
   const wrong = schemes.find((scheme) => !isPrivateUseName(scheme));
   if (wrong === undefined) return schemes;
-  throw new Error(`${name} must be private-use schemes without a dot, in lower case, separated by spaces, not "${wrong}"`);
+  throw new Error(
+    `${name} must be private-use schemes without a dot, in lower case, separated by spaces, not "${wrong}"`,
+  );
 }

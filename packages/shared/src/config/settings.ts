@@ -198,7 +198,8 @@ export const workerSettings = {
   }),
   privateUseSchemes: setting("PRIVATE_USE_SCHEMES", {
     default: "",
-    accepts: "schemes without a dot (`cursor vscode`), separated by spaces; none that browsers or systems handle, such as `javascript`, `data` or `file`",
+    accepts:
+      "schemes without a dot (`cursor vscode`), separated by spaces; none that browsers or systems handle, such as `javascript`, `data` or `file`",
     meaning:
       "Further private-use schemes of redirect URIs of native applications. A domain name in reverse (`com.example.app`) is always allowed; a scheme without a dot belongs to whichever program claims it, so it is refused unless it is listed here (RFC 8252 §8.4).",
     parse: parsePrivateUseSchemes,
