@@ -161,6 +161,11 @@ export const metadataMembers = {
   introspection_signed_response_alg: algorithm,
   /** The algorithm of authorization responses in JWT form (JARM §3). */
   authorization_signed_response_alg: algorithm,
+  id_token_claims: z
+    .enum(["scopes", "requested"])
+    .describe(
+      "Claims about the user in its ID tokens: those of the granted scopes too, as at UserInfo (default), or only those that the claims parameter requests.",
+    ),
   id_token_encrypted_response_alg: keyManagement,
   id_token_encrypted_response_enc: contentEncryption,
   userinfo_encrypted_response_alg: keyManagement,
