@@ -4,7 +4,14 @@ import { limits } from "@edge-op/shared/config/limits";
 import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import type { ClientRequest } from "../grant-module.ts";
 import { defaultTarget } from "./requested-target.ts";
-import { findResources, haveOneFormat, longestLifetimeSeconds, needsProof, requireOneFormat, requireUsable } from "./resource-rules.ts";
+import {
+  findResources,
+  haveOneFormat,
+  longestLifetimeSeconds,
+  needsProof,
+  requireOneFormat,
+  requireUsable,
+} from "./resource-rules.ts";
 
 /** The resources that a login may be for, looked up once, and the rights that their rules give the client now. */
 export interface CheckedTargets {
