@@ -54,7 +54,9 @@ export function selfRegistration(body: unknown): JsonObject {
 }
 
 /** Rules that an administrator has set for a registered client. A replacement does not remove them. */
-const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
+const imposedMembers = [
+  ...(["security_profile", "dpop_nonce_required", "access_token_lifetime", "refresh_token_grace"] as const),
+] as const;
 
 export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
   return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));
