@@ -3,6 +3,7 @@ import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import { refreshGraceLimits } from "../config/settings.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
@@ -67,8 +68,8 @@ export interface FamilySnapshot {
   readonly successor: Successor;
 }
 
-/** A replay issues a new ID token at most this much later: `REFRESH_GRACE` is 300 s at most, plus the waiting time of a request. */
-export const replayMarginMs = 360_000;
+/** A replay issues a new ID token at most this much later: the longest grace, plus the waiting time of a request. */
+export const replayMarginMs = (refreshGraceLimits.protectedSeconds + 60) * 1000;
 
 /** The use of a refresh token. */
 export interface RefreshUse {
@@ -92,74 +93,4 @@ export interface RefreshUse {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
-  /** Scope values that were not granted are left out instead of refused: no administrator registered the client. */
-  readonly dropsScope: boolean;
-}
-
-export interface RotateRequest extends RefreshUse {
-  readonly grantId: string;
-  readonly version: number;
-  /** The shard that is called. */
-  readonly address: ShardAddress;
-  /** Identifies one request, so that sending it again is not a replay, however strict the grace is. */
-  readonly operationId: string;
   readonly graceMs: number;
-  readonly maxReplays: number;
-  readonly hopTo: ShardAddress | undefined;
-  /** The family as its former shard left it: stored if this shard does not know it yet. */
-  readonly handover: FamilySnapshot | undefined;
-}
-
-export interface Rotated {
-  readonly kind: "rotated" | "replayed";
-  readonly version: number;
-  readonly family: RefreshFamily;
-  readonly successor: Successor;
-}
-
-/** The family is at `to`: call that shard with `handover`. */
-export interface MovedFamily {
-  readonly kind: "moved";
-  readonly to: ShardAddress;
-  readonly handover: FamilySnapshot;
-}
-
-/** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
-export interface UncheckedResources {
-  readonly kind: "unchecked_resources";
-  readonly resources: readonly string[];
-  readonly reason: string;
-}
-
-export type RotationRefusal =
-  /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
-  | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
-  | { readonly kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
-
-export type RotateResult = Rotated | MovedFamily | UncheckedResources | RotationRefusal;
-
-export type FamilyState =
-  | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
-  | MovedFamily
-  | { readonly kind: "unknown" }
-  /** The family has not started; if it starts, it starts as an ended one. */
-  | { readonly kind: "refused" };
-
-/**
- * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has its id. The caller
- * has verified the token's MAC (no I/O); the shard decides by version. Times are epoch milliseconds unless the name contains seconds.
- */
-export interface RefreshTokenRotatorRpc extends FactsRpc {
-  /** Idempotent by grant id. Version 0 is the first token's. The family of a grant that has ended begins as an ended one. */
-  create(family: RefreshFamily, successor: Successor): Promise<void>;
-  /** Returns one result per request, in order; one transaction and one durable commit for all. */
-  rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
-  /** The state of the family. Does not write. */
-  inspect(grantId: string): Promise<FamilyState>;
-  /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved is followed with
-   * its `handover`, so that it also ends in a shard where it has not arrived yet. An unknown family may be about to be created; with `untilMs` it is
-   * "refused" until then.
-   */
-  kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
-}
