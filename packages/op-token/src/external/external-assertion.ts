@@ -1,4 +1,5 @@
 import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { describeClockFault } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -24,8 +25,8 @@ export interface AcceptedAssertion extends AcceptedToken {
 
 type AssertionForm = FormReader<"assertion" | "audience" | "resource">;
 
-function refuse(reason: RefusalReason, detail?: string): OAuthError {
-  return new OAuthError("invalid_grant", reason, { detail });
+function refuse(reason: RefusalReason, detail?: string, clock?: string): OAuthError {
+  return new OAuthError("invalid_grant", reason, { detail, description: describeClockFault("assertion", clock) });
 }
 
 /** `client` is `undefined` without client authentication. */
