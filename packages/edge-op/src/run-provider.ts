@@ -13,6 +13,7 @@ import {
 import { type Application, describeApplications, placeApplications } from "./applications.ts";
 import type { Builds, BuiltWorker } from "./builds.ts";
 import { chooseDirectSockets, describeWorkers, directOrigins, frontDoorOf, type Socket } from "./describe-workers.ts";
+import { type ServePage, withDevelopmentPages } from "./dev/with-development-pages.ts";
 import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
@@ -54,6 +55,8 @@ export interface LocalProviderOptions {
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
   readonly observe?: boolean;
   readonly onLog?: (line: LogLine) => void;
+  /** Serves the pages of development in front of the provider. */
+  readonly pages?: ServePage;
 }
 
 export interface LocalProvider {
@@ -151,7 +154,8 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
   const describedWorkers = async () => {
-    const described = await describeWorkers(builds, options, bindings(), sockets);
+    const provider = await describeWorkers(builds, options, bindings(), sockets);
+    const described = options.pages === undefined ? provider : withDevelopmentPages(provider, front, options.pages);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({
