@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DeploymentVariables } from "@edge-op/op-auth/deployment";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare";
 import {
@@ -13,7 +14,6 @@ import {
 import { type Application, describeApplications, placeApplications } from "./applications.ts";
 import type { Builds, BuiltWorker } from "./builds.ts";
 import { chooseDirectSockets, describeWorkers, directOrigins, frontDoorOf, type Socket } from "./describe-workers.ts";
-import { type ServePage, withDevelopmentPages } from "./dev/with-development-pages.ts";
 import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
@@ -25,6 +25,7 @@ import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } fr
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
+import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 export interface LocalProviderOptions {
@@ -33,7 +34,7 @@ export interface LocalProviderOptions {
   readonly host?: string;
   /** The state directory; by default a temporary one that is deleted at the end. */
   readonly stateDir?: string;
-  readonly vars?: Partial<SettingsVariables>;
+  readonly vars?: Partial<SettingsVariables & DeploymentVariables>;
   /** Separate Workers by default. */
   readonly shape?: Shape;
   /** Also opens a socket to each endpoint Worker, like a route of its own. */

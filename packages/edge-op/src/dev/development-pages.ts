@@ -174,14 +174,27 @@ function refusals({ requests, refusals: all }: Activity): Markup {
 ${articles.length === 0 ? html`<p>No request was refused.</p>` : articles}`;
 }
 
+/** The detail of a URI that is not registered. */
+const unregistered = /^(\w+) (.*); registered: (.*)$/s;
+
 function members({ client, reason, cause, detail, mend }: SeenRefusal): Markup {
-  const shown: readonly (readonly [string, Markup])[] = [
-    ["Client", html`${client || "(none named)"}`],
-    ["Reason", html`<code>${reason}</code>`],
-    ["Cause", prose([cause, detail && `${detail[0]!.toUpperCase()}${detail.slice(1)}`].filter(Boolean).join(" "))],
-    ["Mend", prose(mend)],
+  const [, parameter = "", sent = "", registered = ""] = unregistered.exec(detail) ?? [];
+  const details: readonly (readonly [string, string])[] =
+    parameter === ""
+      ? [["Detail", detail]]
+      : [
+          [`Sent as ${parameter}`, sent],
+          ["Registered", registered],
+        ];
+  const shown = [
+    ["Client", client || "(none named)"],
+    ["Reason", reason],
+    ["Cause", cause],
+    ...details,
+    ["Mend", mend],
   ];
-  return html`${shown.filter(([, value]) => value.text !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}`;
+  const rows = shown.filter(([, text]) => text !== "");
+  return html`${rows.map(([name = "", text = ""]) => html`<dt>${name}</dt><dd>${prose(text)}</dd>`)}`;
 }
 
 /** Part of the page that refuses a request, in the provider's own style. */

@@ -1,5 +1,5 @@
 import type { Request, Response, V4WorkerOptions } from "miniflare";
-import type { Socket } from "../describe-workers.ts";
+import type { Socket } from "./describe-workers.ts";
 
 /** Responds to the pages of development, in this process. */
 export type ServePage = (request: Request) => Promise<Response>;
