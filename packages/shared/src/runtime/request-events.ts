@@ -33,7 +33,7 @@ export const requestEvents = {
       code: text("The error code of the response."),
       reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
       detail: text(
-        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI without user information, query values and fragment, at most 200 characters. The response contains neither.",
+        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI that was sent and those that are registered, without user information, query values and fragments, at most 200 characters each. The response contains neither, except how far a clock differs.",
       ),
       clientId: optional(text("The client, once it has authenticated or its token was verified.")),
       claimedClientId: optional(
