@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -149,7 +150,7 @@ export class ProductRun {
     const values = {
       "https://op.example.com": this.stage.issuer,
       "https://app.example.com": this.origin,
-      APP_PORT: new URL(this.origin).port,
+      APP_PORT: this.port,
       CLIENT_ID: this.client.client_id,
       CLIENT_SECRET: this.client.client_secret,
       RANDOM_SECRET: "0123456789abcdef0123456789abcdef",
@@ -166,6 +167,10 @@ export class ProductRun {
     );
   }
 
+  get port(): string {
+    return new URL(this.origin).port;
+  }
+
   get environment(): Record<string, string> {
     const { certificate } = this.stage;
     const path = [join(this.folder, ".venv/bin"), join(this.folder, "bin"), join(this.folder, "node_modules/.bin")];
@@ -175,7 +180,7 @@ export class ProductRun {
       NODE_EXTRA_CA_CERTS: certificate,
       SSL_CERT_FILE: certificate,
       REQUESTS_CA_BUNDLE: certificate,
-      PORT: new URL(this.origin).port,
+      PORT: this.port,
     };
   }
 
@@ -211,6 +216,17 @@ export class ProductRun {
     return this.stage.log.filter(
       (line) => line["endpoint"] === "/token" && line["status"] === 200 && line["clientId"] === clientId,
     ).length;
+  }
+
+  /** Changes this run's registration: to what a test needs, such as short lifetimes. */
+  async changeClient(changes: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.stage.fixtures.admin.require("PATCH", `/clients/${this.client.client_id}`, changes);
+  }
+
+  /** The person signs out at the provider, not at the product. */
+  async signOutAtProvider(): Promise<void> {
+    await this.browser.open(`${this.stage.issuer}/logout`);
+    assert.equal(await this.isSignedInAtProvider(), false);
   }
 
   /** Whether the person is still signed in at the provider, in the browser of this run. */
