@@ -1,16 +1,14 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ProductRun } from "./stage.ts";
 
 /** **A new Django project with the printed settings at the end of its own**, and a page that shows who is signed in. */
 export async function startDjango(run: ProductRun, urls: string): Promise<void> {
-  const printed = readFileSync(join(run.folder, "settings.py"), "utf8");
   rmSync(join(run.folder, "site"), { recursive: true, force: true });
   rmSync(join(run.folder, "db.sqlite3"), { force: true });
   await run.execute("mkdir", "site");
   await run.execute("django-admin", "startproject", "site_", "site");
-  const settings = join(run.folder, "site/site_/settings.py");
-  writeFileSync(settings, `${readFileSync(settings, "utf8")}\n${printed}`);
+  run.write("site/site_/settings.py", `${run.read("site/site_/settings.py")}\n${run.read("settings.py")}`);
   run.write(
     "site/site_/urls.py",
     `from django.http import JsonResponse

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
+import type { Browser as Chromium, Page } from "playwright-core";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
@@ -13,6 +15,7 @@ import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "../conformance/fixtures/tls-proxy.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
 import { filesOf, registrationOf } from "../fixtures/clients-page.ts";
+import { launchChromium } from "../browser/browser-fixtures.ts";
 import { Browser } from "./browser.ts";
 
 /** Packages of a registry, with their versions. */
@@ -99,7 +102,7 @@ export class Stage {
         cause: error,
       });
     } finally {
-      run.stop();
+      await run.stop();
     }
   }
 
@@ -121,6 +124,7 @@ export class ProductRun {
   readonly browser: Browser;
   output = "";
   #children: ChildProcess[] = [];
+  #chromium: Chromium | undefined;
 
   private constructor(stage: Stage, folder: string, origin: string, client: ProductRun["client"]) {
     this.stage = stage;
@@ -159,9 +163,13 @@ export class ProductRun {
     writeFileSync(join(this.folder, file), text.replaceAll(names, (name) => values[name as keyof typeof values]));
   }
 
+  read(file: string): string {
+    return readFileSync(join(this.folder, file), "utf8");
+  }
+
   /** The variables of a file in the format of `.env`. */
   variables(file: string): Record<string, string> {
-    const lines = readFileSync(join(this.folder, file), "utf8").split("\n");
+    const lines = this.read(file).split("\n");
     return Object.fromEntries(
       lines.filter((line) => /^\w+=/.test(line)).map((line) => [line.split("=")[0]!, line.slice(line.indexOf("=") + 1)]),
     );
@@ -234,13 +242,35 @@ export class ProductRun {
     return (await this.person.openPage("/account")).name === "account";
   }
 
-  stop(): void {
-    for (const { pid } of this.#children) {
-      try {
-        process.kill(-pid!, "SIGKILL");
-      } catch {
-        // It has ended.
+  /** A page of Chromium, for a product that runs in one. */
+  async openPage(): Promise<Page> {
+    this.#chromium = await launchChromium();
+    const context = await this.#chromium.newContext({ ignoreHTTPSErrors: true });
+    context.setDefaultTimeout(30_000);
+    return context.newPage();
+  }
+
+  /** Fills in the provider's pages in Chromium. */
+  async signInOn(page: Page): Promise<void> {
+    await page.fill("#username", user.username);
+    await page.fill("#password", user.password);
+    await page.click("#sign-in");
+    await page.click("#allow");
+  }
+
+  async stop(): Promise<void> {
+    await this.#chromium?.close();
+    // A server that ends by itself ends its own children, too.
+    const ended = Promise.all(this.#children.map((child) => child.exitCode ?? once(child, "exit")));
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      for (const { pid } of this.#children) {
+        try {
+          process.kill(-pid!, signal);
+        } catch {
+          // It has ended.
+        }
       }
+      await Promise.race([ended, wait(5_000)]);
     }
   }
 }
