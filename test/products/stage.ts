@@ -14,7 +14,7 @@ import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "../conformance/fixtures/tls-proxy.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
-import { filesOf, registrationOf } from "../fixtures/clients-page.ts";
+import { block, filesOf, registrationOf } from "../fixtures/clients-page.ts";
 import { launchChromium } from "../browser/browser-fixtures.ts";
 import { Browser } from "./browser.ts";
 
@@ -24,8 +24,10 @@ export interface Packages {
   /** These npm packages are dependencies of this repository, so that `npm test` needs no registry. */
   readonly isHere?: true;
   readonly pip?: readonly string[];
-  /** A command of a Go module. */
-  readonly go?: string;
+  /** Go modules that `main.go` of the page imports. */
+  readonly go?: readonly string[];
+  /** Debian packages, which are unpacked into `root`. */
+  readonly deb?: readonly string[];
 }
 
 /** What a product has shown; each is asserted by its script. */
@@ -39,6 +41,8 @@ export interface Evidence {
 export interface Product {
   /** Its name in docs/clients.md. */
   readonly name: string;
+  /** Its registration in docs/clients.md; that of its row by default. */
+  readonly registration?: string;
   readonly packages: Packages;
   show(run: ProductRun): Promise<Evidence>;
 }
@@ -135,12 +139,12 @@ export class ProductRun {
     this.browser = new Browser(stage.issuer, this.person);
   }
 
-  static async prepare(stage: Stage, { name, packages }: Product): Promise<ProductRun> {
+  static async prepare(stage: Stage, { name, registration, packages }: Product): Promise<ProductRun> {
     const folder = join(tmpdir(), "edge-op-products", name.replaceAll(/\W+/g, "-"));
     await install(folder, packages);
     const origin = `http://localhost:${await findFreePort("localhost")}`;
     const here = (text: string) => text.replaceAll("https://app.example.com", origin);
-    const metadata = JSON.parse(here(JSON.stringify(registrationOf(name)))) as object;
+    const metadata = JSON.parse(here(registration === undefined ? registrationOf(name) : block("registration", registration))) as object;
     const created = await stage.fixtures.admin.require("POST", "/clients", metadata);
     const client = { client_id: String(created["client_id"]), client_secret: String(created["client_secret"] ?? "") };
     const run = new ProductRun(stage, folder, origin, client);
@@ -281,7 +285,7 @@ async function install(folder: string, packages: Packages): Promise<void> {
   if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const { npm, isHere, pip, go } = packages;
+  const { npm, isHere, pip, go, deb } = packages;
   const run = (command: string, words: readonly string[], env = process.env) =>
     execute(command, words, { cwd: folder, env, maxBuffer: 100_000_000 });
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
@@ -291,7 +295,14 @@ async function install(folder: string, packages: Packages): Promise<void> {
     await run("python3", ["-m", "venv", ".venv"]);
     await run(".venv/bin/pip", ["install", "--quiet", "--disable-pip-version-check", ...pip]);
   }
-  if (go !== undefined) await run("go", ["install", go], { ...process.env, GOBIN: join(folder, "bin"), CGO_ENABLED: "0" });
+  if (go !== undefined) {
+    await run("go", ["mod", "init", "app"]);
+    await run("go", ["get", ...go]);
+  }
+  if (deb !== undefined) {
+    await run("apt-get", ["download", "-q", ...deb]);
+    await run("sh", ["-c", "for file in *.deb; do dpkg -x $file root; done"]);
+  }
   writeFileSync(marker, wanted);
 }
 
