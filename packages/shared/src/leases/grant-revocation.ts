@@ -1,3 +1,4 @@
+import { limits } from "../config/limits.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import type { GrantIdentity } from "./grant-identity.ts";
 import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
@@ -32,11 +33,9 @@ export interface GrantFamily {
   readonly tokensEndAtMs: number;
 }
 
-/** A token may be judged by a clock that is behind the one by which its row is deleted. */
-const rowMarginMs = 60_000;
-
+/** Until when a row is needed: a request that arrived before its last token expired may be decided later. Shards and replicas allow for clocks. */
 export function rowUntilMs(expiresAtMs: number): number {
-  return expiresAtMs + rowMarginMs;
+  return expiresAtMs + limits.decisionMs;
 }
 
 export function grantRevocationRequest({ grant, clientId, reason, untilMs }: GrantRevocation): RevokeRequest {
