@@ -1,5 +1,6 @@
+import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import { limits } from "../config/limits.ts";
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 import type { GrantIdentity } from "./grant-identity.ts";
 import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
 
@@ -32,6 +33,15 @@ export interface GrantFamily {
   readonly address: ShardAddress;
   readonly tokensEndAtMs: number;
 }
+
+export const isGrantFamily = objectOf<GrantFamily>({ address: isShardAddress, tokensEndAtMs: isNumber });
+
+export const isGrantRevocation = objectOf<GrantRevocation>({
+  grant: objectOf<GrantRevocation["grant"]>({ grantId: isText, address: isShardAddress }),
+  clientId: isText,
+  reason: isText,
+  untilMs: isNumber,
+});
 
 /** Until when a row is needed: a request that arrived before its last token expired may be decided later. Shards and replicas allow for clocks. */
 export function rowUntilMs(expiresAtMs: number): number {
