@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../provider-api.ts";
 import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
@@ -219,9 +220,11 @@ export class TestProvider implements AsyncDisposable {
 
   /** Where the keys have expired meanwhile, nothing is signed until new ones are in force. */
   async #awaitSigner(): Promise<void> {
-    for (let attempt = 0; attempt < 10; attempt += 1) {
+    for (let attempt = 0; attempt < 15; attempt += 1) {
       const { ok } = await fetch(`${this.#created.origin}/ready`);
       if (ok) return;
+      // An isolate does not ask for the keys again within a second.
+      await setTimeout(1_000);
     }
   }
 
