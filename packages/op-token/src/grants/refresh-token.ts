@@ -53,4 +53,32 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     keepsToken: isFapi(context.settings, client),
     // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
     bindsToken: isPublicClient(client),
+    dropsScope: client.origin !== undefined,
     graceMs: (client.metadata.refresh_token_grace ?? context.settings.refreshGraceSeconds) * 1000,
+  };
+  const { result: rotation, checked } = await spendChecked(
+    request,
+    resources,
+    async ({ targets, allowedScope, longestLifetimeSeconds }) => {
+      await request.validate();
+      const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
+      const accessToken = toFamilyAccessToken(planned);
+      const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+      return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
+    },
+  );
+  if ("reason" in rotation) return refuse(request, rotation);
+  const { family, successor, refreshToken } = rotation;
+  await request.commit();
+  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken, checked };
+  return issueLoginTokens(request, { ...tokens, requestedDetails: details });
+}
+
+/** A reused token is refused after its grant is revoked, access tokens included (R3). */
+async function refuse({ context, isolate }: IssueRequest, refusal: RotationRefusal): Promise<never> {
+  if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
+    const { theft } = refusal;
+    await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);
+  }
+  throw refusalOfObject(refusal);
+}
