@@ -66,7 +66,7 @@ it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () 
   expect(depths).toEqual({
     "client credentials": { cold: 2, afterPause: 1, busy: 0 },
     "token exchange": { cold: 2, afterPause: 1, busy: 0 },
-    refresh: { cold: 3, afterPause: 2, busy: 1 },
+    refresh: { cold: 2, afterPause: 1, busy: 1 },
     "authorization code with a refresh token": { cold: 5, afterPause: 4, busy: 2 },
   });
 });

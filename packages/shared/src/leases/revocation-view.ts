@@ -82,6 +82,13 @@ export class RevocationView {
     return false;
   }
 
+  /** Whether {@link isRevoked} and {@link confirmControl} would cost no call. */
+  isCovered(context: Context, subject: RevocationSubject): boolean {
+    const shard = this.#leases.known(subject.address);
+    if (shard === undefined || !this.#leases.covers(shard, context.arrivedAtMs)) return false;
+    return !shard.replica.needsCheck(subject) && this.isControlConfirmed(context);
+  }
+
   /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
     const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));

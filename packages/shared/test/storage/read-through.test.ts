@@ -22,7 +22,7 @@ afterEach(() => {
 type Bindings = StorageBindings & { readonly ISSUER: string };
 
 /** One isolate with one cache, whose authority responds when the test lets it. */
-function fixtures(version: number | undefined = 7) {
+function fixtures(version: number | "unknown" = 7) {
   const control = new ControlView();
   const reads: { readonly id: string; response(value: string | undefined): void }[] = [];
   const authority = async (id: string) => {
@@ -48,7 +48,7 @@ function fixtures(version: number | undefined = 7) {
     await end();
     return value;
   };
-  return { control, cache, reads, find, learn, ready: version === undefined ? Promise.resolve() : learn(version) };
+  return { control, cache, reads, find, learn, ready: version === "unknown" ? Promise.resolve() : learn(version) };
 }
 
 function contextOf(env: Bindings): { context: RequestContext<Bindings>; end(): Promise<void> } {
@@ -173,7 +173,7 @@ describe("an isolate that knows no control version", () => {
   const key = "client:shared-app";
 
   function coldFixtures() {
-    const cold = fixtures(undefined);
+    const cold = fixtures("unknown");
     const deciding = (env: Bindings = sharedEnv) => {
       const { context, end } = contextOf(env);
       const reads = new ReadSet(cold.control);
