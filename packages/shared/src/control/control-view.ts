@@ -152,6 +152,16 @@ export interface ControlChange {
   readonly id: string;
 }
 
+/** Whether a change names one of the records. */
+export function namesAny(
+  changes: readonly ControlChange[],
+  records: readonly { readonly kind: ControlKind; readonly id: string }[],
+): boolean {
+  return changes
+    .flatMap(changedRecords)
+    .some((changed) => records.some(({ kind, id }) => changed.kind === kind && [id, everyId].includes(changed.id)));
+}
+
 /** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */
 function changedRecords(change: ControlChange): readonly ControlChange[] {
   const { kind, id, version } = change;

@@ -6,6 +6,13 @@ interface Read extends RecordName<ControlKind> {
   readonly stamp: number | undefined;
 }
 
+/** The reads on which a decision rests. */
+export interface ReadCondition {
+  /** No read is older than this control version. */
+  readonly version: number;
+  readonly reads: readonly RecordName<ControlKind>[];
+}
+
 /**
  * **The records that a decision has read, and whether all of them are current** (ADR 12): no change between the stamp of one and the control
  * version that the isolate knows names it. Free while the version stays the same.
@@ -28,6 +35,14 @@ export class ReadSet implements ReadLog<ControlKind> {
   note(kind: ControlKind, id: string, stamp: number | undefined = this.#control.version): void {
     this.#reads.push({ kind, id, stamp });
     if (stamp !== this.#currentAt) this.#currentAt = undefined;
+  }
+
+  /** The condition under which all of them are current, for a store that knows the changes; `undefined` if one has no stamp. */
+  get condition(): ReadCondition | undefined {
+    const stamps = this.#reads.map(({ stamp }) => stamp ?? Number.NEGATIVE_INFINITY);
+    const version = Math.min(this.#control.version ?? Number.POSITIVE_INFINITY, ...stamps);
+    if (version < 0 || version === Number.POSITIVE_INFINITY) return undefined;
+    return { version, reads: this.#reads.map(({ kind, id }) => ({ kind, id })) };
   }
 
   areCurrent(): boolean {

@@ -3,7 +3,7 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { ControlView } from "./control-view.ts";
-import { ReadSet } from "./read-set.ts";
+import { type ReadCondition, ReadSet } from "./read-set.ts";
 
 /** A decision that is being made. */
 export interface OpenDecision {
@@ -17,12 +17,20 @@ export interface OpenDecision {
    * anything else, and before issuing tokens.
    */
   commit(): Promise<void>;
+  /**
+   * Commits by a store that spends something only if the decision's reads are current at a version for which it vouches; false if nothing was spent.
+   * The store is not called if the version is confirmed already.
+   */
+  commitBy(spend: (condition: ReadCondition) => Promise<boolean>): Promise<boolean>;
 }
 
 /** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
 interface SettlingIsolate<Env> {
   readonly control: ControlView;
-  readonly revocation: { confirmControl(context: RequestContext<Env>): Promise<void> };
+  readonly revocation: {
+    confirmControl(context: RequestContext<Env>): Promise<void>;
+    isControlConfirmed(context: RequestContext<Env>): boolean;
+  };
 }
 
 type Decide<T> = (decision: OpenDecision) => Promise<T>;
@@ -90,8 +98,14 @@ async function decideOnce<T, Env>(
     if (!isCommitted) await validate();
     isCommitted = true;
   };
+  const commitBy = async (spend: (condition: ReadCondition) => Promise<boolean>) => {
+    const { condition } = reads;
+    if (isCommitted || condition === undefined || revocation.isControlConfirmed(context)) return false;
+    isCommitted = await spend(condition);
+    return isCommitted;
+  };
   try {
-    const result = await decide({ validate, commit });
+    const result = await decide({ validate, commit, commitBy });
     await commit();
     return result;
   } catch (error) {
