@@ -122,7 +122,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-02 §3: a client by its U
     const broken = server.answer("/broken", (_, response) => response.writeHead(200).end("<svg/>"));
     const other = server.serve("/broken-logo.json", { ...usual, logo_uri: broken });
     const page = await stranger.openPage(authorizeUrl(other));
-    expect([page.name, page.html.includes('<img class="mark"')]).toEqual(["consent", false]);
+    expect([page.name, page.html.includes('class="mark logo"')]).toEqual(["consent", false]);
   });
 
   test("MCP 2026-07-28, RFC 8252 §7.3: if only loopback is registered, people are warned; any port of it is accepted", async () => {

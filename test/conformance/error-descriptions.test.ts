@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { Application, applicationMetadata } from "./fixtures/application.ts";
+import { Application, applicationMetadata, redirectUri } from "./fixtures/application.ts";
 import { grantTypes, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
@@ -79,6 +79,27 @@ describe("RFC 6749 §5.2: error_description", () => {
     expect(described(await post(secret, "no-such-client"))).toEqual(generic);
     const keyed = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
     expect(described(await post("any", keyed.client_id))).toEqual(generic);
+  });
+
+  test("RFC 7636 §4.6: names code_verifier where it is missing or malformed", async () => {
+    const application = await Application.register(fixtures);
+    const browser = (await registerPerson(fixtures)).browser();
+    const challenge = { code_challenge: "a".repeat(43), code_challenge_method: "S256" };
+    const { url } = await browser.visit(application.authorizationUrl(challenge));
+    const form = { grant_type: "authorization_code", code: url.searchParams.get("code")!, redirect_uri: redirectUri };
+    expect(described(await fixtures.token(application.client, form))).toEqual([
+      400,
+      "invalid_grant",
+      "code_verifier is missing.",
+    ]);
+    const malformed = await fixtures.token(application.client, { ...form, code_verifier: "short" });
+    expect(described(malformed)[2]).toMatch(/^code_verifier is malformed: it has 43 to 128/);
+    const { client_id } = await fixtures.client(
+      applicationMetadata({ token_endpoint_auth_method: "none", require_pkce: true }),
+    );
+    expect(described(await postForm(`${provider.origin}/token`, { ...form, client_id }))[2]).toBe(
+      "code_verifier is missing.",
+    );
   });
 
   test("repeats no character that an error must not contain", async () => {

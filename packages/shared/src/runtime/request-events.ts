@@ -33,7 +33,7 @@ export const requestEvents = {
       code: text("The error code of the response."),
       reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
       detail: text(
-        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI without user information, query values and fragment, at most 200 characters. The response contains neither.",
+        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI that was sent and those that are registered, without user information, query values and fragments, at most 200 characters each. The response contains neither, except how far a clock differs.",
       ),
       clientId: optional(text("The client, once it has authenticated or its token was verified.")),
       claimedClientId: optional(
@@ -105,6 +105,12 @@ export const requestEvents = {
       tokenAudiences: texts("The audiences of the token."),
       requestId,
     },
+  },
+  "logout-without-session": {
+    level: "info",
+    meaning:
+      "`GET /logout` with an `id_token_hint` and without a session cookie: nothing was ended. A back end that means to sign its user out sends a POST with the client's authentication.",
+    fields: { clientId: text("The client of the hint."), requestId },
   },
   "client-key-refused": {
     level: "info",
