@@ -20,7 +20,7 @@ async function statusWith(token) {
   return (await api.request(new URL("notes", config.api.url).href, { headers })).status;
 }
 
-test("the API accepts a token for it, until it is revoked", async () => {
+await test("the API accepts a token for it, until it is revoked", async () => {
   assert.equal(await statusWith(undefined), 401);
   const parameters = { resource: config.api.url };
   const { access_token: token } = await provider.signIn("carol", {
