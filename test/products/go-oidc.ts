@@ -5,7 +5,7 @@ import { alice, type Product } from "./stage.ts";
 /** The library of kubelogin, oauth2-proxy and others. It refreshes an access token ten seconds before its end. */
 export const goOidc: Product = {
   name: "go-oidc",
-  packages: { go: ["github.com/coreos/go-oidc/v3@v3.21.0", "golang.org/x/oauth2@v0.37.0"] },
+  packages: { go: ["github.com/coreos/go-oidc/v3/oidc@v3.21.0", "golang.org/x/oauth2@v0.37.0"] },
   async show(run) {
     await run.execute("go", "build", "-o", "app", ".");
     await run.changeClient({ access_token_lifetime: 12 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -71,6 +71,7 @@ export class Stage {
     this.log = log;
     this.certificate = join(mkdtempSync(join(tmpdir(), "edge-op-certificate-")), "provider.pem");
     writeFileSync(this.certificate, proxy.cert);
+    chmodSync(dirname(this.certificate), 0o755);
   }
 
   static async open(): Promise<Stage> {
