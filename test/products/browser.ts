@@ -55,7 +55,9 @@ export class Browser {
   /** One request to the application. */
   async send(url: URL, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    const sent = this.#cookies.filter(({ path }) => `${url.pathname}/`.startsWith(path.endsWith("/") ? path : `${path}/`));
+    const sent = this.#cookies.filter(({ path }) =>
+      `${url.pathname}/`.startsWith(path.endsWith("/") ? path : `${path}/`),
+    );
     if (sent.length > 0) headers.set("cookie", sent.map(({ name, value }) => `${name}=${value}`).join("; "));
     const response = await navigate(new Request(url, { ...init, headers }));
     for (const line of response.headers.getSetCookie()) this.#keep(line, url);
@@ -100,7 +102,11 @@ async function navigate(input: Request): Promise<Response> {
   const headers = { accept: "text/html,*/*;q=0.8", ...Object.fromEntries(input.headers), "sec-fetch-mode": "navigate" };
   const body = Buffer.from(await input.arrayBuffer());
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
-    const options = { method: input.method, headers: { ...headers, "content-length": body.length }, agent: false } as const;
+    const options = {
+      method: input.method,
+      headers: { ...headers, "content-length": body.length },
+      agent: false,
+    } as const;
     request(input.url, options, resolve).once("error", reject).end(body);
   });
   const received = Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>

@@ -24,6 +24,10 @@ export const honoOidcAuth: Product = {
 
     assert.equal((await run.browser.open(`${run.origin}/logout`)).text, "Welcome");
     assert.equal(await run.isSignedInAtProvider(), false);
-    return { claims: { sub: first.sub, email: first.email }, refresh: "rotated", signOut: "refresh token revoked, RP-initiated" };
+    return {
+      claims: { sub: first.sub, email: first.email },
+      refresh: "rotated",
+      signOut: "refresh token revoked, RP-initiated",
+    };
   },
 };

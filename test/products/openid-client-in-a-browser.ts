@@ -26,7 +26,10 @@ export const openidClientInABrowser: Product = {
     assert.equal(run.tokenResponses, 2);
 
     await page.click("#sign-out");
-    await until("signed out", async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in");
+    await until(
+      "signed out",
+      async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in",
+    );
     await page.goto(`${run.stage.issuer}/account`);
     await page.waitForSelector("#username");
     return { claims: { name: alice.name }, refresh: "rotated, bound by DPoP", signOut: "RP-initiated" };

@@ -15,8 +15,11 @@ afterAll(() => stage.close());
 test.each([
   [honoOidcAuth, "refresh token revoked, RP-initiated"],
   [passportOpenidconnect, "RP-initiated"],
-])("docs/clients.md: $name signs in, refreshes and signs out with the settings as printed", async (product, signOut) => {
-  const evidence = await stage.run(product);
-  expect(evidence).toMatchObject({ refresh: "rotated", signOut });
-  expect(JSON.stringify(evidence.claims)).toContain("alice@example.com");
-});
+])(
+  "docs/clients.md: $name signs in, refreshes and signs out with the settings as printed",
+  async (product, signOut) => {
+    const evidence = await stage.run(product);
+    expect(evidence).toMatchObject({ refresh: "rotated", signOut });
+    expect(JSON.stringify(evidence.claims)).toContain("alice@example.com");
+  },
+);

@@ -11,13 +11,23 @@ import { mozillaDjangoOidc } from "./mozilla-django-oidc.ts";
 import { oidcClientTs } from "./oidc-client-ts.ts";
 import { openidClientInABrowser } from "./openid-client-in-a-browser.ts";
 import { passportOpenidconnect } from "./passport-openidconnect.ts";
-import type { Product } from "./stage.ts";
 import { springSecurity } from "./spring-security.ts";
+import type { Product } from "./stage.ts";
 import { streamlit } from "./streamlit.ts";
 import { synapse } from "./synapse.ts";
 
 /** The products of docs/clients.md that the registries have. */
 export const products: readonly Product[] = [
   ...[authjs, authlibFlask, betterAuth, djangoAllauth, expressOpenidConnect, goOidc, honoOidcAuth],
-  ...[jupyterhub, modAuthOpenidc, mozillaDjangoOidc, oidcClientTs, openidClientInABrowser, passportOpenidconnect, springSecurity, streamlit, synapse],
+  ...[
+    jupyterhub,
+    modAuthOpenidc,
+    mozillaDjangoOidc,
+    oidcClientTs,
+    openidClientInABrowser,
+    passportOpenidconnect,
+    springSecurity,
+    streamlit,
+    synapse,
+  ],
 ];

@@ -15,7 +15,9 @@ let failed = 0;
 for (const product of chosen) {
   try {
     const { claims, refresh, signOut } = await stage.run(product);
-    console.log(`${product.name}\n  claims    ${JSON.stringify(claims)}\n  refresh   ${refresh}\n  sign-out  ${signOut}`);
+    console.log(
+      `${product.name}\n  claims    ${JSON.stringify(claims)}\n  refresh   ${refresh}\n  sign-out  ${signOut}`,
+    );
   } catch (error) {
     failed += 1;
     console.error(error);

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,11 +20,11 @@ import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { launchChromium } from "../browser/browser-fixtures.ts";
 import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "../conformance/fixtures/tls-proxy.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
 import { block, filesOf, registrationOf } from "../fixtures/clients-page.ts";
-import { launchChromium } from "../browser/browser-fixtures.ts";
 import { Browser } from "./browser.ts";
 
 /** Packages of a registry, with their versions. */
@@ -50,7 +59,12 @@ export interface Product {
 const execute = promisify(execFile);
 const user = { username: "alice", password: "correct horse battery staple" };
 /** The person whom a product signs in. */
-export const alice = { name: "Alice Adams", preferred_username: "alice", email: "alice@example.com", email_verified: true };
+export const alice = {
+  name: "Alice Adams",
+  preferred_username: "alice",
+  email: "alice@example.com",
+  email_verified: true,
+};
 
 /** **A provider with https, as products find it in production**, and the products' runs at it. */
 export class Stage {
@@ -145,7 +159,9 @@ export class ProductRun {
     await install(folder, packages);
     const origin = `http://localhost:${await findFreePort("localhost")}`;
     const here = (text: string) => text.replaceAll("https://app.example.com", origin);
-    const metadata = JSON.parse(here(registration === undefined ? registrationOf(name) : block("registration", registration))) as object;
+    const metadata = JSON.parse(
+      here(registration === undefined ? registrationOf(name) : block("registration", registration)),
+    ) as object;
     const created = await stage.fixtures.admin.require("POST", "/clients", metadata);
     const client = { client_id: String(created["client_id"]), client_secret: String(created["client_secret"] ?? "") };
     const run = new ProductRun(stage, folder, origin, client);
@@ -164,8 +180,16 @@ export class ProductRun {
       CLIENT_SECRET: this.client.client_secret,
       RANDOM_SECRET: "0123456789abcdef0123456789abcdef",
     };
-    const names = new RegExp(Object.keys(values).map((name) => `\\b${name}\\b`).join("|"), "g");
-    writeFileSync(join(this.folder, file), text.replaceAll(names, (name) => values[name as keyof typeof values]));
+    const names = new RegExp(
+      Object.keys(values)
+        .map((name) => `\\b${name}\\b`)
+        .join("|"),
+      "g",
+    );
+    writeFileSync(
+      join(this.folder, file),
+      text.replaceAll(names, (name) => values[name as keyof typeof values]),
+    );
   }
 
   read(file: string): string {
@@ -176,7 +200,9 @@ export class ProductRun {
   variables(file: string): Record<string, string> {
     const lines = this.read(file).split("\n");
     return Object.fromEntries(
-      lines.filter((line) => /^\w+=/.test(line)).map((line) => [line.split("=")[0]!, line.slice(line.indexOf("=") + 1)]),
+      lines
+        .filter((line) => /^\w+=/.test(line))
+        .map((line) => [line.split("=")[0]!, line.slice(line.indexOf("=") + 1)]),
     );
   }
 
