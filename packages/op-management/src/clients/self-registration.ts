@@ -9,7 +9,7 @@ const ownMembers = [
   ...["client_name", "client_uri", "logo_uri", "tos_uri", "policy_uri", "contacts", "application_type"],
   ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
   ...["jwks", "jwks_uri", "subject_type", "sector_identifier_uri", "default_max_age", "require_auth_time"],
-  ...["default_acr_values", "id_token_signed_response_alg", "userinfo_signed_response_alg"],
+  ...["default_acr_values", "id_token_signed_response_alg", "id_token_claims", "userinfo_signed_response_alg"],
   ...["id_token_encrypted_response_alg", "id_token_encrypted_response_enc"],
   ...["userinfo_encrypted_response_alg", "userinfo_encrypted_response_enc", "authorization_signed_response_alg"],
   ...["authorization_encrypted_response_alg", "authorization_encrypted_response_enc"],
@@ -54,7 +54,9 @@ export function selfRegistration(body: unknown): JsonObject {
 }
 
 /** Rules that an administrator has set for a registered client. A replacement does not remove them. */
-const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
+const imposedMembers = [
+  ...(["security_profile", "dpop_nonce_required", "access_token_lifetime", "refresh_token_grace"] as const),
+] as const;
 
 export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
   return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));

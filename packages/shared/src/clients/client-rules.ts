@@ -11,6 +11,7 @@ import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-met
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
+import { refreshGraceLimits } from "../config/settings.ts";
 import { refuseClientUrl } from "../http/client-url.ts";
 import type { ClientMetadata } from "./client.ts";
 import { sectorHost } from "./pairwise-subject.ts";
@@ -97,6 +98,37 @@ const publicClients: readonly Rule[] = [
       "introspection",
       "requires a client that authenticates",
     ),
+  ),
+];
+
+/**
+ * The grace of a client whose refresh tokens are useless to a thief without its credential or key may be longer. It ends before the access token that
+ * comes with the successor, because nobody needs the successor before, and a use of it ends the grace (protocols §3).
+ */
+const refreshGrace: readonly Rule[] = [
+  rule(
+    [
+      ...(["refresh_token_grace", "token_endpoint_auth_method", "dpop_bound_access_tokens"] as const),
+      "tls_client_certificate_bound_access_tokens",
+    ],
+    (client) => {
+      const isProtected =
+        !isPublicMethod(client.token_endpoint_auth_method) ||
+        client.dpop_bound_access_tokens === true ||
+        client.tls_client_certificate_bound_access_tokens === true;
+      const isLong = (client.refresh_token_grace ?? 0) > refreshGraceLimits.anySeconds;
+      const message = `must be at most ${refreshGraceLimits.anySeconds} for a client that neither authenticates nor has bound tokens`;
+      return fault(isLong && !isProtected, "refresh_token_grace", message);
+    },
+  ),
+  rule(
+    ["refresh_token_grace", "access_token_lifetime"],
+    ({ refresh_token_grace: grace, access_token_lifetime: seconds }) =>
+      fault(
+        grace !== undefined && grace > (seconds ?? Number.POSITIVE_INFINITY),
+        "refresh_token_grace",
+        "must not be longer than access_token_lifetime",
+      ),
   ),
 ];
 
@@ -233,6 +265,7 @@ const rules: readonly Rule[] = [
   ...redirectUris,
   matchingResponseTypes,
   ...publicClients,
+  ...refreshGrace,
   ...keys,
   ...encryption,
   ...requestObjectEncryption,

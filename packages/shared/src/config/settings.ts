@@ -12,6 +12,9 @@ export const longestTokenLifetimeSeconds = 86_400;
 /** The maximum lifetime of a refresh family, and therefore of a grant: cut-offs and generations outlive it. */
 export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
 
+/** How long a spent refresh token may be sent again: of any client; of one whose tokens are useless without its credential or key. */
+export const refreshGraceLimits = { anySeconds: 30, protectedSeconds: 120 } as const;
+
 /**
  * **The settings of a deployment**: variables of every Worker (`[vars]` in its wrangler file); all Workers are given the same values. Each has a default that
  * is safe in production, except `ISSUER`, which is required: it is never derived from a request.
@@ -70,10 +73,10 @@ export const workerSettings = {
   refreshGraceSeconds: wholeNumber("REFRESH_GRACE", {
     default: 30,
     min: 0,
-    max: 300,
+    max: refreshGraceLimits.anySeconds,
     unit: "seconds",
     meaning:
-      "How long a spent refresh token may be sent again and returns the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: any second use counts as reuse.",
+      "How long a spent refresh token may be sent again and returns the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: any second use counts as reuse. `refresh_token_grace` of a client overrides it, up to 120 seconds.",
   }),
   refreshReplays: wholeNumber("REFRESH_REPLAYS", {
     default: 5,

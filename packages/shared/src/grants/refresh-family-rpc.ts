@@ -3,6 +3,7 @@ import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import { refreshGraceLimits } from "../config/settings.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
@@ -67,8 +68,8 @@ export interface FamilySnapshot {
   readonly successor: Successor;
 }
 
-/** A replay issues a new ID token at most this much later: `REFRESH_GRACE` is 300 s at most, plus the waiting time of a request. */
-export const replayMarginMs = 360_000;
+/** A replay issues a new ID token at most this much later: the longest grace, plus the waiting time of a request. */
+export const replayMarginMs = (refreshGraceLimits.protectedSeconds + 60) * 1000;
 
 /** The use of a refresh token. */
 export interface RefreshUse {
@@ -92,6 +93,7 @@ export interface RefreshUse {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
+  readonly graceMs: number;
 }
 
 export interface RotateRequest extends RefreshUse {
@@ -101,7 +103,6 @@ export interface RotateRequest extends RefreshUse {
   readonly address: ShardAddress;
   /** Identifies one request, so that sending it again is not a replay, however strict the grace is. */
   readonly operationId: string;
-  readonly graceMs: number;
   readonly maxReplays: number;
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */

@@ -18,6 +18,7 @@ export interface GrantRevocation {
     | "code_replayed"
     | "device_code_replayed"
     | "session_ended"
+    | "client_logout"
     | "administrator"
     | "consent_withdrawn";
   /** The expiry of the last token of the grant, refresh tokens included. */

@@ -106,6 +106,12 @@ export const requestEvents = {
       requestId,
     },
   },
+  "logout-without-session": {
+    level: "info",
+    meaning:
+      "`GET /logout` with an `id_token_hint` and without a session cookie: nothing was ended. A back end that means to sign its user out sends a POST with the client's authentication.",
+    fields: { clientId: text("The client of the hint."), requestId },
+  },
   "client-key-refused": {
     level: "info",
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
