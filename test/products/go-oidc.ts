@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** The library of kubelogin, oauth2-proxy and others. It refreshes an access token ten seconds before its end. */
 export const goOidc: Product = {

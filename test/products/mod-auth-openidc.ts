@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "dir", "auth_openidc"];
 

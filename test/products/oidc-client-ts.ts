@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { serveApplication } from "./openid-client-in-a-browser.ts";
-import { alice, type Product, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
 
 export const oidcClientTs: Product = {
   name: "oidc-client-ts",

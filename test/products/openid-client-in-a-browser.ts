@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { alice, type Product, type ProductRun, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
+import type { ProductRun } from "./product-run.ts";
 
 /** Bundles and serves the application. */
 export async function serveApplication(run: ProductRun): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 export const passportOpenidconnect: Product = {
   name: "passport-openidconnect",

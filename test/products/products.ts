@@ -12,8 +12,8 @@ import { nextauth } from "./nextauth.ts";
 import { oidcClientTs } from "./oidc-client-ts.ts";
 import { openidClientInABrowser } from "./openid-client-in-a-browser.ts";
 import { passportOpenidconnect } from "./passport-openidconnect.ts";
+import type { Product } from "./product.ts";
 import { springSecurity } from "./spring-security.ts";
-import type { Product } from "./stage.ts";
 import { streamlit } from "./streamlit.ts";
 import { synapse } from "./synapse.ts";
 
