@@ -56,8 +56,6 @@ beforeAll(async () => {
       expect(JSON.parse(stdout)).toMatchObject({ identifier: url });
     }
   }
-  // Makes the keys: after a restart of the control plane, the announcement of new ones takes longer than a validator waits.
-  await fetch(`${provider.origin}/jwks`);
   // With the credentials of the introspecting client.
   await provider.restart();
 });

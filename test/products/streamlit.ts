@@ -11,7 +11,7 @@ export const streamlit: Product = {
     await page.goto(run.origin);
     await page.getByRole("button", { name: "Sign in" }).click();
     await run.signInOn(page);
-    const claims = JSON.parse((await page.getByTestId("stCode").textContent()) ?? "") as Record<string, unknown>;
+    const claims = JSON.parse((await page.getByTestId("stCode").textContent())!) as Record<string, unknown>;
     assert.deepEqual([claims["name"], claims["email"]], [alice.name, alice.email]);
 
     await page.getByRole("button", { name: "Sign out" }).click();

@@ -1,6 +1,6 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { parseAuthorizationTypes } from "./authorization-types.ts";
-import { clientRegistrationPolicies, parseStatementIssuers } from "./client-registration.ts";
+import { clientRegistrationPolicies, parsePrivateUseSchemes, parseStatementIssuers } from "./client-registration.ts";
 import { documentPolicies, parseHostPolicies } from "./document-policies.ts";
 import { hintsWithin, jurisdictions, locationHints } from "./object-locations.ts";
 import { securityProfiles } from "./security-profiles.ts";
@@ -198,6 +198,14 @@ export const workerSettings = {
     meaning:
       "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys. For an issuer with a record in `/admin/issuers`, the rules of the record decide instead.",
     parse: parseStatementIssuers,
+  }),
+  privateUseSchemes: setting("PRIVATE_USE_SCHEMES", {
+    default: "",
+    accepts:
+      "schemes without a dot (`cursor vscode`), separated by spaces; none that browsers or systems handle, such as `javascript`, `data` or `file`",
+    meaning:
+      "Further private-use schemes of redirect URIs of native applications. A domain name in reverse (`com.example.app`) is always allowed; a scheme without a dot belongs to whichever program claims it, so it is refused unless it is listed here (RFC 8252 §8.4).",
+    parse: parsePrivateUseSchemes,
   }),
   clientUnusedSeconds: wholeNumber("CLIENT_UNUSED_LIFETIME", {
     default: 86_400,

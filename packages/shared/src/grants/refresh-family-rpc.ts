@@ -1,12 +1,13 @@
+import { isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
+import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 export interface RefreshFamily extends LoginContext {
   readonly grant: GrantIdentity;
@@ -20,6 +21,15 @@ export interface RefreshFamily extends LoginContext {
    */
   readonly confirmedBy?: KeyConfirmation["method"] | undefined;
 }
+
+export const isRefreshFamily = objectOf<RefreshFamily>({
+  sub: isText,
+  grant: isGrantIdentity,
+  clientId: isText,
+  scope: listOf(isText),
+  resources: listOf(isText),
+  expiresAtMs: isNumber,
+});
 
 /** The access token that belongs to a version of the family: fixed at rotation, so a retry gets the same one. */
 export interface FamilyAccessToken {
@@ -43,6 +53,15 @@ export interface Successor {
   /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
   readonly bound?: LaterBinding | undefined;
 }
+
+export const isSuccessor = objectOf<Successor>({
+  scope: listOf(isText),
+  resources: listOf(isText),
+  accessToken: objectOf<FamilyAccessToken>({ jti: isText, iatSeconds: isNumber, expSeconds: isNumber }),
+  address: isShardAddress,
+  operationId: isText,
+  tokensEndAtMs: isNumber,
+});
 
 /** Refresh tokens from this version on are bound to the key (RFC 9449 §5, RFC 8705 §4). */
 export interface LaterBinding {
@@ -93,6 +112,8 @@ export interface RefreshUse {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
+  /** Scope values that were not granted are left out instead of refused: no administrator registered the client. */
+  readonly dropsScope: boolean;
   readonly graceMs: number;
 }
 
