@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
@@ -19,26 +18,18 @@ export interface Packages {
   readonly deb?: readonly string[];
 }
 
-const modules = JSON.stringify({ private: true, type: "module" });
-
-/** The folder of a product, with its packages. It is kept for the next run, unless the packages are those of this repository. */
-export async function install(name: string, packages: Packages): Promise<string> {
-  if (packages.isHere === true) {
-    const own = mkdtempSync(join(tmpdir(), "edge-op-product-"));
-    writeFileSync(join(own, "package.json"), modules);
-    symlinkSync(join(repositoryRoot, "node_modules"), join(own, "node_modules"));
-    return own;
-  }
-  const folder = join(tmpdir(), "edge-op-products", name.replaceAll(/\W+/g, "-"));
+/** Installs packages, unless the folder has them since an earlier run. */
+export async function install(folder: string, packages: Packages): Promise<void> {
   const [marker, wanted] = [join(folder, "installed.json"), JSON.stringify(packages)];
-  if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return folder;
+  if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const { npm, pip, go, deb } = packages;
+  const { npm, isHere, pip, go, deb } = packages;
   const run = (command: string, words: readonly string[]) =>
     promisify(execFile)(command, words, { cwd: folder, maxBuffer: 100_000_000 });
-  writeFileSync(join(folder, "package.json"), modules);
-  if (npm !== undefined) await run("npm", ["install", "--no-audit", "--no-fund", "--save-exact", ...npm]);
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  if (isHere === true) symlinkSync(join(repositoryRoot, "node_modules"), join(folder, "node_modules"));
+  else if (npm !== undefined) await run("npm", ["install", "--no-audit", "--no-fund", "--save-exact", ...npm]);
   if (pip !== undefined) {
     await run("python3", ["-m", "venv", ".venv"]);
     await run(".venv/bin/pip", ["install", "--quiet", "--disable-pip-version-check", ...pip]);
@@ -52,5 +43,4 @@ export async function install(name: string, packages: Packages): Promise<string>
     await run("sh", ["-c", "for file in *.deb; do dpkg -x $file root; done"]);
   }
   writeFileSync(marker, wanted);
-  return folder;
 }

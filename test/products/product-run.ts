@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -39,7 +40,11 @@ export class ProductRun {
   }
 
   static async prepare(stage: Stage, { name, registration, packages }: Product): Promise<ProductRun> {
-    const folder = await install(name, packages);
+    // Each run of `npm test` has its own; what is installed is kept for the next run.
+    const isKept = packages.isHere !== true;
+    const kept = join(tmpdir(), "edge-op-products", name.replaceAll(/\W+/g, "-"));
+    const folder = isKept ? kept : mkdtempSync(join(tmpdir(), "edge-op-product-"));
+    await install(folder, packages);
     const origin = `http://localhost:${await findFreePort("localhost")}`;
     const here = (text: string) => text.replaceAll("https://app.example.com", origin);
     const metadata = JSON.parse(
@@ -48,7 +53,7 @@ export class ProductRun {
     const created = await stage.fixtures.admin.require("POST", "/clients", metadata);
     const client = { client_id: String(created["client_id"]), client_secret: String(created["client_secret"] ?? "") };
     const run = new ProductRun(stage, folder, origin, client);
-    run.#isKept = packages.isHere !== true;
+    run.#isKept = isKept;
     for (const [file, text] of Object.entries(filesOf(name))) run.write(file, text);
     return run;
   }
