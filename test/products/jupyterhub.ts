@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** It reads the claims again with its access token every `auth_refresh_age` seconds, and refreshes the token when UserInfo refuses it. */
 export const jupyterhub: Product = {

@@ -15,7 +15,11 @@ let failed = 0;
 for (const product of chosen) {
   try {
     const { claims, refresh, signOut } = await stage.run(product);
-    console.log(`${product.name}\n  claims    ${JSON.stringify(claims)}\n  refresh   ${refresh}\n  sign-out  ${signOut}`);
+    const { npm, pip, go, deb, maven } = product.packages;
+    const versions = [npm, pip, go, deb, maven].flat().filter((each) => each !== undefined);
+    console.log(
+      `${product.name} (${versions.join(" ")})\n  claims    ${JSON.stringify(claims)}\n  refresh   ${refresh}\n  sign-out  ${signOut}`,
+    );
   } catch (error) {
     failed += 1;
     console.error(error);
