@@ -1,16 +1,21 @@
 /**
  * **The products of docs/clients.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
- * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out at a provider with https.
+ * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out at a provider with https; with
+ * `--http`, at one as `npx edge-op dev` starts it.
  */
 
 import { products } from "./products.ts";
 import { Stage } from "./stage.ts";
 
-const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
+const isHttp = process.argv.includes("--http");
+const wanted = process.argv
+  .slice(2)
+  .filter((word) => word !== "--http")
+  .map((word) => word.toLowerCase());
 const chosen = products.filter(
   ({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word)),
 );
-const stage = await Stage.open();
+const stage = await Stage.open(isHttp ? "http" : "https");
 let failed = 0;
 for (const product of chosen) {
   try {
