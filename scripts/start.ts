@@ -5,7 +5,7 @@ import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-devel
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
-import { settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
+import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { onSourceChange } from "./source-changes.ts";
@@ -20,7 +20,7 @@ const usage = `npm start [-- options]
 
   The demo application listens on the next port (DEMO_PORT), the MCP server and the API that the provider protects on the two
   ports after it (MCP_PORT, API_PORT).
-  PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are read from the environment.`;
+  PORT, HOST and the Workers' settings (DISPLAY_NAME, BRAND_COLOR, REVOCATION_MODE, SERVER_TIMING, …) are read from the environment.`;
 
 function readOptions() {
   try {
@@ -51,6 +51,16 @@ function readPort(name: string, fallback: number): number {
   process.exit(2);
 }
 
+function readSettings(): Record<string, string> {
+  try {
+    return settingsFrom(process.env);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    console.error(error.message);
+    process.exit(2);
+  }
+}
+
 const options = readOptions();
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
@@ -60,7 +70,7 @@ const applications = {
 };
 const host = process.env.HOST ?? "127.0.0.1";
 /** Every request has its line in `--verbose`. */
-const vars = { REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) };
+const vars = { REQUEST_LOG_PERCENT: "100", ...readSettings() };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")
@@ -102,7 +112,7 @@ Try:
   npm run -s mcp -- call whoami, a tool of the MCP server at ${provider.resources["mcp"]}
 
 The demo's clients and users are in .op/dev.json; the README has two walks. Ctrl-C stops the provider.
-${options.verbose ? "The log follows." : "To see why a request was refused, run npm start -- --verbose."}`;
+Why a request was refused: ${origin}/dev/refusals${options.verbose ? ". The log follows." : ""}`;
 }
 
 try {

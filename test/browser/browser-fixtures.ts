@@ -33,6 +33,12 @@ const quiet = [
   "--disable-sync",
 ];
 
+export function launchChromium(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === undefined) throw new Error("no Chromium: install it, or name it in CHROMIUM");
+  return chromium.launch({ executablePath, args: quiet });
+}
+
 export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "vars"> = {}): Promise<BrowserFixtures> {
   const provider = await startLocalProvider({ vars: vars ?? {} });
   const admin = new AdminApi(provider.origin, provider.admin);
@@ -58,9 +64,7 @@ export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "
     issuer: provider.issuer,
     client: { client_id: "demo-app", client_secret: String(client.client_secret) },
   });
-  const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error("no Chromium: install it, or name it in CHROMIUM");
-  const browser = await chromium.launch({ executablePath, args: quiet });
+  const browser = await launchChromium();
   const close = async () => {
     await browser.close();
     await application.stop();

@@ -1,23 +1,24 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { exportJWK, generateKeyPair } from "jose";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
+import { block } from "../fixtures/clients-page.ts";
 import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/** docs/clients.md: each registration and each snippet as written, against a provider with https. */
-const page = readFileSync(join(repositoryRoot, "docs/clients.md"), "utf8");
-
+/** docs/clients.md: each registration and each snippet as written, against a provider with https. test/products/ has the products. */
 interface Outcome {
   readonly tokens: { readonly access_token: string; readonly refresh_token?: string };
   readonly person: { readonly name?: unknown };
   readonly refreshed?: { readonly access_token: string; readonly refresh_token?: string };
+  readonly signOutUrl?: URL;
 }
 
 let directory: string;
@@ -51,12 +52,6 @@ afterAll(async () => {
   await provider.stop();
 });
 
-function block(kind: "registration" | "snippet", name: string): string {
-  const found = new RegExp(`<!-- ${kind} ${name} -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1];
-  if (found === undefined) throw new Error(`no ${kind} ${name}`);
-  return found;
-}
-
 /** The names that the page assumes to exist. */
 const given = [
   "issuer",
@@ -66,13 +61,16 @@ const given = [
   "decryptionKey",
   "fetchWithCertificate",
   "sendBrowser",
+  "openBrowser",
+  "showCode",
 ];
 
 async function run(name: string, values: Readonly<Record<string, unknown>>): Promise<Outcome> {
   const lines = block("snippet", name).split("\n");
   const imports = lines.filter((line) => line.startsWith("import "));
   const body = lines.filter((line) => !line.startsWith("import "));
-  const end = `return { tokens, person, refreshed: typeof refreshed === "undefined" ? undefined : refreshed };`;
+  const kept = (name: string) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`;
+  const end = `return { tokens, person, ${kept("refreshed")}, ${kept("signOutUrl")} };`;
   const source = [...imports, `export default async ({ ${given.join(", ")} }) => {`, ...body, end, "};"].join("\n");
   const file = join(directory, `${name}.mjs`);
   writeFileSync(file, source);
@@ -81,6 +79,9 @@ async function run(name: string, values: Readonly<Record<string, unknown>>): Pro
 }
 
 test.each([
+  ["web", undefined],
+  ["native", undefined],
+  ["device", undefined],
   ["dpop", "jkt"],
   ["fapi2", "jkt"],
   ["mtls", "x5t#S256"],
@@ -97,10 +98,12 @@ test.each([
     .replace('"PUBLIC_ENCRYPTION_KEY"', JSON.stringify({ ...(await exportJWK(encryption.publicKey)), kid: "enc" }));
   const created = await fixtures.admin.require("POST", "/clients", JSON.parse(registration));
   const certificate = await authority.issue({ subject: "O=Example,CN=payments" });
+  const browser = person.browser(viaTls);
   const {
     tokens,
     person: shown,
     refreshed,
+    signOutUrl,
   } = await run(name, {
     issuer,
     clientId: created["client_id"],
@@ -108,13 +111,27 @@ test.each([
     privateKey: signing.privateKey,
     decryptionKey: encryption.privateKey,
     fetchWithCertificate: fetchWithCertificate(proxy, certificate),
-    sendBrowser: async (url: URL) => (await person.browser(viaTls).visit(url)).url,
+    sendBrowser: async (url: URL) => (await browser.visit(url)).url,
+    openBrowser: (url: URL) => void browser.visit(url).then((arrival) => fetch(arrival.url)),
+    showCode: (uri: string, code: string) => void enterCode(browser, uri, code),
   });
   expect(shown.name).toBe("Pat Person");
   const cnf = claimsOf(tokens.access_token)["cnf"] as object | undefined;
   expect(Object.keys(cnf ?? {})).toEqual(confirmation === undefined ? [] : [confirmation]);
   if (refreshed !== undefined) {
     expect(claimsOf(refreshed.access_token)["cnf"]).toEqual(cnf);
-    expect(refreshed.refresh_token === tokens.refresh_token).toBe(name !== "dpop");
+    expect(refreshed.refresh_token === tokens.refresh_token).toBe(["fapi2", "mtls"].includes(name));
+  }
+  if (signOutUrl !== undefined) {
+    expect((await browser.open(signOutUrl)).kind).toBe("arrival");
+    expect((await browser.openPage("/account")).name).toBe("sign-in");
   }
 });
+
+/** The person types the code of a device on a phone, signs in, and allows. */
+async function enterCode(phone: Person, uri: string, code: string): Promise<void> {
+  let page = await phone.openPage(uri);
+  while (page.name === "sign-in") page = (await phone.submit(page)) as Page;
+  const shown = (await phone.submit(page, { device: { user_code: code } })) as Page;
+  await phone.submit(shown, { device: { decision: "allow" } });
+}

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type AuthorizationServerMetadata, refreshAuthorization } from "@modelcontextprotocol/client";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { checkSeed } from "../../packages/edge-op/src/demo/read-seed-file.ts";
@@ -10,6 +11,8 @@ import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type * as Testing from "../../packages/edge-op/src/testing/testing.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { randomFrom } from "../simulation/simulated-time.ts";
+import { type AgentOptions, type AgentReport, type RefreshResult, runAgent } from "./fixtures/agent-processes.ts";
 import { EmptyFolder } from "./fixtures/packed-package.ts";
 
 /** `edge-op` as others get it: from its tarball, in an empty folder. */
@@ -231,6 +234,95 @@ describe("edge-op/testing", () => {
     const { events: foreign } = (await provider.admin("GET", "/audit?sub=audited")) as { events: unknown[] };
     expect(foreign).toEqual([]);
     await other.close();
+  });
+
+  describe("RFC 9700 §4.14.2: four processes of an agent share a refresh token, for six hours", () => {
+    const lifetime = 300;
+    const service = { token_endpoint_auth_method: "client_secret_basic" };
+
+    async function measure(
+      metadata: Readonly<Record<string, unknown>>,
+      how: Pick<AgentOptions, "slowestSeconds" | "holds"> & Partial<Pick<AgentOptions, "longestPauseSeconds">>,
+    ): Promise<{ readonly report: AgentReport; readonly endsByTheft: boolean }> {
+      const agent = await testing.createTestProvider();
+      const client = await agent.createClient({
+        ...{ redirect_uris: ["http://localhost:3000/callback"], grant_types: ["authorization_code", "refresh_token"] },
+        ...{ scope: "openid offline_access", access_token_lifetime: lifetime, token_endpoint_auth_method: "none" },
+        ...metadata,
+      });
+      const scope = "openid offline_access";
+      const signedIn = await agent.signIn("alice", { client: client.client_id, scope });
+      const response = await fetch(`${agent.issuer}/.well-known/oauth-authorization-server`);
+      const authorizationServer = (await response.json()) as AuthorizationServerMetadata;
+      let second = 0;
+      let newest = signedIn.refresh_token!;
+      const refresh = async (refreshToken: string): Promise<RefreshResult> => {
+        const { client_secret: secret, ...information } = client;
+        const clientInformation = secret === "" ? information : client;
+        const options = { metadata: authorizationServer, clientInformation, refreshToken };
+        try {
+          const tokens = await refreshAuthorization(agent.issuer, options);
+          newest = tokens.refresh_token!;
+          return { kind: "refreshed", refreshToken: newest, expiresIn: tokens.expires_in! };
+        } catch (error) {
+          expect(String(error)).toContain("invalid");
+          return { kind: "refused" };
+        }
+      };
+      const report = await runAgent({
+        longestPauseSeconds: 120,
+        ...how,
+        first: { refreshToken: signedIn.refresh_token!, expiresAt: lifetime },
+        hours: 6,
+        random: randomFrom(7),
+        at: async (next) => {
+          if (next > second) await agent.advance(next - second);
+          second = Math.max(second, next);
+        },
+        refresh,
+      });
+      // A thief has the first token.
+      const isLive = report.refused === 0;
+      const endsByTheft =
+        isLive &&
+        (await refresh(signedIn.refresh_token!)).kind === "refused" &&
+        (await refresh(newest)).kind === "refused";
+      await agent.close();
+      console.log(JSON.stringify({ ...metadata, ...how, ...report }));
+      return { report, endsByTheft };
+    }
+
+    test.each([
+      ["a public client, 30 s", {}, { slowestSeconds: 28, holds: "file" }],
+      [
+        "a confidential client, 120 s",
+        { ...service, refresh_token_grace: 120 },
+        { slowestSeconds: 115, holds: "file" },
+      ],
+      [
+        "processes that never read the file again, and are never idle for longer than the grace",
+        { ...service, refresh_token_grace: 120 },
+        { slowestSeconds: 0, holds: "memory", longestPauseSeconds: 115 },
+      ],
+    ] as const)("%s: nobody is signed out, and theft ends the grant", async (_, metadata, how) => {
+      const { report, endsByTheft } = await measure(metadata, how);
+      expect(report.refused).toBe(0);
+      expect(report.refreshes).toBeGreaterThan(60);
+      expect(report.repeated).toBeGreaterThan(5);
+      expect(report.longestSeconds).toBeGreaterThan(15);
+      expect(endsByTheft).toBe(true);
+    });
+
+    test.each([
+      ["30 s are not enough for slow processes", service, { slowestSeconds: 115, holds: "file" }],
+      [
+        "120 s are not enough for idle processes that never read the file again",
+        { ...service, refresh_token_grace: 120 },
+        { slowestSeconds: 0, holds: "memory", longestPauseSeconds: 900 },
+      ],
+    ] as const)("%s", async (_, metadata, how) => {
+      expect((await measure(metadata, how)).report.refused).toBe(1);
+    });
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { Application } from "./fixtures/application.ts";
+import { Application, applicationMetadata, redirectUri } from "./fixtures/application.ts";
 import { grantTypes, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
@@ -58,18 +58,46 @@ describe("RFC 6749 §5.2: error_description", () => {
     );
   });
 
-  test("names the authentication method only to a caller that has proven to be the client", async () => {
+  test("names the authentication method of a public client only", async () => {
     const { client_id: clientId, client_secret: secret } = service;
     const post = (client_secret: string, client_id = clientId) =>
       postForm(`${provider.origin}/token`, { ...grant, client_id, client_secret });
-    expect(described(await post(secret))).toEqual([
+    const open = await fixtures.client({
+      ...applicationMetadata(),
+      require_pkce: true,
+      token_endpoint_auth_method: "none",
+    });
+    expect(described(await post("any", open.client_id))).toEqual([
       401,
       "invalid_client",
-      "The client is registered for client_secret_basic, not for client_secret_post.",
+      "The client is registered for none, not for client_secret_post.",
     ]);
     const generic = [401, "invalid_client", "Client authentication failed."];
     expect(described(await post("a wrong secret"))).toEqual(generic);
     expect(described(await post(secret, "no-such-client"))).toEqual(generic);
+    const keyed = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
+    expect(described(await post("any", keyed.client_id))).toEqual(generic);
+  });
+
+  test("RFC 7636 §4.6: names code_verifier where it is missing or malformed", async () => {
+    const application = await Application.register(fixtures);
+    const browser = (await registerPerson(fixtures)).browser();
+    const challenge = { code_challenge: "a".repeat(43), code_challenge_method: "S256" };
+    const { url } = await browser.visit(application.authorizationUrl(challenge));
+    const form = { grant_type: "authorization_code", code: url.searchParams.get("code")!, redirect_uri: redirectUri };
+    expect(described(await fixtures.token(application.client, form))).toEqual([
+      400,
+      "invalid_grant",
+      "code_verifier is missing.",
+    ]);
+    const malformed = await fixtures.token(application.client, { ...form, code_verifier: "short" });
+    expect(described(malformed)[2]).toMatch(/^code_verifier is malformed: it has 43 to 128/);
+    const { client_id } = await fixtures.client(
+      applicationMetadata({ token_endpoint_auth_method: "none", require_pkce: true }),
+    );
+    expect(described(await postForm(`${provider.origin}/token`, { ...form, client_id }))[2]).toBe(
+      "code_verifier is missing.",
+    );
   });
 
   test("repeats no character that an error must not contain", async () => {
@@ -85,8 +113,9 @@ describe("RFC 6749 §5.2: error_description", () => {
     const sent = async (parameters: Record<string, string>) =>
       (await browser.visit(application.authorizationUrl(parameters))).url.searchParams.get("error_description");
     expect(await sent({ scope: "admin:everything" })).toBe(
-      "The client is not registered for any of: admin:everything.",
+      "The client is not registered for the scope admin:everything.",
     );
+    expect(await sent({ scope: "unknown" })).toBe("The client is not registered for any of: unknown.");
     expect(await sent({ resource: "https://elsewhere.example" })).toBe(
       "The resource https://elsewhere.example is not allowed for this client.",
     );

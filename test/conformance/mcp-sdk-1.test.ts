@@ -139,7 +139,7 @@ async function refresh(authorization: Authorization): Promise<void> {
 }
 
 describe("MCP 2025-11-25: the official SDK 1.x", () => {
-  test("draft-ietf-oauth-client-id-metadata-document-00 §3: connects by its https document, steps up, refreshes, and is cut off", async () => {
+  test("draft-ietf-oauth-client-id-metadata-document-02 §3: connects by its https document, steps up, refreshes, and is cut off", async () => {
     const authorization = new Authorization({ documentUrl: clientMetadataUrl });
     expect(await callTool(authorization, "whoami")).toContain(`${sub}, by ${clientMetadataUrl}, with notes:read`);
     const { saved } = authorization;

@@ -170,7 +170,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     }
   });
 
-  test("draft-ietf-oauth-client-id-metadata-document-00: an unregistered client connects by its document, steps up, and is disabled", async () => {
+  test("draft-ietf-oauth-client-id-metadata-document-02: an unregistered client connects by its document, steps up, and is disabled", async () => {
     const port = await findFreePort("127.0.0.1");
     const application = await startDemoRp({ port, issuer: provider.issuer, client: provider.dev.clients.app });
     try {

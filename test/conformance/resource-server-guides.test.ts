@@ -7,6 +7,8 @@ import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/s
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
+import { checkServer } from "../products/apis/check-server.ts";
+import { EmptyFolder } from "./fixtures/packed-package.ts";
 import { accessToken, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /** The guides for resource servers: each Worker in them runs next to the provider, and each command is executed. */
@@ -54,8 +56,6 @@ beforeAll(async () => {
       expect(JSON.parse(stdout)).toMatchObject({ identifier: url });
     }
   }
-  // Makes the keys: after a restart of the control plane, the announcement of new ones takes longer than a validator waits.
-  await fetch(`${provider.origin}/jwks`);
   // With the credentials of the introspecting client.
   await provider.restart();
 });
@@ -140,4 +140,19 @@ test("docs/operating/protect-an-mcp-server.md: tools are called, and one of them
     expect.stringContaining('scope="notes:read notes:write"'),
   ]);
   expect(await (await call(await tokenFor("mcp"), "delete_notes")).text()).toContain("deleted");
+});
+
+describe("docs/operating/protect-an-api.md, with another library", () => {
+  const folder = new EmptyFolder();
+  beforeAll(() => {
+    folder.link("jose", "6");
+    folder.link("express", "5");
+  });
+  afterAll(() => folder.remove());
+
+  test.each(["jose", "express"])("%s alone accepts access tokens for it, and no other token", async (name) => {
+    const refused = { idToken: 401, ofOtherResource: 401, bound: 401, none: 401 };
+    const results = await checkServer(name, new ProviderFixtures(provider), folder.path);
+    expect(results).toEqual({ accessToken: 200, ...refused });
+  });
 });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { api, claimsOf, headerOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { api, claimsOf, grantTypes, headerOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const token = `${provider.origin}/token`;
@@ -108,14 +108,70 @@ describe("RFC 6749 §2.3: client authentication", () => {
     expect([status, body["error"]]).toEqual([401, "invalid_client"]);
   });
 
-  test("only the registered method counts: the correct secret by another is refused", async () => {
-    const byHeader = await postForm(token, grant, { authorization: basicAuthorization(post) });
-    const { client_id, client_secret } = basic;
-    const byBody = await postForm(token, { ...grant, client_id, client_secret });
-    const byNothing = await postForm(token, { ...grant, client_id });
-    for (const { status, body } of [byHeader, byBody, byNothing]) {
-      expect([status, body["error"]]).toEqual([401, "invalid_client"]);
-    }
+  describe("§2.3.1: a client with a secret sends it in the header or in the body, whichever it registered", () => {
+    const redirect_uri = "https://app.example.com/callback";
+    const deviceCode = "urn:ietf:params:oauth:grant-type:device_code";
+    const routes: readonly (readonly [path: string, form: Readonly<Record<string, string>>, status: number])[] = [
+      ["/token", grant, 200],
+      ["/introspect", { token: "x" }, 200],
+      ["/revoke", { token: "x" }, 200],
+      ["/par", { response_type: "code", redirect_uri, scope: "openid", nonce: "n" }, 201],
+      ["/device_authorization", { scope: "openid" }, 200],
+    ];
+    const metadata = {
+      grant_types: ["client_credentials", "authorization_code", deviceCode],
+      redirect_uris: [redirect_uri],
+      scope: "openid read",
+    };
+    type Sent = "header" | "body" | "both" | "nothing";
+    const send = (path: string, form: Readonly<Record<string, string>>, client: TestClient, sent: Sent) => {
+      const { client_id, client_secret, authorization } = client;
+      return postForm(
+        provider.origin + path,
+        {
+          ...form,
+          ...(sent === "header" ? {} : { client_id }),
+          ...(sent === "body" || sent === "both" ? { client_secret } : {}),
+        },
+        sent === "header" || sent === "both" ? { authorization } : {},
+      );
+    };
+
+    test.each(routes)("%s", async (path, form, status) => {
+      for (const method of ["client_secret_basic", "client_secret_post"]) {
+        const client = await fixtures.client({ ...metadata, token_endpoint_auth_method: method });
+        for (const sent of ["header", "body"] as const) {
+          const response = await send(path, form, client, sent);
+          expect(response.status, `${method} by ${sent}: ${response.text}`).toBe(status);
+          const wrong = await send(
+            path,
+            form,
+            { ...client, client_secret: "x", authorization: basicAuthorization({ ...client, client_secret: "x" }) },
+            sent,
+          );
+          expect([wrong.status, wrong.body["error"]]).toEqual([401, "invalid_client"]);
+        }
+        expect((await send(path, form, client, "both")).body["error"]).toBe("invalid_request");
+        expect((await send(path, form, client, "nothing")).body["error"]).toBe("invalid_client");
+      }
+    });
+
+    test.each(routes)("%s: never for a client with a key", async (path, form) => {
+      const keyed = await fixtures.asserter({
+        ...metadata,
+        grant_types: [...metadata.grant_types, grantTypes.jwtBearer],
+        token_endpoint_auth_method: "private_key_jwt",
+      });
+      for (const sent of ["header", "body"] as const) {
+        const response = await send(
+          path,
+          form,
+          { ...keyed, client_secret: "x", authorization: basicAuthorization({ ...keyed, client_secret: "x" }) },
+          sent,
+        );
+        expect([response.status, response.body["error"]]).toEqual([401, "invalid_client"]);
+      }
+    });
   });
 
   test("an unknown client and a wrong secret have the same response", async () => {

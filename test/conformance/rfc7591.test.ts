@@ -136,7 +136,7 @@ describe("RFC 7591 §3: registration", () => {
     expect(page.html).toContain('id="local-only"');
   });
 
-  test("RP Metadata Choices 1.0 §2: the first supported of several values", async () => {
+  test("RP Metadata Choices 1.0 §2: the best supported of several values; the preferred one only if it is supported", async () => {
     const { body } = await registered({
       ...agent,
       token_endpoint_auth_method: undefined,
@@ -144,7 +144,17 @@ describe("RFC 7591 §3: registration", () => {
       id_token_signing_alg_values_supported: ["PS512", "EdDSA", "ES256"],
       id_token_signed_response_alg: "ES512",
     });
-    expect(body).toMatchObject({ token_endpoint_auth_method: "none", id_token_signed_response_alg: "EdDSA" });
+    expect(body).toMatchObject({
+      token_endpoint_auth_method: "client_secret_basic",
+      id_token_signed_response_alg: "ES256",
+    });
+    for (const [token_endpoint_auth_method, list, chosen] of [
+      ["none", ["client_secret_basic", "none"], "none"],
+      ["tls_client_auth", ["tls_client_auth", "client_secret_post"], "client_secret_post"],
+    ] as const) {
+      const preferred = { token_endpoint_auth_method, token_endpoint_auth_methods_supported: list };
+      expect((await registered({ ...agent, ...preferred })).body["token_endpoint_auth_method"]).toBe(chosen);
+    }
     const none = await register({ ...agent, subject_types_supported: ["other"] });
     expect([none.status, none.body["error"]]).toEqual([400, "invalid_client_metadata"]);
   });

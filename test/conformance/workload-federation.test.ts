@@ -2,7 +2,15 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
-import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import {
+  accessToken,
+  api,
+  claimsOf,
+  grantTypes,
+  otherApi,
+  type TestClient,
+  tokenTypes,
+} from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 import { serveKeys, TestIssuer } from "./fixtures/test-issuer.ts";
 
@@ -380,6 +388,109 @@ describe("kinds of workloads", () => {
     }
     await fixtures.admin.require("PATCH", `/users/${sub}`, { status: "suspended" });
     expect(await outcome(as({ user_id: sub }))).toBe("400 invalid_grant");
+  });
+});
+
+describe("draft-carleton-workload-authz-grant-02: a platform of agents, none of which is registered", () => {
+  const tenant = (value: string, more: Readonly<Record<string, unknown>> = {}) =>
+    rule({
+      ...{ rule_id: value, claims: { tenant: { exact: value } }, subject: { type: "workload" } },
+      ...{ scopes: ["read", "write"], access_token_lifetime: 300 },
+      ...more,
+    });
+
+  async function platform(rules: readonly Readonly<Record<string, unknown>>[] = [tenant("acme")]) {
+    const own = await TestIssuer.create();
+    const id = await trust(own, rules, { reusable_assertions: false });
+    const present = async (sub: string, claims: Readonly<Record<string, unknown>> = {}, form = {}) =>
+      send(await own.sign({ sub, aud: provider.issuer, tenant: "acme", ...claims }), form);
+    return { id, own, present };
+  }
+
+  test("§3, §4: an agent that was never seen gets a token of its own, for the resource, without a refresh token", async () => {
+    const { id, present } = await platform();
+    const [one, two] = [await present("agent/7f3d9as3"), await present("agent/7f3d9as4")];
+    expect(one.body).toEqual({
+      ...{ access_token: expect.any(String), token_type: "Bearer", expires_in: 300, scope: "read write" },
+    });
+    const claims = claimsOf(accessToken(one));
+    expect(claims).toMatchObject({ sub: `${id}/agent/7f3d9as3`, client_id: service.client_id, aud: api });
+    expect(claims).not.toHaveProperty("user");
+    expect(claimsOf(accessToken(two))["sub"]).toBe(`${id}/agent/7f3d9as4`);
+    const { body } = await fixtures.introspect(resourceServer, accessToken(one));
+    expect(body).toMatchObject({ active: true, sub: `${id}/agent/7f3d9as3` });
+  });
+
+  test("§4: the same identifier at another platform is another agent", async () => {
+    const [one, two] = [await platform(), await platform()];
+    const subs = [await one.present("agent/1"), await two.present("agent/1")].map(
+      (each) => claimsOf(accessToken(each))["sub"],
+    );
+    expect(subs).toEqual([`${one.id}/agent/1`, `${two.id}/agent/1`]);
+  });
+
+  test.each([
+    ["limits the token", { scope: "read" }, {}, "read"],
+    ["with a value that the policy lacks", { scope: "read admin" }, {}, "read"],
+    ["with the requested scope", { scope: "read" }, { scope: "read write" }, "read"],
+    ["with nothing that the policy allows", { scope: "deploy" }, {}, "400 invalid_scope"],
+    ["beside a request for more", { scope: "read" }, { scope: "write" }, "400 invalid_scope"],
+    ["that is no text", { scope: ["read"] }, {}, "400 invalid_grant"],
+    ["absent, with the requested scope", {}, { scope: "write" }, "write"],
+  ])("§5.1: the scope of the assertion %s", async (_, claims, form, expected) => {
+    const { present } = await platform();
+    const response = await present("agent/1", claims, form);
+    expect(response.status === 200 ? response.body["scope"] : await outcome(Promise.resolve(response))).toBe(expected);
+  });
+
+  test("§6.1, §6.3: one issuer for several tenants: the claim selects the rule; without it, none", async () => {
+    const { present } = await platform([tenant("acme", { scopes: ["read"] }), tenant("globex", { scopes: ["write"] })]);
+    expect((await present("agent/1")).body["scope"]).toBe("read");
+    expect((await present("agent/1", { tenant: "globex" })).body["scope"]).toBe("write");
+    for (const claims of [{ tenant: undefined }, { tenant: "initech" }]) {
+      expect(await outcome(present("agent/1", claims)), JSON.stringify(claims)).toBe("400 invalid_grant");
+    }
+  });
+
+  test("§7: the response says who must act, and not whether the platform is trusted", async () => {
+    const { present } = await platform();
+    const unknown = await TestIssuer.create();
+    const refused = [
+      await present("agent/1", { tenant: "initech" }),
+      await present("an agent", {}),
+      await present("a".repeat(256), {}),
+      await send(await unknown.sign({ sub: "agent/1", aud: provider.issuer })),
+    ];
+    for (const { body } of refused) {
+      expect(body["error"]).toBe("invalid_grant");
+      expect(body["error_description"]).toContain("An administrator of this provider finds the reason in the log");
+    }
+  });
+
+  test("an assertion is accepted once; the end of the rule ends the tokens of its agents", async () => {
+    const { id, own, present } = await platform();
+    const assertion = await own.sign({ sub: "agent/1", aud: provider.issuer, tenant: "acme" });
+    expect([await outcome(send(assertion)), await outcome(send(assertion))]).toEqual(["200", "400 invalid_grant"]);
+    const token = accessToken(await present("agent/2"));
+    expect(await fixtures.isActive(resourceServer, token)).toBe(true);
+    await fixtures.admin.require("PATCH", `/issuers/${id}`, { rules: [tenant("acme", { status: "disabled" })] });
+    expect(await fixtures.isActive(resourceServer, token)).toBe(false);
+  });
+
+  test("RFC 8693 §4.1: an agent acts for a user under its own name", async () => {
+    const acts = tenant("acme", { uses: ["actor_token"], rule_id: "acts" });
+    const exchanger = await fixtures.exchanger();
+    const { id, own } = await platform([{ ...acts, clients: [exchanger.client_id] }]);
+    const sub = await fixtures.user();
+    const subject = await fixtures.userToken(await fixtures.asserter(), sub, { scope: "read" });
+    const exchanged = await fixtures.exchange(exchanger, subject, {
+      actor_token: await own.sign({ sub: "agent/1", aud: provider.issuer, tenant: "acme" }),
+      ...{ actor_token_type: tokenTypes.jwt, audience: api },
+    });
+    expect(claimsOf(accessToken(exchanged))).toMatchObject({
+      sub,
+      act: { sub: `${id}/agent/1`, client_id: service.client_id },
+    });
   });
 });
 

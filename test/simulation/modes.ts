@@ -11,7 +11,7 @@ export interface Modes {
   readonly paced: boolean;
   /** Clocks change their rates within ±ρ. */
   readonly clocks: boolean;
-  /** Clocks of objects are ahead and those of isolates behind, as far as the assumptions allow, and rows expire. */
+  /** Clocks of objects are ahead and those of isolates behind, as far as the assumptions allow, rows expire, and decisions have little time. */
   readonly sweeps: boolean;
   /** An isolate has memory for a few rows, and discards replicas. */
   readonly tight: boolean;
@@ -21,14 +21,15 @@ export interface Modes {
 const fewSnapshots = { bytesPerSecond: 3_000, bytesInFlight: 1_500, freeBytes: 100 };
 
 /** Reduces the product's limits for large sets, so that a run reaches them. Returns a function that restores them. */
-export function adoptLimits({ filters, paced, tight }: Modes): () => void {
-  const { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots } = limits;
+export function adoptLimits({ filters, paced, sweeps, tight }: Modes): () => void {
+  const { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots, decisionMs } = limits;
   if (filters) Object.assign(limits, { leaseReplicaRows: 4, leaseSnapshotRows: 1 });
   if (paced) Object.assign(limits, { leaseSnapshots: fewSnapshots });
+  if (sweeps) Object.assign(limits, { decisionMs: 4_000 });
   const { revocationReplicas } = isolateMemory;
   if (tight) Object.assign(isolateMemory, { revocationReplicas: 400 });
   return () => {
-    Object.assign(limits, { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots });
+    Object.assign(limits, { leaseReplicaRows, leaseSnapshotRows, leaseSnapshots, decisionMs });
     Object.assign(isolateMemory, { revocationReplicas });
   };
 }

@@ -8,8 +8,11 @@ import { HeldCalls } from "../../packages/op-state/src/revocation/held-calls.ts"
 import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { RevocationRows } from "../../packages/op-state/src/revocation/revocation-rows.ts";
+import { TokenRevocationStore } from "../../packages/op-state/src/revocation/token-revocation-store.ts";
+import { UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
 import { KnownCredentials } from "../../packages/shared/src/callers/known-credentials.ts";
 import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-timing.ts";
+import { limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";
 import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
 import { KeeperRuns } from "../../packages/shared/src/leases/keeper-runs.ts";
@@ -36,6 +39,8 @@ const direct = { relays: 0 } as const;
 const relayed = { relays: 2 } as const;
 const filters = { modes: { filters: true } } as const;
 const manyChanges = { changeMs: 250, requestMs: 50 } as const;
+/** Rows expire while decisions are delayed. Each of the mutants of it shows in run 4 or 5. */
+export const slowDecisions = { modes: { sweeps: true }, frequent: ["frozen"], requestMs: 60, revokeMs: 400 } as const;
 /** Isolates sign, also with algorithms that have no key yet. */
 export const signing = { signs: true } as const;
 const steady = { modes: { clocks: false } } as const;
@@ -386,6 +391,26 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return sweep(deadBeforeMs + leaseTiming.clockOffsetMs, limit);
       }),
     in: { modes: { sweeps: true } },
+  },
+  "rows that end with their tokens": {
+    apply: () =>
+      around(TokenRevocationStore, "revoke", (_self, revoke, requests, wait, sinceCv) => {
+        const ended = requests.map((request) => ({ ...request, untilMs: request.untilMs - limits.decisionMs }));
+        return revoke(ended, wait, sinceCv);
+      }),
+    in: slowDecisions,
+  },
+  "a token taken for unrevoked when its row may be deleted": {
+    apply: () =>
+      around(RevocationView, "isRevoked", async (_self, isRevoked, context, subjects) => {
+        try {
+          return await isRevoked(context, subjects);
+        } catch (error) {
+          if (error instanceof UnavailableError && String(error.cause).includes("not decided")) return false;
+          throw error;
+        }
+      }),
+    in: slowDecisions,
   },
   "a decision whose reads are not of one version": {
     apply: () => around(ReadSet, "note", () => {}),

@@ -30,10 +30,15 @@ export function around<T extends object, Name extends MethodName<T>>(
     : never,
 ): Restore {
   const before = Object.getOwnPropertyDescriptor(prototype, name);
-  if (before === undefined) throw new Error(`there is no method ${name} to replace`);
+  const original: unknown = before?.value ?? prototype[name];
+  if (typeof original !== "function") throw new Error(`there is no method ${name} to replace`);
   const value = function (this: T, ...args: never[]): unknown {
-    return Reflect.apply(replacement, undefined, [this, before.value.bind(this), ...args]);
+    return Reflect.apply(replacement, undefined, [this, original.bind(this), ...args]);
   };
-  Object.defineProperty(prototype, name, { ...before, value });
-  return () => void Object.defineProperty(prototype, name, before);
+  Object.defineProperty(prototype, name, { writable: true, configurable: true, ...before, value });
+  return () => {
+    // An inherited method is found again.
+    if (before === undefined) Reflect.deleteProperty(prototype, name);
+    else Object.defineProperty(prototype, name, before);
+  };
 }

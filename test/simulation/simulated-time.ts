@@ -27,7 +27,7 @@ export class Clock {
   #atLocalMs: number;
   #rate: number;
 
-  /** `offset` of `meanMs`, between −1 and 1; two clocks then differ by at most 54 s. */
+  /** `offset` from `meanMs`, in parts of 27 s: between −1 and 1, two clocks differ by at most 54 s. */
   constructor(random: () => number, meanMs: number, offset = 2 * random() - 1) {
     this.#random = random;
     this.#atLocalMs = meanMs + offset * 0.45 * leaseTiming.clockOffsetMs;

@@ -31,7 +31,7 @@ export type Place = Machine | string;
 
 export interface WorldOptions {
   readonly faults: boolean;
-  /** How far the clocks of objects are ahead of the mean, and those of isolates behind, between −1 and 1; by default at random. */
+  /** How far the clocks of objects are ahead of the mean, and those of isolates behind, in parts of 27 s; by default at random between −1 and 1. */
   readonly clockOffset?: (isObject: boolean) => number;
   readonly shards: number;
   readonly relays: number;

@@ -7,6 +7,7 @@ import {
   mutants,
   quiet,
   signing,
+  slowDecisions,
   steadyNews,
   waitingMutants,
 } from "./mutants.ts";
@@ -64,6 +65,10 @@ it(`I1–I5 hold in random runs, from seed ${firstSeed}`, { timeout }, async () 
   const total = await runAll();
   for (const name of ingredients)
     expect(total[name] ?? 0, name).toBeGreaterThan(replayed === undefined ? runs / 8 : -1);
+});
+
+it.each([4, 5])("I1: rows are kept for slow decisions, in run %i", { timeout }, async (seed) => {
+  expect((await new Simulation(seed, slowDecisions).run()).violations).toEqual([]);
 });
 
 it("K6: a token signed by one isolate is recognised by the others, also with the first key of an algorithm", {

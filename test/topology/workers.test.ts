@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
@@ -79,17 +79,41 @@ function filesIn(bundle: string): string[] {
   return [...comments].map(([, path]) => path!);
 }
 
+/** Of the pages of development, of the clock and the faults of test instances, of the demo: whatever file they would be copied to. */
+const developmentTexts = [
+  "/dev/refusals",
+  "/dev/explanation",
+  "aheadMs",
+  "unavailable by order of a test",
+  "correct horse battery staple",
+];
+
 test("no bundle that can be deployed contains development code: clocks that move, stores that fail, pages of /dev, the demo", async () => {
   const deployable = new Set([...allWorkers.map(({ name }) => name), "pages", "protocol", "shared", "workers"]);
   const isDeployable = (path: string) => path.startsWith("packages/") && deployable.has(path.split("/")[1]!);
-  for (const { name, entry } of allWorkers) {
-    const files = filesIn(await bundleWorker(entry));
+  for (const { name, entry, config } of allWorkers) {
+    const bundle = await bundleWorker(entry);
+    const files = filesIn(bundle);
+    // What is deployed is this entry: generated configurations are made from the wrangler files.
+    expect(readConfig({ config: join(repositoryRoot, config) }).main).toBe(join(repositoryRoot, entry));
     expect(files, name).toContain(entry);
+    expect(
+      developmentTexts.filter((text) => bundle.includes(text)),
+      name,
+    ).toEqual([]);
     expect(
       files.filter((path) => !isDeployable(path)),
       name,
     ).toEqual([]);
   }
+  const development = readdirSync(join(repositoryRoot, "packages/edge-op/src"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => readFileSync(join(repositoryRoot, "packages/edge-op/src", path), "utf8"));
+  for (const text of developmentTexts)
+    expect(
+      development.some((source) => source.includes(text)),
+      text,
+    ).toBe(true);
   const { contents } = await sourceBuilds.instances();
   expect(filesIn(contents).filter((path) => !isDeployable(path))).toEqual(
     expect.arrayContaining(

@@ -9,6 +9,13 @@ export interface DemoState {
   readonly notice: string | undefined;
   /** URL of the provider's account page. */
   readonly accountUrl: string;
+  /** Who can sign in. */
+  readonly users: readonly DemoUser[];
+}
+
+export interface DemoUser {
+  readonly username: string;
+  readonly password: string;
 }
 
 const style = `
@@ -23,6 +30,7 @@ nav { display: flex; flex-wrap: wrap; gap: .625rem; margin: 1.5rem 0 0; }
 a.button { padding: .625rem 1rem; border: 1px solid light-dark(#8a94a6, #6d778a); border-radius: 10px; text-decoration: none; color: inherit; font-weight: 600; }
 a.button:first-child { border-color: transparent; background: var(--brand); color: light-dark(#fff, #0b0d12); }
 a:focus-visible { outline: 3px solid var(--brand); outline-offset: 2px; }
+table { border-collapse: collapse; } th { color: var(--muted); font-weight: 500; text-align: start; } th, td { padding: .25rem 1.5rem .25rem 0; } code { font: .875rem/1.5 ui-monospace, monospace; }
 .notice { margin: 1rem 0 0; padding: .75rem 1rem; border-radius: 10px; background: light-dark(#eaf0fc, #1d2a41); }
 @media (max-width: 30rem) { body { padding: 1.25rem .75rem; } main { padding: 1.5rem 1.25rem; } a.button { flex: 1 1 100%; text-align: center; } }`;
 
@@ -34,6 +42,15 @@ function json(id: string, title: string, value: unknown): string {
   return value === undefined
     ? ""
     : `<h2>${title}</h2><pre id="${id}">${escapeHtml(JSON.stringify(value, null, 2))}</pre>`;
+}
+
+function signInAs(users: readonly DemoUser[]): string {
+  const rows = users.map(
+    ({ username, password }) =>
+      `<tr><td>${escapeHtml(username)}</td><td><code>${escapeHtml(password)}</code></td></tr>`,
+  );
+  if (rows.length === 0) return "";
+  return `<h2>Who can sign in</h2><table id="users"><thead><tr><th scope="col">User name</th><th scope="col">Password</th></tr></thead><tbody>${rows.join("")}</tbody></table>`;
 }
 
 function button(id: string, label: string): string {
@@ -49,6 +66,7 @@ export function demoPage({
   refreshes,
   notice,
   accountUrl,
+  users,
 }: DemoState): string {
   const name = typeof userinfo?.name === "string" ? userinfo.name : claims?.sub;
   const title = name === undefined ? "You are not signed in" : `Hello, ${name}`;
@@ -60,6 +78,7 @@ export function demoPage({
           button("silent", "Try silently"),
         ]
       : [
+          button("check", "Check the access token"),
           ...(hasRefreshToken ? [button("refresh", "Refresh")] : []),
           button("silent", "Sign in silently"),
           button("reauthenticate", "Confirm it is you"),
@@ -73,7 +92,7 @@ export function demoPage({
 ${notice === undefined ? "" : `<p class="notice" id="notice" role="status">${escapeHtml(notice)}</p>`}
 <nav aria-label="Actions">${buttons.join("")}</nav>
 <p><a id="account" href="${escapeHtml(accountUrl)}">Your account at the provider</a></p>
-${scope === undefined ? "" : `<p>Scope: <code id="scope">${escapeHtml(scope)}</code>${refreshes > 0 ? ` · refreshed <span id="refreshes">${refreshes}</span> times` : ""}</p>`}
+${claims === undefined ? signInAs(users) : ""}${scope === undefined ? "" : `<p>Scope: <code id="scope">${escapeHtml(scope)}</code>${refreshes > 0 ? ` · refreshed <span id="refreshes">${refreshes}</span> times` : ""}</p>`}
 ${json("claims", "ID token", claims)}${json("userinfo", "UserInfo", userinfo)}
 </main></body></html>`;
 }

@@ -2,12 +2,14 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import * as oidc from "openid-client";
-import { demoPage } from "./demo-page.ts";
+import { type DemoUser, demoPage } from "./demo-page.ts";
 
 export interface DemoRpOptions {
   readonly port: number;
   readonly issuer: string;
   readonly client: { readonly client_id: string; readonly client_secret: string };
+  /** The demo's users, shown with their passwords. */
+  readonly users?: readonly DemoUser[];
 }
 
 export interface DemoRp {
@@ -35,7 +37,7 @@ export const clientDocumentPath = "/mcp-client.json";
  * **A small relying party on openid-client**: authorization code with PKCE, refresh, silent sign-in, UserInfo, RP-initiated and back-channel logout.
  * It serves as a demo and in the browser tests.
  */
-export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Promise<DemoRp> {
+export async function startDemoRp({ port, issuer, client, users = [] }: DemoRpOptions): Promise<DemoRp> {
   const origin = `http://localhost:${port}`;
   const visits = new Map<string, Visit>();
   let config: oidc.Configuration | undefined;
@@ -48,7 +50,7 @@ export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Prom
     return config;
   };
   const server = createServer((request, response) => {
-    const application = new Application({ origin, issuer, visits, provider, request, response });
+    const application = new Application({ origin, issuer, users, visits, provider, request, response });
     application.serve().catch((error: unknown) => {
       application.fail(describe(error));
     });
@@ -67,6 +69,7 @@ function listen(server: Server, port: number): Promise<void> {
 interface Exchange {
   readonly origin: string;
   readonly issuer: string;
+  readonly users: readonly DemoUser[];
   readonly visits: Map<string, Visit>;
   readonly provider: () => Promise<oidc.Configuration>;
   readonly request: IncomingMessage;
@@ -76,15 +79,17 @@ interface Exchange {
 class Application {
   readonly #origin: string;
   readonly #issuer: string;
+  readonly #users: readonly DemoUser[];
   readonly #visits: Map<string, Visit>;
   readonly #provider: () => Promise<oidc.Configuration>;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #url: URL;
 
-  constructor({ origin, issuer, visits, provider, request, response }: Exchange) {
+  constructor({ origin, issuer, users, visits, provider, request, response }: Exchange) {
     this.#origin = origin;
     this.#issuer = issuer;
+    this.#users = users;
     this.#visits = visits;
     this.#provider = provider;
     this.#request = request;
@@ -110,6 +115,8 @@ class Application {
         return this.#callback();
       case "/refresh":
         return this.#refresh();
+      case "/check":
+        return this.#check();
       case "/logout":
         return this.#signOut();
       case clientDocumentPath:
@@ -130,15 +137,17 @@ class Application {
     const visit = this.#visit();
     const { claims, userinfo, refreshes, notice, tokens } = visit;
     visit.notice = undefined;
-    const hasRefreshToken = tokens?.refresh_token !== undefined;
-    const accountUrl = `${this.#issuer}/account`;
-    const page = demoPage({ claims, userinfo, scope: tokens?.scope, hasRefreshToken, refreshes, notice, accountUrl });
+    const page = demoPage({
+      ...{ claims, userinfo, refreshes, notice, scope: tokens?.scope, users: this.#users },
+      hasRefreshToken: tokens?.refresh_token !== undefined,
+      accountUrl: `${this.#issuer}/account`,
+    });
     this.#response
       .writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" })
       .end(page);
   }
 
-  /** @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-4 */
+  /** @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-4 */
   #clientDocument(): void {
     const document = {
       client_id: `${this.#origin}${clientDocumentPath}`,
@@ -198,6 +207,23 @@ class Application {
     visit.tokens = await oidc.refreshTokenGrant(config, refreshToken);
     visit.idToken = visit.tokens.id_token ?? visit.idToken;
     visit.refreshes += 1;
+    this.#redirect("/");
+  }
+
+  /** Asks two endpoints, in two Workers, whether the access token still works. */
+  async #check(): Promise<void> {
+    const visit = this.#visit();
+    const { tokens, claims } = visit;
+    if (tokens === undefined || claims === undefined) return this.fail("There is no access token.");
+    const config = await this.#provider();
+    const [{ active }, userinfo] = await Promise.all([
+      oidc.tokenIntrospection(config, tokens.access_token),
+      oidc.fetchUserInfo(config, tokens.access_token, claims.sub).then(
+        () => "accepted",
+        () => "refused",
+      ),
+    ]);
+    visit.notice = `The access token: ${active ? "active" : "not active"} at /introspect, ${userinfo} at /userinfo.`;
     this.#redirect("/");
   }
 

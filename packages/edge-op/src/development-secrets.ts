@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 
 /**
@@ -11,9 +12,11 @@ export interface DevelopmentSecrets extends MasterKeyBindings {
   readonly adminClientSecret: string;
 }
 
+const areSecrets = objectOf<DevelopmentSecrets>({ OP_MASTER_KEY: isText, adminClientSecret: isText });
+
 export function loadDevelopmentSecrets(stateDir: string): DevelopmentSecrets {
   const path = join(stateDir, "secrets.json");
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as DevelopmentSecrets;
+  if (existsSync(path)) return readStored(path, readFileSync(path, "utf8"), areSecrets);
   const secrets: DevelopmentSecrets = {
     OP_MASTER_KEY: randomBytes(32).toString("base64url"),
     adminClientSecret: randomBytes(32).toString("base64url"),

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { CuttableProxy } from "./cuttable-proxy.ts";
 
 const storagePrefix = "__miniflare_storage_candidate__-";
@@ -9,6 +10,8 @@ interface Entry {
   readonly debugPortAddress: string;
   readonly storageScope?: string;
 }
+
+const isEntry = objectOf<Entry>({ debugPortAddress: isText });
 
 /**
  * **Copies the provider's entries of Miniflare's registry into an isolate's own**, with the address of the proxy in place of the provider's. It
@@ -39,7 +42,7 @@ function copyEntry(from: string, to: string, proxy: CuttableProxy): void {
 /** `undefined` while the provider writes it or after it was removed. */
 function readEntry(path: string): Entry | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as Entry;
+    return readStored(path, readFileSync(path, "utf8"), isEntry);
   } catch (error) {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

@@ -1,4 +1,5 @@
-import type { RegionShards } from "@edge-op/shared/storage/generation-table";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { areRegions } from "@edge-op/shared/storage/generation-table";
 import { objectName, type ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { Miniflare } from "miniflare";
 import { executeStatements, startObjects } from "./store-worker.ts";
@@ -21,7 +22,7 @@ export async function nameObjects(runtime: Miniflare): Promise<void> {
   const [rows] = await executeStatements(runtime, "DB", [{ sql }]);
   const objects = rows!.flatMap((row) => {
     const store = row["store"] as ShardedStore;
-    const regions = JSON.parse(String(row["regions"])) as Readonly<Record<string, RegionShards>>;
+    const regions = readStored("regions of a generation", String(row["regions"]), areRegions);
     return Object.entries(regions).flatMap(([region, { shards }]) =>
       Array.from({ length: shards }, (_, shard) => ({
         binding: bindings[store],

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DeploymentVariables } from "@edge-op/op-auth/deployment";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare";
 import {
@@ -24,6 +25,7 @@ import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } fr
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
+import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 export interface LocalProviderOptions {
@@ -32,7 +34,7 @@ export interface LocalProviderOptions {
   readonly host?: string;
   /** The state directory; by default a temporary one that is deleted at the end. */
   readonly stateDir?: string;
-  readonly vars?: Partial<SettingsVariables>;
+  readonly vars?: Partial<SettingsVariables & DeploymentVariables>;
   /** Separate Workers by default. */
   readonly shape?: Shape;
   /** Also opens a socket to each endpoint Worker, like a route of its own. */
@@ -54,6 +56,8 @@ export interface LocalProviderOptions {
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
   readonly observe?: boolean;
   readonly onLog?: (line: LogLine) => void;
+  /** Serves the pages of development in front of the provider. */
+  readonly pages?: ServePage;
 }
 
 export interface LocalProvider {
@@ -151,7 +155,8 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
   const describedWorkers = async () => {
-    const described = await describeWorkers(builds, options, bindings(), sockets);
+    const provider = await describeWorkers(builds, options, bindings(), sockets);
+    const described = options.pages === undefined ? provider : withDevelopmentPages(provider, front, options.pages);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({

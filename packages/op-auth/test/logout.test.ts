@@ -1,4 +1,5 @@
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
+import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -50,7 +51,6 @@ async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   return signIdToken(context, fixtures.isolate, {
     ...(await payloadOf(code)),
-    grant: await grantNow(context, fixtures.isolate),
     client: (await fixtures.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
@@ -203,5 +203,38 @@ describe("RP-initiated logout", () => {
       (JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/"))) as { sid: string }).sid;
     const again = await idTokenOf((await browser.signInWhole({ prompt: "login" })).get("code")!);
     expect(sid(again)).toBe(sid(hint));
+  });
+});
+
+describe("POST /logout by a client that authenticates", () => {
+  const authorization = `Basic ${btoa("app:secret-of-app")}`;
+  const post = (from: Browser, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    from.send("/logout", {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", authorization, ...headers },
+      body: new URLSearchParams(fields).toString(),
+    });
+
+  it.each([
+    // The client's part of the session, its grant's revocation shard, the acknowledgement.
+    ["a grant of the session", {}],
+    // The client's part of the session, the shard of refresh families, the grant's revocation shard.
+    ["a grant with offline_access", { scope: "openid offline_access", prompt: "consent" }],
+  ])("%s costs 3 object calls, 0 KV, 0 D1", async (_, parameters: Record<string, string>) => {
+    const signIn = async () => idTokenOf((await browser.signInWhole(parameters)).get("code")!);
+    for (let warmUp = 0; warmUp < 2; warmUp += 1) await post(fixtures.browser(), { id_token_hint: await signIn() });
+    const own = await signIn();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    expect((await post(fixtures.browser(countCalls(authEnv, counts)), { id_token_hint: own })).status).toBe(200);
+    expect(counts).toEqual({ object: 3, kv: 0, d1: 0 });
+  });
+
+  it("Fetch Metadata: a form to which a browser navigates is a person's, whatever credentials it has", async () => {
+    const navigation = { "sec-fetch-mode": "navigate" };
+    const page = await post(browser, { client_id: "app", client_secret: "secret-of-app" }, navigation);
+    expect(await page.text()).toContain("Sign out?");
+    expect(await isSignedIn()).toBe(true);
+    const hinted = await post(fixtures.browser(), { id_token_hint: hint }, navigation);
+    expect([hinted.status, locationOf(hinted)]).toEqual([303, expect.stringMatching(/^\/logout\?request=/)]);
   });
 });

@@ -8,7 +8,7 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { origin, postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import { storeParameters } from "../src/browser/stored-parameters.ts";
+import { openParameters, storeParameters } from "../src/browser/stored-parameters.ts";
 import {
   type AuthFixtures,
   type AuthorizationParameters,
@@ -66,6 +66,25 @@ describe("pushed authorization requests", () => {
     const again = await byReference(requestUri!);
     expect(again.status).toBe(400);
     expect(again.headers.get("location")).toBeNull();
+  });
+
+  it("RFC 6749 §3.3: of a scope that the client may not have, nothing is stored; of a form that another site posted neither", async () => {
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const stored = async (requestUri: string) => {
+      const id = requestUri.split(":").at(-1)!;
+      const opened = await openParameters(context, fixtures.isolate, "authorization-request", id);
+      return opened?.parameters.all("scope");
+    };
+    const parameters = { scope: "openid nobody-defined-this" };
+    expect(await stored(await pushed(parameters))).toEqual(["openid"]);
+    const posted = await postForm(
+      fixtures.app,
+      authEnv,
+      "/authorize",
+      Object.fromEntries(authorizationQuery(parameters)),
+    );
+    const reference = new URL(locationOf(posted), origin).searchParams.get("request_uri");
+    expect(await stored(reference!)).toEqual(["openid"]);
   });
 
   it("RFC 9126 §4: opened again before it is completed, a reference works; only one of the authorizations that it started is completed", async () => {

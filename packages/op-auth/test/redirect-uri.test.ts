@@ -104,13 +104,21 @@ describe("RFC 9700 §4.1.3: the log of a refused request", () => {
       "/authorize",
       `/authorize?${request({ redirect_uri: wrong })}`,
       undefined,
-      { ...app, reason: "redirect-uri-not-registered", detail: `redirect_uri ${shown}` },
+      {
+        ...app,
+        reason: "redirect-uri-not-registered",
+        detail: `redirect_uri ${shown}; registered: https://app.example.com/callback`,
+      },
     ],
     [
       "/authorize, posted",
       "/authorize",
       request({ redirect_uri: wrong }),
-      { ...app, reason: "redirect-uri-not-registered", detail: `redirect_uri ${shown}` },
+      {
+        ...app,
+        reason: "redirect-uri-not-registered",
+        detail: `redirect_uri ${shown}; registered: https://app.example.com/callback`,
+      },
     ],
     [
       "/authorize for an unknown client",
@@ -137,7 +145,7 @@ describe("RFC 9700 §4.1.3: the log of a refused request", () => {
       "/logout",
       `/logout?${new URLSearchParams({ client_id: "app", post_logout_redirect_uri: wrong })}`,
       undefined,
-      { ...app, reason: "logout-uri-not-registered", detail: `post_logout_redirect_uri ${shown}` },
+      { ...app, reason: "logout-uri-not-registered", detail: `post_logout_redirect_uri ${shown}; registered: none` },
     ],
     [
       "/logout without a client",
@@ -176,7 +184,10 @@ describe("RFC 9700 §4.1.3: the log of a refused request", () => {
         body: request({ redirect_uri: wrong }).toString(),
       }),
     );
-    expect(line).toMatchObject({ clientId: "app", detail: `redirect_uri ${shown}` });
+    expect(line).toMatchObject({
+      clientId: "app",
+      detail: `redirect_uri ${shown}; registered: https://app.example.com/callback`,
+    });
     expect(line).not.toHaveProperty("claimedClientId");
   });
 

@@ -108,6 +108,7 @@ describe("/admin/resources", () => {
     ["no name", { name: undefined }, "name"],
     ["an unknown rule", { clients: "everyone" }, "clients"],
     ["an unsupported algorithm", { access_token_signed_response_alg: "none" }, "access_token_signed_response_alg"],
+    ["an unknown type", { access_token_typ: "jwt" }, "access_token_typ"],
     ["a lifetime beyond a day", { access_token_lifetime: 86_401 }, "access_token_lifetime"],
     ["an unknown member", { audience: "x" }, "audience"],
   ])("%s is refused, and nothing is stored", async (_, wrong, path) => {

@@ -66,7 +66,7 @@ it.each(["g7:wnam:0:grant.random", "g1:wnam:99:grant.random"])(
   },
 );
 
-it.each(["JWT", "logout+jwt", "token-introspection+jwt", "at+jwt+jwt", "text/at+jwt", undefined])(
+it.each(["logout+jwt", "token-introspection+jwt", "at+jwt+jwt", "text/at+jwt", undefined])(
   "RFC 8725 §3.11: typ %s is no access token, whatever its claims",
   async (typ) => {
     const claims = { ...decodeJwt(await fixtures.token()) };
@@ -76,6 +76,12 @@ it.each(["JWT", "logout+jwt", "token-introspection+jwt", "at+jwt+jwt", "text/at+
     expect(await fixtures.introspect(token, app)).toEqual({ active: false });
   },
 );
+
+it("RFC 8725 §3.12: with typ JWT, the claims of an ID token make it none", async () => {
+  expect(await fixtures.introspect(await signed({}, "JWT"), app)).toMatchObject({ active: true });
+  expect(await fixtures.introspect(await signed({ azp: "app" }, "JWT"), app)).toEqual({ active: false });
+  expect(await fixtures.introspect(await signed({ client_id: undefined }, "JWT"), app)).toEqual({ active: false });
+});
 
 it.each(["false", "true"])(
   "a forged token with a live one's jti is inactive however warm that is (response cache %s), and the live one stays active",

@@ -259,7 +259,7 @@ it("R4: a token that was never issued changes nothing", async () => {
       resources: undefined,
       ...registration,
       accessToken: { jti: "j", iatSeconds: 0, expSeconds: 1 },
-      ...{ tokensEndAtMs: 1_000, keepsToken: false, bindsToken: false },
+      ...{ tokensEndAtMs: 1_000, keepsToken: false, bindsToken: false, dropsScope: false, graceMs: 30_000 },
     },
   );
   expect(rotation).toMatchObject({ reason: "refresh-version-never-issued" });

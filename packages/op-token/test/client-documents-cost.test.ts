@@ -144,3 +144,24 @@ it("a deployment that denies documents refuses a stored one, without a fetch", a
   expect((await excepted.redeem(await excepted.authorize(granted), undefined, asClient)).status).toBe(200);
   expect(spy).not.toHaveBeenCalled();
 });
+
+it("RFC 9068 §5: a client whose document is at a resource's identifier gets no tokens if the resource's have the typ JWT", async () => {
+  await seedPeople();
+  await seedDocumentClient(Date.now() + 60_000);
+  network(() => Response.json(document));
+  const seedResource = async (typ: string) => {
+    const metadata = JSON.stringify({ name: "Agent", clients: "any", scopes: [], access_token_typ: typ });
+    await tokenEnv.DB.prepare(
+      "INSERT OR REPLACE INTO resources (identifier, resource_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, 'r', ?2, 0, 0)",
+    )
+      .bind(clientId, metadata)
+      .run();
+    await tokenEnv.CACHE.delete(`resource:${clientId}`);
+  };
+  await seedResource("JWT");
+  const code = await new LoginFixtures(bindings).authorize(granted);
+  const refused = await new LoginFixtures(bindings).redeem(code, undefined, asClient);
+  expect(await errorOf(refused)).toBe("400 unauthorized_client");
+  await seedResource("at+jwt");
+  expect((await new LoginFixtures(bindings).redeem(code, undefined, asClient)).status).toBe(200);
+});

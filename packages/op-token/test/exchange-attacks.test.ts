@@ -61,17 +61,22 @@ function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
   return within(async (context) => {
     const grant = await grantNow(context, fixtures.isolate);
     const now = Math.floor(Date.now() / 1000);
-    return signAccessToken(context, fixtures.isolate, "ES256", {
-      id: { ...grant, random: "r" },
-      sub: "alice",
-      clientId: "app",
-      audiences: [payments],
-      scope: ["openid", "email"],
-      issuedAtSeconds: now,
-      expiresAtSeconds: now + 300,
-      forUser: true,
-      ...content,
-    });
+    return signAccessToken(
+      context,
+      fixtures.isolate,
+      { alg: "ES256", typ: "at+jwt" },
+      {
+        id: { ...grant, random: "r" },
+        sub: "alice",
+        clientId: "app",
+        audiences: [payments],
+        scope: ["openid", "email"],
+        issuedAtSeconds: now,
+        expiresAtSeconds: now + 300,
+        forUser: true,
+        ...content,
+      },
+    );
   });
 }
 

@@ -17,9 +17,9 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { includesRbac, selectClaims, visibleClaims } from "@edge-op/shared/users/visible-claims";
 import type { UserinfoEnv } from "@edge-op/workers/env";
 import type { UserinfoIsolate } from "./isolate.ts";
-import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 
 const path = "/userinfo";
 

@@ -29,7 +29,7 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
     ...claims(issuer, securityProfile),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
-    // draft-ietf-oauth-client-id-metadata-document-00 §5.
+    // draft-ietf-oauth-client-id-metadata-document-02 §6.
     ...(admitsDocuments ? { client_id_metadata_document_supported: true } : {}),
     // RFC 8414 §2: present if clients may register themselves.
     ...(settings.clientRegistration === "off" ? {} : { registration_endpoint: `${issuer}/register` }),

@@ -24,13 +24,13 @@ export const brandingSettings = {
   }),
   logoUrl: setting("LOGO_URL", {
     accepts: "an `https:` or `data:image/` URL",
-    meaning: "Shown at 32 × 32. Without one: a shield in the brand colour.",
+    meaning: "Shown 32 pixels high, and up to 224 wide. Without one: a shield in the brand colour.",
     parse: parseImage,
   }),
   brandColor: color(
     "BRAND_COLOR",
     "#1f5fd6",
-    "Colour of buttons, links and marks. The text on them is black or white.",
+    "Colour of buttons and marks. The text on them is black or white; links, other text and the focus have its nearest shade that is legible (WCAG AA).",
   ),
   brandColorDark: color(
     "BRAND_COLOR_DARK",

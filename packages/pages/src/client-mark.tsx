@@ -12,13 +12,12 @@ export function clientMark({ clientId, metadata, origin }: Client) {
   };
 }
 
-/** A client's logo, or the initial of its name. */
+/** A client's logo, or the initial of its name: also instead of a logo that does not load, as its alternative text, which needs no script. */
 export function ClientMark({ name, logoUri }: { readonly name: string; readonly logoUri: string | undefined }) {
-  return logoUri ? (
-    <img class="mark" src={logoUri} alt="" width="56" height="56" referrerpolicy="no-referrer" />
-  ) : (
-    <span class="mark" aria-hidden="true">
-      {[...name][0]?.toUpperCase()}
+  const initial = [...name][0]?.toUpperCase();
+  return (
+    <span class={logoUri ? "mark logo" : "mark"} aria-hidden="true">
+      {logoUri ? <img src={logoUri} alt={initial} height="56" referrerpolicy="no-referrer" /> : initial}
     </span>
   );
 }

@@ -43,7 +43,7 @@ export function Layout({ t, branding, title, scripts = [], submitsOnce = true, w
         <body>
           <div class="page">
             <header class="brand">
-              <img src={branding.logoUrl ?? assetUrl(branding, "icon.svg")} alt="" width="32" height="32" />
+              <img src={branding.logoUrl ?? assetUrl(branding, "icon.svg")} alt="" height="32" />
               <span>{branding.name}</span>
             </header>
             <main class={wide ? "card wide" : "card"}>{children}</main>

@@ -1,20 +1,42 @@
 import type { Branding } from "./branding.ts";
+import { contrast, legibleOn, mix, readableOn } from "./contrast.ts";
+
+const grounds = {
+  light: { ground: "#f3f5f9", card: "#ffffff", danger: "#fdecea", good: "#e5f5ec" },
+  dark: { ground: "#0f1218", card: "#181c24", danger: "#3b1614", good: "#102e1e" },
+} as const;
+
+/** The share of the brand's text colour in the ground of a mark. */
+const tint = 0.14;
+
+/**
+ * The brand colour fills buttons as it is; text, links and focus have its nearest legible shade, and a fill that hardly differs from the card gets an
+ * edge. Under the pointer a fill moves away from its text.
+ */
+function brandColors(brand: string, { card, ground, danger, good }: (typeof grounds)[keyof typeof grounds]): string {
+  const text = legibleOn(brand, (candidate) => [card, ground, danger, good, mix(card, candidate, tint)]);
+  const onBrand = readableOn(brand);
+  const hover = mix(brand, onBrand === "#ffffff" ? "#000000" : "#ffffff", 0.12);
+  const edge = contrast(brand, card) >= 3 ? brand : text;
+  return `--brand: ${brand}; --on-brand: ${onBrand}; --brand-hover: ${hover}; --brand-edge: ${edge}; --brand-text: ${text};
+    --card: ${card}; --ground: ${ground}; --danger-ground: ${danger}; --good-ground: ${good};`;
+}
 
 /** **The one style sheet**, in the deployment's colours: light and dark schemes, phone to desktop, visible focus. */
 export function styleSheet({ brandColor, brandColorDark }: Branding): string {
   return `
 :root {
   color-scheme: light dark;
-  --brand: ${brandColor}; --on-brand: ${readableOn(brandColor)};
-  --ground: #f3f5f9; --card: #ffffff; --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
-  --danger: #b3261e; --danger-ground: #fdecea; --good: #14683c; --good-ground: #e5f5ec;
+  ${brandColors(brandColor, grounds.light)}
+  --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
+  --danger: #b3261e; --good: #14683c;
   --shadow: 0 1px 2px rgb(16 24 40 / 6%), 0 12px 32px rgb(16 24 40 / 8%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --brand: ${brandColorDark}; --on-brand: ${readableOn(brandColorDark)};
-    --ground: #0f1218; --card: #181c24; --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
-    --danger: #ffb4ab; --danger-ground: #3b1614; --good: #8fdcb0; --good-ground: #102e1e;
+    ${brandColors(brandColorDark, grounds.dark)}
+    --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
+    --danger: #ffb4ab; --good: #8fdcb0;
     --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px rgb(0 0 0 / 35%);
   }
 }
@@ -23,7 +45,7 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
 .page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem; }
 .brand { display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
-.brand img { display: block; border-radius: 8px; object-fit: contain; }
+.brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: 8px; object-fit: contain; }
 .card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
 .card.wide { max-width: 40rem; }
 footer { font-size: .875rem; }
@@ -37,19 +59,21 @@ p { margin: .375rem 0 0; }
 .head { text-align: center; margin-bottom: 1.625rem; overflow-wrap: anywhere; }
 .head:last-child { margin-bottom: .25rem; }
 .card.wide .head { text-align: start; }
-.mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand) 14%, var(--card)); color: var(--brand); font-size: 1.5rem; font-weight: 650; object-fit: contain; }
-img.mark { background: none; display: block; border: 1px solid var(--line); }
+.mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.5rem; font-weight: 650; }
+.mark.logo { width: auto; min-width: 56px; max-width: 12rem; background: none; }
+.mark img { position: relative; display: block; min-width: 56px; max-width: 100%; height: 56px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
+.mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
 input[type=text], input[type=password] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
 input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
-button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid transparent; border-radius: 10px; cursor: pointer; transition: filter .12s; }
-button:hover, .button:hover { filter: brightness(1.08); }
-button:active { filter: brightness(.95); }
+button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
+button:hover, .button:hover { background: var(--brand-hover); }
 button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
-button.plain { color: var(--muted); background: none; font-weight: 500; }
+button.quiet:hover, .button.quiet:hover { background: color-mix(in srgb, var(--text) 6%, transparent); }
+button.plain { color: var(--muted); background: none; border-color: transparent; font-weight: 500; }
 button.plain:hover { color: var(--text); }
-button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
+button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand-text); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
 .plain-actions:empty { display: none; }
 .top { margin-top: 1rem; }
@@ -57,8 +81,8 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
 ul.list .button, ul.list button, ul.list .row { flex: none; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
-:focus-visible { outline: 3px solid color-mix(in srgb, var(--brand) 65%, transparent); outline-offset: 2px; }
-a { color: var(--brand); text-underline-offset: .2em; }
+:focus-visible { outline: 3px solid var(--brand-text); outline-offset: 2px; }
+a { color: var(--brand-text); text-underline-offset: .2em; }
 .actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
 .row { display: flex; gap: .625rem; }
 .or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
@@ -75,7 +99,7 @@ ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .81
 ul.scopes li + li { border-top: 1px solid var(--line); }
 ul.scopes .detail p { margin: .125rem 0 0; }
 ul.scopes .resource p:not(.small) { margin-top: .5rem; }
-ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem; color: var(--brand); }
+ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem; color: var(--brand-text); }
 .code { margin: 0 0 1rem; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; text-align: center; font: 650 1.875rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .08em; white-space: nowrap; }
 input[type=text].code-field { min-height: 3.75rem; text-align: center; text-transform: uppercase; font: 600 1.625rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .1em; }
 .code-field::placeholder { color: var(--muted); opacity: .55; }
@@ -87,7 +111,7 @@ ul.list strong { font-weight: 600; }
 ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
 ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .rename { flex: 1 0 100%; font-size: .875rem; }
-.rename summary { display: inline-block; padding: .5rem 0; color: var(--brand); cursor: pointer; text-decoration: underline; text-underline-offset: .2em; }
+.rename summary { display: inline-block; padding: .5rem 0; color: var(--brand-text); cursor: pointer; text-decoration: underline; text-underline-offset: .2em; }
 .rename .row { margin: .25rem 0 .5rem; }
 .rename .row input { flex: 1; min-width: 0; min-height: 2.5rem; }
 section > .button, section > form > button { width: fit-content; }
@@ -95,7 +119,7 @@ dl { margin: 1.25rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); 
 dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 dd:last-child { margin-bottom: 0; }
-.sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand); }
+.sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }
@@ -106,14 +130,4 @@ dd:last-child { margin-bottom: 0; }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
 `.trim();
-}
-
-/** Black or white, whichever is easier to read on a colour. @see https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
-function readableOn(color: string): "#ffffff" | "#0b0d12" {
-  const [red, green, blue] = [1, 3, 5].map((at) => {
-    const channel = Number.parseInt(color.slice(at, at + 2), 16) / 255;
-    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
-  }) as [number, number, number];
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 ? "#ffffff" : "#0b0d12";
 }

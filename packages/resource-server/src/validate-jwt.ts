@@ -8,6 +8,8 @@ export interface JwtValidatorOptions {
   readonly jwksUri?: string;
   /** All asymmetric algorithms by default. */
   readonly algorithms?: readonly string[];
+  /** The type of the tokens: `at+jwt` by default (RFC 9068 §2.1), or `JWT` if the rules of the resource choose that. */
+  readonly typ?: "at+jwt" | "JWT";
   readonly clockToleranceSeconds?: number;
   /** A revoked key is accepted for this long. */
   readonly keysMaxAgeSeconds?: number;
@@ -36,14 +38,15 @@ const timeoutMs = 5_000;
  * provider's entrypoint or introspection. Cost: 1 verification; a cold isolate reads metadata and keys.
  */
 export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
-  const { issuer, algorithms = asymmetric, clockToleranceSeconds = 5 } = options;
+  const { issuer, algorithms = asymmetric, typ = "at+jwt", clockToleranceSeconds = 5 } = options;
   const keys = issuerKeys(options);
   return async (resource, token, validation) => {
     const claims = await verify(token, await keys(), {
       issuer,
       algorithms: [...algorithms],
-      typ: "at+jwt",
+      typ,
       clockTolerance: clockToleranceSeconds,
+      // Of a provider's JWTs of the type `JWT`, only access tokens have `client_id`.
       requiredClaims: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"],
     });
     return claims === undefined ? null : validateClaims(claims as TokenClaims, resource, validation);

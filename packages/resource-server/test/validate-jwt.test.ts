@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => void vi.useRealTimers());
 
-const validator = () => jwtValidator({ issuer, fetch: op.fetch });
+const validator = (options: { readonly typ?: "JWT" } = {}) => jwtValidator({ issuer, fetch: op.fetch, ...options });
 
 describe("RFC 9068 §4 validation of a JWT access token", () => {
   it("returns the claims of a valid token; keys are read once", async () => {
@@ -52,6 +52,14 @@ describe("RFC 9068 §4 validation of a JWT access token", () => {
   it("an ID token, and a JWT of no type, are not access tokens; application/at+jwt is", async () => {
     expect(await validator()(resource, await op.issue({}, { typ: "JWT" }))).toBeNull();
     expect(await validator()(resource, await op.issue({}, { typ: "application/at+jwt" }))).not.toBeNull();
+  });
+
+  it("RFC 8725 §3.12: with typ JWT, an ID token is not an access token; neither is one of the other type", async () => {
+    const validate = validator({ typ: "JWT" });
+    const typ = { typ: "JWT" };
+    expect(await validate(resource, await op.issue({}, typ))).not.toBeNull();
+    expect(await validate(resource, await op.issue({ client_id: undefined, azp: resource }, typ))).toBeNull();
+    expect(await validate(resource, await op.issue())).toBeNull();
   });
 
   it("RFC 8725 §3.1: none, a symmetric algorithm and garbage are not valid", async () => {

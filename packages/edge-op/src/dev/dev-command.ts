@@ -5,7 +5,7 @@ import { readSeedFile, SeedError } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
 import type { LogLine } from "../log-line.ts";
 import type { LocalProvider } from "../run-provider.ts";
-import { settingsFrom } from "../settings-variables.ts";
+import { SettingError, settingsFrom } from "../settings-variables.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "./run-development.ts";
 import { onStop } from "./stop-signals.ts";
 
@@ -51,7 +51,7 @@ export async function runDevCommand(builds: Builds, args: readonly string[]): Pr
     if (options.help) return console.log(usage);
     await run(builds, options, options.seed === undefined ? undefined : readSeedFile(options.seed));
   } catch (error) {
-    if (!(error instanceof UsageError || error instanceof SeedError)) throw error;
+    if (!(error instanceof UsageError || error instanceof SeedError || error instanceof SettingError)) throw error;
     console.error(error instanceof UsageError ? `${error.message}\n\n${usage}` : error.message);
     process.exitCode = 2;
   }
@@ -99,6 +99,7 @@ function describe(
 ): string {
   const lines = [
     `Edge OP listens at ${origin}`,
+    `  refusals    ${origin}/dev/refusals`,
     `  discovery   ${origin}/.well-known/openid-configuration`,
     ...(demoPort === undefined ? [] : [`  demo        http://localhost:${demoPort}`]),
     "",

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DemoRp, startDemoRp } from "@edge-op/demo-rp/start-demo-rp";
+import { type Request, Response } from "miniflare";
 import { type Application, resourceOf } from "../applications.ts";
 import type { Builds } from "../builds.ts";
 import { applySeed } from "../demo/apply-seed.ts";
@@ -12,6 +13,8 @@ import { type Forwarder, forwardPort } from "../forward-port.ts";
 import { isPortFree } from "../free-port.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
 import { lockState, StateInUseError } from "../state-lock.ts";
+import { Activity } from "./activity.ts";
+import { type PanelContent, serveDevelopmentPage } from "./development-pages.ts";
 
 export interface DevelopmentOptions extends Pick<LocalProviderOptions, "shape" | "direct" | "vars" | "onLog"> {
   readonly port: number;
@@ -34,6 +37,8 @@ export type Registered = Omit<DevFile, "clients" | "users" | "resources" | "clie
 /** The file of the registrations in the state directory. */
 const registeredFile = "dev.json";
 
+const loopback = ["127.0.0.1", "::1", "localhost"];
+
 /**
  * **A provider for development, with its demo or with a seed**: for `npm start` and `edge-op dev`. Its port opens after seeding, so that everything
  * is complete when `GET /health` first succeeds.
@@ -45,6 +50,8 @@ export class DevelopmentRun {
   #provider: LocalProvider | undefined;
   #relyingParty: DemoRp | undefined;
   #forwarder: Forwarder | undefined;
+  readonly #activity = new Activity();
+  #panel: PanelContent | undefined;
 
   constructor(builds: Builds, options: DevelopmentOptions) {
     this.#builds = builds;
@@ -63,7 +70,12 @@ export class DevelopmentRun {
     onProgress("Setting up: database, keys, first admin client, demo …");
     const provider = await runProvider(this.#builds, {
       ...(shape === undefined ? {} : { shape }),
-      ...(onLog === undefined ? {} : { onLog }),
+      onLog: (line) => {
+        this.#activity.read(line);
+        onLog?.(line);
+      },
+      // Others in the network must not see the demo's passwords.
+      ...(loopback.includes(host) ? { pages: (request) => this.#servePage(request) } : {}),
       ...(direct === undefined ? {} : { direct }),
       ...(applications === undefined ? {} : { applications }),
       host,
@@ -74,10 +86,39 @@ export class DevelopmentRun {
     const registered = await this.#register(provider);
     const client = registered.clients["app"];
     if (seed === undefined && client !== undefined) {
-      this.#relyingParty = await startDemoRp({ port: demoPort, issuer: provider.issuer, client });
+      this.#relyingParty = await startDemoRp({
+        ...{ port: demoPort, issuer: provider.issuer, client },
+        users: Object.values(registered.users),
+      });
     }
+    this.#panel = this.#describe(registered);
+    this.#activity.clear();
     this.#forwarder = await forwardPort(host, port, Number(new URL(provider.origin).port));
     return { provider: { ...provider, origin: `http://localhost:${port}` }, registered };
+  }
+
+  async #servePage(request: Request): Promise<Response> {
+    if (this.#panel === undefined) return new Response("Starting …\n", { status: 503 });
+    return serveDevelopmentPage(request, this.#activity, this.#panel);
+  }
+
+  #describe({ issuer, clients, users }: Registered): PanelContent {
+    const { seed, demoPort, stateDir } = this.#options;
+    const ofDemo = seed === undefined;
+    return {
+      issuer,
+      demo: ofDemo ? `http://localhost:${demoPort}` : undefined,
+      users: Object.values(users).map(({ username, password }) => ({
+        username,
+        password: ofDemo ? password : undefined,
+      })),
+      clients: Object.values(clients).map(
+        ({ client_id: id, client_secret: secret, redirect_uris: redirectUris = [] }) => ({
+          ...{ id, redirectUris, isPublic: secret === "" },
+        }),
+      ),
+      secrets: `Secrets are ${stateDir === undefined ? "in the terminal" : `in ${join(stateDir, registeredFile)}`}.`,
+    };
   }
 
   async #register(provider: LocalProvider): Promise<Registered> {

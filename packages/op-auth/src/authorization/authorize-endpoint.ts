@@ -8,7 +8,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
-import { openParameters, type StoredParameters, storeParameters } from "../browser/stored-parameters.ts";
+import { openParameters, type StoredParameters, storeParameters, withScope } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
@@ -50,6 +50,7 @@ export async function authorizeEndpoint(
     if (reference !== undefined) return continueAsGet(client, reference);
     // The target of a refusal; until it is known, the refusal is a page.
     let target = outerTarget(context, client, received);
+    let posted = given;
     try {
       const parameters = await readParameters(context, isolate, client, received);
       // The parameters of the request object decide, not those beside it.
@@ -57,6 +58,8 @@ export async function authorizeEndpoint(
       target = checkResponseTarget(context.settings, client, parameters);
       requirePushed(context, client, given, received);
       const checked = await checkRequest({ context, isolate, client, parameters }, target);
+      // The scope of a request object is part of its signed text.
+      if (given.get("request") === undefined) posted = withScope(given, checked.scope);
       if (!isForeignPost) {
         const sessionId = readCookie(context, request, "op-session");
         const attempt = { client, request: checked, pushedId, sessionId, steps: {}, decision };
@@ -66,7 +69,7 @@ export async function authorizeEndpoint(
       return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
     }
     await decision.commit();
-    return continueAsGet(client, await storePosted(context, isolate, given));
+    return continueAsGet(client, await storePosted(context, isolate, posted));
   });
 }
 

@@ -4,7 +4,7 @@ import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
  * **The origin of a client that no administrator has registered**, as shown to people: the host that its metadata come from, the host that they are
  * redirected to, and whether any program on their device can impersonate it.
  *
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-6.4
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-8.5
  */
 export interface ClientSource {
   /** The host of the metadata document; `undefined` for a client that registered itself. */

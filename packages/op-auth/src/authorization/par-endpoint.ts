@@ -8,7 +8,7 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { storeParameters } from "../browser/stored-parameters.ts";
+import { storeParameters, withScope } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { authorizationParameters } from "./checks/authorization-request.ts";
 import { bindToProof } from "./checks/bind-to-proof.ts";
@@ -46,10 +46,10 @@ export async function parEndpoint(
     // RFC 9126 §2.1 requires `client_id`, but clients whose credentials identify them omit it.
     const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);
-    await checkRequest({ context, isolate, client, parameters }, target);
+    const { scope } = await checkRequest({ context, isolate, client, parameters }, target);
     await decision.commit();
     await proof?.spend();
-    const stored = { parameters, pushedBy: client.clientId };
+    const stored = { parameters: withScope(parameters, scope), pushedBy: client.clientId };
     const lifetime = { openMs: pushedRequestSeconds * 1000, keptMs: completionMs };
     const kind = "authorization-request";
     const id = await storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);

@@ -1,4 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { limits } from "@edge-op/shared/config/limits";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -47,6 +48,11 @@ export async function storeParameters(
     throw new OAuthError("request_too_large", "posted-parameters-too-long");
   }
   return isolate.challenges.put(context, kind, text, opensUntilMs + keptMs);
+}
+
+/** The parameters with the scope that remains of the requested one: nothing else of it is stored. */
+export function withScope(parameters: Form, scope: readonly string[]): Form {
+  return parameters.get("scope") === undefined ? parameters : parameters.with("scope", formatScope(scope));
 }
 
 /** Reads them without deleting them; `undefined` for an id that is unknown, spent or expired. */

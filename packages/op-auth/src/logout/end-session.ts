@@ -34,15 +34,18 @@ export async function endSession(
   return ended;
 }
 
-/** **Ends a client's part of a session** after its consent was withdrawn, also as a confirmed write. Cost: as above, without D1. */
+/**
+ * **Ends a client's part of a session**, after its consent was withdrawn or at its own request, also as a confirmed write. Returns the grants that
+ * were ended. Cost: as above, without D1.
+ */
 export async function dismissClient(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   part: { readonly sid: string; readonly clientId: string },
   reason: string,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const due = await isolate.sessions.dismissClient(context, part.sid, part.clientId, reason);
-  await revokeDue(context, isolate, part, due);
+  return revokeDue(context, isolate, part, due);
 }
 
 async function revokeDue(
@@ -50,9 +53,12 @@ async function revokeDue(
   isolate: AuthIsolate,
   { sid, clientId }: { readonly sid: string; readonly clientId: string | undefined },
   first: readonly GrantRevocation[],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
+  const ended = new Set<string>();
   for (let due = first; due.length > 0; ) {
     await revokeGrants(context, isolate, due);
+    for (const { grant } of due) ended.add(grant.grantId);
     due = await isolate.sessions.acknowledgeRevoked(context, sid, clientId, due);
   }
+  return ended;
 }

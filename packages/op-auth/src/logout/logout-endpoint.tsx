@@ -4,9 +4,11 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
+import type { EndpointResponse } from "@edge-op/shared/http/json-response";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { log } from "@edge-op/shared/runtime/log";
 import type { Session } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import { clearCookie, readCookie } from "../browser/cookies.ts";
@@ -15,6 +17,7 @@ import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";
+import { clientLogout, isClientRequest } from "./client-logout.ts";
 import { endSession } from "./end-session.ts";
 import { frontChannelUrls } from "./front-channel.ts";
 import { FrontChannelPage } from "./front-channel-page.tsx";
@@ -24,7 +27,7 @@ import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logo
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/logout`.** With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first, so that
+ * **`/logout`.** Of a client that authenticates: client-logout.ts. With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first, so that
  * no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
  * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
  * call, and those of end-session.ts.
@@ -35,12 +38,16 @@ export async function logoutEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-): Promise<Response> {
+): Promise<EndpointResponse> {
+  if (request.method === "POST") {
+    const form = readForm(request);
+    if (await isClientRequest(context, isolate, request, form)) return clientLogout(context, isolate, request, form);
+  }
   const cookie = readCookie(context, request, "op-session");
   if (request.method === "POST" && cookie === undefined) return continueAsGet(context, isolate, request);
   const parameters = await receiveParameters(context, isolate, request);
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
-  if (cookie === undefined) return leave(context, request, logout);
+  if (cookie === undefined) return leaveWithoutSession(context, request, logout);
   const at = { context, isolate, request };
   const ending = await readEnding(context, cookie);
   if (ending !== undefined) return signOut({ ...at, sessionId: ending }, logout);
@@ -166,6 +173,19 @@ function leave(
   const link = { href: "/account", text: t("loggedOut.again") };
   const page = <MessagePage frame={frame} title={t("loggedOut.title")} text={t("loggedOut.text")} link={link} />;
   return respondPage(page, { cookies });
+}
+
+/** Without a cookie nothing ends, because a link must not sign anyone out; a back end that expects otherwise finds the reason here or in the log. */
+async function leaveWithoutSession(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  logout: LogoutRequest,
+): Promise<Response> {
+  const { hint } = logout;
+  if (hint !== undefined) log("logout-without-session", { clientId: hint.clientId, requestId: context.requestId });
+  const response = await leave(context, request, logout);
+  response.headers.set("Logout-Ended", "nothing");
+  return response;
 }
 
 async function requestConfirmation(

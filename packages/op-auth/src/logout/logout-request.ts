@@ -6,6 +6,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
+import { describeUnregistered } from "../authorization/checks/redirect-uri.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 export const logoutParameters = [
@@ -70,9 +71,14 @@ function checkReturn(client: Client | undefined, parameters: Form): string | und
     );
   }
   if (client.status !== "active") throw refusal("logout-client-unknown", "The client is unknown.");
-  if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
+  const { post_logout_redirect_uris: registered } = client.metadata;
+  if (!registered?.includes(uri)) {
     const description = "The post_logout_redirect_uri is not registered for this client.";
-    throw refusal("logout-uri-not-registered", description, `post_logout_redirect_uri ${loggedUri(uri)}`);
+    throw refusal(
+      "logout-uri-not-registered",
+      description,
+      describeUnregistered("post_logout_redirect_uri", uri, registered),
+    );
   }
   const state = parameters.get("state");
   if (state === undefined) return uri;

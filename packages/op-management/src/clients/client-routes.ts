@@ -7,7 +7,7 @@ import * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { clients } from "./client-table.ts";
+import { clients, withoutEmptyScope } from "./client-table.ts";
 import { createClient } from "./create-client.ts";
 import { patchClient } from "./patch-client.ts";
 import { secretRoutes } from "./secret-routes.ts";
@@ -29,6 +29,7 @@ const createBody = writable
   .meta({ id: "ClientCreate" });
 
 const shown = metadataSchema
+  .exactPartial({ scope: true })
   .extend({
     client_id: z.string(),
     client_id_issued_at: z.int().describe("Seconds since the epoch."),
@@ -78,12 +79,12 @@ export const clientRoutes: readonly AdminRoute[] = [
     errorCode: clientErrorCode,
     faultsBeside: {
       create: ({ context }, { client_id: _, status: __, ...given }, wrong) =>
-        findDocumentFaults(given, context.settings.issuer, wrong),
+        findDocumentFaults(given, context.settings, wrong),
       async update({ context, parameter }, { status: _, ...patch }, wrong) {
         const known = await clients.find(context.env.DB, parameter("client_id"));
         if (known === undefined) return [];
         const { merged } = patchStored(metadataSchema, known.metadata, patch);
-        return findDocumentFaults(merged, context.settings.issuer, wrong);
+        return findDocumentFaults(merged, context.settings, wrong);
       },
     },
     show: ({ clientId, createdAtMs, updatedAtMs, metadata, origin, ...client }) => ({
@@ -92,7 +93,7 @@ export const clientRoutes: readonly AdminRoute[] = [
       updated_at: toSeconds(updatedAtMs),
       status: client.status,
       ...(origin === undefined ? {} : { origin }),
-      ...metadata,
+      ...withoutEmptyScope(metadata),
     }),
     async create(call) {
       const { client_id: clientId, status = "active", ...document } = call.body;

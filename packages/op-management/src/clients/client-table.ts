@@ -26,4 +26,10 @@ export const clients = new VersionedTable({
   },
 });
 
+/** An empty scope has no text (RFC 6749 §3.3), so no response contains one. */
+export function withoutEmptyScope<Metadata extends Pick<ClientMetadata, "scope">>(metadata: Metadata) {
+  const { scope, ...others } = metadata;
+  return scope === "" ? others : { ...others, scope };
+}
+
 export type StoredClient = StoredIn<typeof clients>;

@@ -39,7 +39,7 @@ export async function createClient(
   { clientId: chosen, status, document, registersItself = false }: ClientRegistration,
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
-  const metadata = await requireDocument(document, settings.issuer);
+  const metadata = await requireDocument(document, settings);
   requireAuthorityOver(request.actor, metadata);
   if (chosen !== undefined && (await isSubRetired(env.DB, chosen))) {
     throw takenError("client_id", "was the sub of a deleted user, and is never given again");

@@ -49,10 +49,10 @@ const sectorMembers = ["sector_identifier_uri", "redirect_uris"] as const;
 async function patchMetadata(call: PatchCall, known: ClientMetadata): Promise<ClientMetadata> {
   const { status: _, ...patch } = call.body;
   if (Object.keys(patch).length === 0) return known;
-  const { issuer } = call.context.settings;
+  const { settings } = call.context;
   const { merged, keepOthers } = patchStored(metadataSchema, known, patch);
-  const metadata = keepOthers(await requireDocument(merged, issuer));
+  const metadata = keepOthers(await requireDocument(merged, settings));
   requireAuthorityOver(call.actor, metadata);
-  if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, issuer);
+  if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, settings.issuer);
   return metadata;
 }

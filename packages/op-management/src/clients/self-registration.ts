@@ -1,15 +1,16 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
-import { ownScope } from "@edge-op/shared/clients/client-defaults";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { metadataChoices } from "@edge-op/shared/clients/metadata-choices";
+import { ownMetadata } from "@edge-op/shared/clients/own-metadata";
+import type { Settings } from "@edge-op/shared/config/settings";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 
 const ownMembers = [
   ...["client_name", "client_uri", "logo_uri", "tos_uri", "policy_uri", "contacts", "application_type"],
   ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
   ...["jwks", "jwks_uri", "subject_type", "sector_identifier_uri", "default_max_age", "require_auth_time"],
-  ...["default_acr_values", "id_token_signed_response_alg", "userinfo_signed_response_alg"],
+  ...["default_acr_values", "id_token_signed_response_alg", "id_token_claims", "userinfo_signed_response_alg"],
   ...["id_token_encrypted_response_alg", "id_token_encrypted_response_enc"],
   ...["userinfo_encrypted_response_alg", "userinfo_encrypted_response_enc", "authorization_signed_response_alg"],
   ...["authorization_encrypted_response_alg", "authorization_encrypted_response_enc"],
@@ -24,37 +25,42 @@ const ownMembers = [
 const ownGrants = ["authorization_code", "refresh_token"];
 const ownMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 
-/** RP Metadata Choices 1.0 §2: several values, of which this provider uses the first supported one. */
-const choices = Object.entries(metadataChoices).map(([many, { member, values }]) => {
-  return { many, one: member, supported: member === "token_endpoint_auth_method" ? ownMethods : values({}) };
-});
+const methodList = "token_endpoint_auth_methods_supported";
+/** RP Metadata Choices 1.0 §2: several values, of which one is registered (metadata-choices.ts). */
+const lists = Object.keys(metadataChoices);
 
 /**
  * **Selects the members that a client may set when it registers itself**: those of RFC 7591 and OpenID Connect Registration. Members that only an
  * administrator grants (audiences, policies, `skip_consent`) and unknown ones are ignored, as RFC 7591 §2 requires; grants, response types and scopes
- * are limited to those of a client that acts for users. The rules of the admin API apply afterwards. Pure.
+ * are limited to those of a client that acts for users (own-metadata.ts). The rules of the admin API apply afterwards. Pure.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
  */
-export function selfRegistration(body: unknown): JsonObject {
+export function selfRegistration(
+  body: unknown,
+  settings: Pick<Settings, "privateUseSchemes">,
+): ReturnType<typeof ownMetadata> {
   if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
-  const picked = Object.fromEntries(ownMembers.flatMap((name) => (isGiven(body[name]) ? [[name, body[name]]] : [])));
-  const method = body["token_endpoint_auth_method"];
-  if (
-    isGiven(method) &&
-    body["token_endpoint_auth_methods_supported"] === undefined &&
-    !ownMethods.includes(String(method))
-  ) {
-    throw invalidFields(
-      [{ path: "token_endpoint_auth_method", message: `must be one of ${ownMethods.join(", ")}` }],
-      clientErrorCode,
-    );
+  const named = [...ownMembers, ...lists].filter((name) => isGiven(body[name]));
+  const picked = Object.fromEntries(named.map((name) => [name, body[name]]));
+  return ownMetadata({ ...picked, ...ownMethod(body), ...ownTypes(body), scope: body["scope"] }, settings);
+}
+
+/** The methods among those that a client may choose for itself. */
+function ownMethod({ token_endpoint_auth_method: method, [methodList]: listed }: JsonObject): JsonObject {
+  if (Array.isArray(listed)) {
+    const allowed = { [methodList]: listed.filter((each) => isOneOf(ownMethods, each)) };
+    return isOneOf(ownMethods, method) ? allowed : { ...allowed, token_endpoint_auth_method: undefined };
   }
-  return { ...picked, ...chosen(body), ...ownTypes(body), scope: ownScope(body["scope"]) };
+  if (!isGiven(method) || isOneOf(ownMethods, method)) return {};
+  const message = `must be one of ${ownMethods.join(", ")}`;
+  throw invalidFields([{ path: "token_endpoint_auth_method", message }], clientErrorCode);
 }
 
 /** Rules that an administrator has set for a registered client. A replacement does not remove them. */
-const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
+const imposedMembers = [
+  ...(["security_profile", "dpop_nonce_required", "access_token_lifetime", "refresh_token_grace"] as const),
+] as const;
 
 export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
   return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));
@@ -65,11 +71,10 @@ export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)
  * have to compare both to find them. A key set may lose unknown members of its keys.
  */
 export function ignoredMembers(body: unknown, response: Readonly<Record<string, unknown>>): readonly string[] {
-  const chosenFrom: readonly string[] = choices.map(({ many }) => many);
   return Object.entries(isJsonObject(body) ? body : {})
     .filter(([name, value]) => {
       // RFC 7592 §2.2: a replacement may name the secret.
-      if (!isGiven(value) || name === "client_secret" || chosenFrom.includes(name)) return false;
+      if (!isGiven(value) || name === "client_secret" || lists.includes(name)) return false;
       const registered = response[name];
       return name === "jwks" ? registered === undefined : canonicalJson(registered ?? null) !== canonicalJson(value);
     })
@@ -81,26 +86,14 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function chosen(body: JsonObject): JsonObject {
-  return Object.fromEntries(
-    choices.flatMap(({ many, one, supported }) => {
-      const offered = body[many];
-      if (!Array.isArray(offered)) return [];
-      const preferred = [body[one], ...offered].find((value) => supported.some((each) => each === value));
-      if (preferred !== undefined) return [[one, preferred]];
-      throw invalidFields([{ path: many, message: `must contain one of ${supported.join(", ")}` }], clientErrorCode);
-    }),
-  );
-}
-
 /** A client may offer more grants than this provider supports (RFC 7591 §2); without a grant for users, it could not do anything. */
 function ownTypes(body: JsonObject): JsonObject {
   const asked = body["grant_types"] ?? ["authorization_code"];
-  const grants = Array.isArray(asked) ? [...new Set<unknown>(asked)].filter(isOwnGrant) : [];
+  const grants = Array.isArray(asked) ? [...new Set<unknown>(asked)].filter((each) => isOneOf(ownGrants, each)) : [];
   if (grants.includes("authorization_code")) return { grant_types: grants, response_types: ["code"] };
   throw invalidFields([{ path: "grant_types", message: "must contain authorization_code" }], clientErrorCode);
 }
 
-function isOwnGrant(asked: unknown): asked is string {
-  return ownGrants.some((grant) => grant === asked);
+function isOneOf(values: readonly string[], asked: unknown): asked is string {
+  return values.some((value) => value === asked);
 }

@@ -92,7 +92,7 @@ function statementFaults(rule: RuleInput, path: string): FieldError[] {
       "must not be empty: every token of the issuer would match",
     ),
     ...fault(
-      hasMore || subject?.type === "user",
+      hasMore || (subject !== undefined && subject.type !== "client"),
       path,
       "a rule for software statements has rule_id, status, description, uses and claims alone",
     ),
@@ -104,6 +104,7 @@ function ruleFaults(rule: RuleInput, path: string): FieldError[] {
   const { subject, uses, clients, client_id: clientId } = rule;
   if (subject === undefined) return [{ path: `${path}.subject`, message: "is required" }];
   const isMapped = subject.type === "user" && subject.claim !== undefined;
+  const isService = subject.type !== "user";
   const needsClients = uses.some((use) => use !== "assertion");
   return [
     ...subjectFaults(subject, `${path}.subject`),
@@ -112,18 +113,14 @@ function ruleFaults(rule: RuleInput, path: string): FieldError[] {
       `${path}.claims`,
       "must not be empty, unless a claim names the user: every token of the issuer would match",
     ),
-    ...fault(
-      subject.type === "client" && clientId === undefined,
-      `${path}.client_id`,
-      "is required for subject client",
-    ),
+    ...fault(isService && clientId === undefined, `${path}.client_id`, `is required for subject ${subject.type}`),
     ...fault(
       clients === undefined && clientId === undefined,
       `${path}.clients`,
       "clients or client_id is required: nobody could present a token",
     ),
     ...fault(needsClients && clients === undefined, `${path}.clients`, "is required for every use but assertion"),
-    ...fault(subject.type === "client" && uses.includes("id_jag"), `${path}.uses`, "an ID-JAG is for a user"),
+    ...fault(isService && uses.includes("id_jag"), `${path}.uses`, "an ID-JAG is for a user"),
     ...fault(
       rule.audiences.length + rule.resources.length === 0,
       `${path}.resources`,
@@ -134,11 +131,11 @@ function ruleFaults(rule: RuleInput, path: string): FieldError[] {
 
 function subjectFaults(subject: NonNullable<RuleInput["subject"]>, path: string): FieldError[] {
   const { type, sub, claim, by } = subject;
-  if (type === "client") {
+  if (type !== "user") {
     return fault(
       sub !== undefined || claim !== undefined || by !== undefined,
       path,
-      "of type client has no other members",
+      `of type ${type} has no other members`,
     );
   }
   return fault(

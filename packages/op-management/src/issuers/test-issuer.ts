@@ -48,7 +48,8 @@ async function testIssuer(call: TestCall, issuer: TrustedIssuer): Promise<TestRe
   });
   const matched = rules.find(({ matches }) => matches);
   const rule = issuer.document.rules.find(({ rule_id }) => rule_id === matched?.rule_id);
-  const outcome = rule && use !== "software_statement" ? await describeOutcome(call, rule, decoded.claims) : undefined;
+  const outcome =
+    rule && use !== "software_statement" ? await describeOutcome(call, issuer, rule, decoded.claims) : undefined;
   const isAllowed = use === "software_statement" ? rule !== undefined : outcome?.faults.length === 0;
   return {
     accepted: faults.length === 0 && signature !== "invalid" && isAllowed,
@@ -89,13 +90,14 @@ async function verifySignature(
 
 async function describeOutcome(
   { context, isolate, body }: TestCall,
+  issuer: TrustedIssuer,
   rule: IssuerRule,
   claims: JwtClaims,
 ): Promise<NonNullable<TestResult["outcome"]>> {
   const clientId = body.client_id ?? rule.client_id;
   const [client, subject] = await Promise.all([
     clientId === undefined ? undefined : isolate.clients.find(context, clientId),
-    resolveSubject(context, isolate, rule, claims),
+    resolveSubject(context, isolate, issuer, rule, claims),
   ]);
   const faults = [
     ...(subject.kind === "refused" ? [subject.reason] : []),

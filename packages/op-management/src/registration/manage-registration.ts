@@ -30,7 +30,7 @@ import { deleteSecrets, listSecrets, newSecret } from "../clients/secret-store.t
 import { imposedOn, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import { requireRegistered, requireRegistrationToken, spendChange } from "./registration-authority.ts";
-import { describeRegistration, withIgnored } from "./registration-endpoint.ts";
+import { describeRegistration, logDropped, withIgnored } from "./registration-endpoint.ts";
 
 type Context = RequestContext<ManagementEnv>;
 
@@ -84,7 +84,10 @@ async function replaceOnce(
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
   await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
-  const metadata = await requireDocument({ ...imposedOn(client.metadata), ...selfRegistration(body) }, settings.issuer);
+  // A response does not contain an empty scope, so a client that sends the response back leaves it out.
+  const unscoped = client.metadata.scope === "" ? { scope: "" } : {};
+  const own = selfRegistration({ ...unscoped, ...body }, settings);
+  const metadata = await requireDocument({ ...imposedOn(client.metadata), ...own.metadata }, settings);
   requireRegistrationSize(metadata);
   const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);
   if (!isSame) await requireSector(metadata, settings.issuer);
@@ -92,8 +95,10 @@ async function replaceOnce(
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);
   const secret = needsSecret && held.length === 0 ? await newSecret(env, clientId, atMs) : undefined;
-  const describe = async (stored: StoredClient) =>
-    new JsonResponse(withIgnored(await describeRegistration(context, stored, secret?.value), body));
+  const describe = async (stored: StoredClient) => {
+    logDropped(context, clientId, own.dropped);
+    return new JsonResponse(withIgnored(await describeRegistration(context, stored, secret?.value), body));
+  };
   if (isSame && secret === undefined) return describe(client);
   await spend();
   const changed = await clients.update(

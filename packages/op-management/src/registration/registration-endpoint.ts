@@ -4,8 +4,9 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { log } from "@edge-op/shared/runtime/log";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import type { StoredClient } from "../clients/client-table.ts";
+import { type StoredClient, withoutEmptyScope } from "../clients/client-table.ts";
 import { createClient } from "../clients/create-client.ts";
 import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -34,16 +35,18 @@ export async function registrationEndpoint(
   if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
     await requireInitialToken(context, isolate, request);
   }
+  const { metadata: document, dropped } = selfRegistration(body.metadata, settings);
   const actor = { clientId: holder?.clientId ?? "", sub: holder?.sub ?? "registration", scope: [] };
   const { client, secret } = await createClient(
     { context, actor },
     {
       clientId: undefined,
       status: "active",
-      document: selfRegistration(body.metadata),
+      document,
       registersItself: true,
     },
   );
+  logDropped(context, client.clientId, dropped);
   const statement = isJsonObject(body.metadata) ? body.metadata["software_statement"] : undefined;
   const described = {
     ...(await describeRegistration(context, client, secret)),
@@ -51,6 +54,14 @@ export async function registrationEndpoint(
     ...(statement === undefined ? {} : { software_statement: statement }),
   };
   return new JsonResponse(withIgnored(described, body.metadata), { status: 201 });
+}
+
+export function logDropped(
+  { requestId }: RequestContext<ManagementEnv>,
+  clientId: string,
+  dropped: readonly string[],
+): void {
+  if (dropped.length > 0) log("client-metadata-dropped", { clientId, dropped, requestId });
 }
 
 /** The response, with the names of requested members that are not registered, or not as requested. */
@@ -78,5 +89,5 @@ export async function describeRegistration(
 /** The metadata without the members that only an administrator may set. */
 function shown({ metadata }: StoredClient) {
   const { audiences: _, ...own } = metadata;
-  return own;
+  return withoutEmptyScope(own);
 }

@@ -1,9 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { describeClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { findTokenFaults } from "@edge-op/shared/issuers/check-token";
+import { clockFaultOf, findTokenFaults } from "@edge-op/shared/issuers/check-token";
 import { matchRules } from "@edge-op/shared/issuers/match-rule";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -61,7 +61,8 @@ async function verify(
     throw unapproved(`${issuer.issuerId}: ${match.kind === "rule" ? "the issuer is disabled" : match.reason}`);
   }
   const faults = findTokenFaults(issuer, decoded, { use, ownIssuer, atMs: context.arrivedAtMs });
-  if (faults.length > 0) throw invalidStatement(`${issuer.issuerId}: ${faults.join(", ")}`);
+  const clock = clockFaultOf(claims, context.arrivedAtMs);
+  if (faults.length > 0) throw invalidStatement(`${issuer.issuerId}: ${faults.join(", ")}`, clock);
   if (!(await isolate.issuerKeys.isSigned(context, issuer, statement, decoded))) {
     throw invalidStatement(`${issuer.issuerId}: not signed by a key of the issuer`);
   }
@@ -78,14 +79,16 @@ async function verifyBySetting(
   if (issuer === undefined) throw unapproved("iss is not a trusted issuer");
   const source = { jwks_uri: issuer.jwksUri };
   const isSigned = await isolate.clientKeys.isSignedBySource(context, source, statement, alg, kid);
-  const { exp } = claims;
-  const isLive = exp === undefined || (typeof exp === "number" && exp > toSeconds(context.arrivedAtMs));
-  if (!isSigned || !isLive) throw invalidStatement("not signed by its issuer, or expired");
+  if (!isSigned) throw invalidStatement("not signed by its issuer");
+  const clock = clockFaultOf(claims, context.arrivedAtMs);
+  if (clock !== undefined) throw invalidStatement(clock, clock);
+  if (claims["exp"] !== undefined && !isTime(claims["exp"])) throw invalidStatement("exp is malformed");
   return claims;
 }
 
-function invalidStatement(detail: string): OAuthError {
-  return new OAuthError("invalid_software_statement", "software-statement-invalid", { detail });
+function invalidStatement(detail: string, clock?: string): OAuthError {
+  const description = describeClockFault("software statement", clock);
+  return new OAuthError("invalid_software_statement", "software-statement-invalid", { detail, description });
 }
 
 function unapproved(detail: string): OAuthError {

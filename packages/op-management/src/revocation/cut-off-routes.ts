@@ -11,6 +11,7 @@ import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from 
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
@@ -21,8 +22,6 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
 
-/** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
-const clockMarginSeconds = 60;
 /** A live grant may have been created under other settings. */
 const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000;
 
@@ -101,7 +100,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   return {
     kind: "token",
     tokenId: accessToken.id,
-    untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
+    untilMs: rowUntilMs(accessToken.expiresAtSeconds * 1000),
   };
 }
 
@@ -116,7 +115,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   if (body.jti !== undefined) {
     const tokenId = parseTokenId(body.jti);
     if (tokenId === undefined) throw unknownId("jti", "is not the jti of an access token");
-    const untilMs = context.arrivedAtMs + (longestTokenLifetimeSeconds + clockMarginSeconds) * 1000;
+    const untilMs = rowUntilMs(context.arrivedAtMs + longestTokenLifetimeSeconds * 1000);
     return { kind: "token", tokenId, untilMs };
   }
   if (body.grant_id !== undefined) {

@@ -5,6 +5,7 @@ import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
@@ -35,9 +36,6 @@ export async function revocationEndpoint(
   return new Response(null, { headers: noStore });
 }
 
-/** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
-const clockMarginSeconds = 60;
-
 async function revokeAccessToken(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
@@ -54,7 +52,7 @@ async function revokeAccessToken(
     {
       key: tokenKey(jti),
       // A token exchanged from another one expires with it at the latest.
-      untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
+      untilMs: rowUntilMs(accessToken.expiresAtSeconds * 1000),
       operationId: `revoke ${jti}`,
       event: {
         type: "token.revoked",

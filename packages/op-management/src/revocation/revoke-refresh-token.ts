@@ -3,6 +3,7 @@ import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -32,7 +33,7 @@ export async function revokeRefreshToken(
   await isolate.revocation.revoke(context, address, [
     {
       key: grantKey(grantId),
-      untilMs: untilMs ?? family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
+      untilMs: untilMs ?? rowUntilMs(family.expiresAtMs + longestTokenLifetimeSeconds * 1000),
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",

@@ -1,10 +1,12 @@
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import type {
-  AuthorizationCodePayload,
-  AuthorizationCodeStoreRpc,
-  RedeemRequest,
-  RedeemResult,
+import {
+  type AuthorizationCodePayload,
+  type AuthorizationCodeStoreRpc,
+  isAuthorizationCodePayload,
+  type RedeemRequest,
+  type RedeemResult,
 } from "@edge-op/shared/grants/authorization-code-rpc";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type {
@@ -161,7 +163,7 @@ export class AuthorizationCodeStore
       .toArray();
     if (row === undefined) return undefined;
     return {
-      payload: JSON.parse(row.payload) as AuthorizationCodePayload,
+      payload: readStored("authorization code", row.payload, isAuthorizationCodePayload),
       expiresAtMs: row.expiresAtMs,
       grantEndsAtMs: row.grantEndsAtMs,
       spentBy: row.spentBy ?? undefined,

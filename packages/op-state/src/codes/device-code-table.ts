@@ -1,13 +1,15 @@
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import type {
-  DecidedDevice,
-  DeviceDecision,
-  DevicePoll,
-  DevicePollResult,
-  DeviceRedeemRequest,
-  DeviceRedeemResult,
-  DeviceRequest,
-  WaitingDevice,
+import {
+  type DecidedDevice,
+  type DeviceDecision,
+  type DevicePoll,
+  type DevicePollResult,
+  type DeviceRedeemRequest,
+  type DeviceRedeemResult,
+  type DeviceRequest,
+  isDeviceDecision,
+  type WaitingDevice,
 } from "@edge-op/shared/grants/device-code-rpc";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import {
@@ -130,7 +132,8 @@ export class DeviceCodeTable {
     if (row === undefined) return undefined;
     return {
       ...row,
-      decision: row.decision === null ? undefined : (JSON.parse(row.decision) as DeviceDecision),
+      decision:
+        row.decision === null ? undefined : readStored("decision about a device", row.decision, isDeviceDecision),
       spentBy: row.spentBy ?? undefined,
     };
   }

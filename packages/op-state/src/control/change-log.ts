@@ -1,3 +1,4 @@
+import { isNumber, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/change-gap";
@@ -46,7 +47,7 @@ export async function nextAnnouncement(
   const { rows, cutOffs } = await newestChanges(database, told.version, committed.keys);
   if (!agree(rows, told, log.last())) return nextAnnouncement(log, database, committed);
   const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
-  const found = new Map(Object.entries(JSON.parse(rows[0]?.found ?? "{}") as Record<string, number>));
+  const found = new Map(Object.entries(readStored("versions of cut-offs", rows[0]?.found ?? "{}", recordOf(isNumber))));
   if (log.isContinued(told, newest, committed.newest)) {
     const changes = rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse();
     log.record(newest, { changes, cutOffs }, nowMs());

@@ -1,7 +1,7 @@
 import { controlLeaseLifeMs, controlLeaseMs, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
-import { DurableHorizon, type Horizon } from "../revocation/durable-horizon.ts";
-import type { HorizonMachine } from "../revocation/horizon-keeper.ts";
-import { LeaseHolders, lackingUntilMs, type PendingChange } from "../revocation/lease-holders.ts";
+import type { Horizon } from "../revocation/durable-horizon.ts";
+import { GrantedLeases, type LeaseWait } from "../revocation/granted-leases.ts";
+import type { PendingChange } from "../revocation/lease-holders.ts";
 
 /** A row of D1: the control plane did not respond to this shard, which vouches for the version that D1 records as announced. */
 export interface Registration {
@@ -19,65 +19,41 @@ interface DurableLeases {
   readonly restoredAtMs: number | undefined;
 }
 
-/** The wait of a change: until no shard vouches for an older control version. */
-export interface ControlWait {
-  readonly pending: PendingChange;
-  /** Measured by the clock of this object. */
-  readonly startedAtMs: number;
-  /** Durations: until the leases of all those shards have ended, and until the leases of a predecessor or in a lost D1 have ended. */
-  readonly leasesMs: number;
-  readonly fenceMs: number;
-}
-
 /**
  * **The leases of shards on the control log** (docs/reference/protocols.md §2): a shard vouches for the control version only while it has one, so a
  * change waits for a shard that does not respond until its lease has ended. No I/O and no clock.
  *
  * A lease is counted from its grant here, and from before the call at the shard (I2). An instance does not know the leases of its predecessor, so it
- * waits for its {@link DurableHorizon} once (I3, I4). The wait for a registration begins when it is read, because another clock wrote it; a
+ * waits for its horizon once ({@link GrantedLeases}). The wait for a registration begins when it is read, because another clock wrote it; a
  * registration that has ended by any clock is not waited for. A restored D1 has lost registrations, so the longest possible one is waited for.
  */
-export class ControlLeases implements HorizonMachine {
-  readonly #timing: LeaseTiming;
-  readonly #holders = new LeaseHolders();
-  readonly #horizon: DurableHorizon;
+export class ControlLeases extends GrantedLeases {
   /** The last version that was sent to each shard. */
   readonly #sent = new Map<string, number>();
   #restoredFenceMs = Number.NEGATIVE_INFINITY;
 
   /** `bootAtMs` is read after storage. */
   constructor(timing: LeaseTiming, { horizon, restoredAtMs }: DurableLeases, bootAtMs: number) {
-    this.#timing = timing;
-    this.#horizon = new DurableHorizon(timing, horizon, bootAtMs);
+    super(timing, horizon, bootAtMs);
     if (restoredAtMs !== undefined) this.#restoredFenceMs = this.#endOf(restoredAtMs + controlLeaseLifeMs, bootAtMs);
-  }
-
-  /** The same as for a revocation shard. */
-  horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
-    return this.#horizon.due(leaseMs, this.releaseAtMs, nowMs);
-  }
-
-  /** Called after the horizon is written. */
-  extend(horizon: Horizon, nowMs: number): void {
-    this.#horizon.extend(horizon, nowMs);
   }
 
   /** Grants a lease to a shard that is sent everything up to `cv`. Returns its length. */
   grant(shard: string, cv: number, nowMs: number): number {
-    this.#horizon.assertCovers(controlLeaseMs, nowMs);
-    this.#holders.prune(nowMs);
-    this.#holders.grant(shard, cv, nowMs + controlLeaseLifeMs);
+    this.horizon.assertCovers(controlLeaseMs, nowMs);
+    this.holders.prune(nowMs);
+    this.grantLease(shard, cv, controlLeaseMs, nowMs);
     this.#sent.set(shard, cv);
     return controlLeaseMs;
   }
 
   /** Called after `cv` was stored as announced: later grants contain it. */
-  startWait(cv: number, nowMs: number): ControlWait {
-    return this.#waitFor(this.#holders.await(cv, nowMs), nowMs);
+  startWait(cv: number, nowMs: number): LeaseWait {
+    return this.#wait(this.holders.await(cv, nowMs), nowMs);
   }
 
   /** Starts the wait for the registrations that D1 contained when it stored `cv`: later registrations contain it. */
-  startRegisteredWait(cv: number, registered: readonly Registration[], nowMs: number): ControlWait {
+  startRegisteredWait(cv: number, registered: readonly Registration[], nowMs: number): LeaseWait {
     const lacking = new Map<string, number>();
     for (const { shard, version, endsAtMs } of registered) {
       const endMs = this.#endOf(endsAtMs, nowMs);
@@ -85,7 +61,7 @@ export class ControlLeases implements HorizonMachine {
       lacking.set(shard, endMs);
       if (!this.#sent.has(shard)) this.#sent.set(shard, version);
     }
-    return this.#waitFor({ seq: cv, lacking, ended: new Set() }, nowMs);
+    return this.#wait({ seq: cv, lacking, ended: new Set() }, nowMs);
   }
 
   /** The version up to which a shard is believed to contain the log. */
@@ -94,14 +70,10 @@ export class ControlLeases implements HorizonMachine {
   }
 
   /** The shard's holders no longer decide by a version older than `cv`. Returns the waits that have ended. */
-  confirm({ pending }: ControlWait, shard: string, cv: number): readonly PendingChange[] {
+  confirm({ pending }: LeaseWait, shard: string, cv: number): readonly PendingChange[] {
     this.#sent.set(shard, cv);
-    const settled = this.#holders.confirm(shard, cv);
+    const settled = this.holders.confirm(shard, cv);
     return pending.lacking.delete(shard) && pending.lacking.size === 0 ? [...settled, pending] : settled;
-  }
-
-  endWait({ pending }: ControlWait): void {
-    this.#holders.abandon(pending);
   }
 
   /** D1 was restored: registrations that it has lost may last as long as one that was made now. */
@@ -109,36 +81,12 @@ export class ControlLeases implements HorizonMachine {
     this.#restoredFenceMs = nowMs + controlLeaseLifeMs;
   }
 
-  /** When the last lease granted here or by a predecessor has ended. */
-  get releaseAtMs(): number {
-    return Math.max(this.#holders.lastEndMs, this.#horizon.bootFenceMs);
-  }
-
-  /** The same as for a revocation shard. */
-  mayClose(nowMs: number): boolean {
-    return this.#horizon.isOpen && nowMs > this.releaseAtMs;
-  }
-
-  get closesAtMs(): number | undefined {
-    return this.#horizon.coversLeases ? Math.floor(this.releaseAtMs) + 1 : undefined;
-  }
-
-  close(): void {
-    this.#horizon.close();
-  }
-
-  #waitFor(pending: PendingChange, nowMs: number): ControlWait {
-    const fenceMs = Math.max(this.#horizon.bootFenceMs, this.#restoredFenceMs) - nowMs;
-    return {
-      pending,
-      startedAtMs: nowMs,
-      leasesMs: Math.max(0, Math.ceil(lackingUntilMs(pending) - nowMs)),
-      fenceMs: Math.max(0, Math.ceil(fenceMs)),
-    };
+  #wait(pending: PendingChange, nowMs: number): LeaseWait {
+    return this.waitFor(pending, nowMs, Math.max(this.horizon.bootFenceMs, this.#restoredFenceMs));
   }
 
   /** The time by this clock at which something that ends at `endsAtMs` by another clock has ended. */
   #endOf(endsAtMs: number, nowMs: number): number {
-    return Math.min(nowMs + controlLeaseLifeMs, endsAtMs + this.#timing.clockOffsetMs);
+    return Math.min(nowMs + controlLeaseLifeMs, endsAtMs + this.timing.clockOffsetMs);
   }
 }

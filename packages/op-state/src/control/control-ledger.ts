@@ -1,5 +1,6 @@
-import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
-import type { RegionShards } from "@edge-op/shared/storage/generation-table";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { type CutOffIntent, isCutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
+import { areRegions, type RegionShards } from "@edge-op/shared/storage/generation-table";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { Horizon } from "../revocation/durable-horizon.ts";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
@@ -89,7 +90,10 @@ export class ControlLedger {
         value,
       )
       .toArray()
-      .map(({ operationId, cutOff }) => ({ operationId, cutOff: JSON.parse(cutOff) as CutOffIntent }));
+      .map(({ operationId, cutOff }) => ({
+        operationId,
+        cutOff: readStored("intended cut-off", cutOff, isCutOffIntent),
+      }));
   }
 
   clearIntent(operationId: string): void {
@@ -225,7 +229,7 @@ export class ControlLedger {
       .toArray()
       .map((row) => ({
         ...row,
-        regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+        regions: readStored("regions of an opening", row.regions, areRegions),
         done: row.done === 1,
       }));
   }

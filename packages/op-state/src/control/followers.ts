@@ -7,10 +7,11 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { ConfirmationWaits } from "../revocation/confirmation-waits.ts";
+import type { LeaseWait } from "../revocation/granted-leases.ts";
 import { HorizonKeeper } from "../revocation/horizon-keeper.ts";
 import type { AnnouncedLog } from "./announced-log.ts";
 import { noteAnnounced } from "./change-log.ts";
-import { ControlLeases, type ControlWait } from "./control-leases.ts";
+import { ControlLeases } from "./control-leases.ts";
 import type { ControlLedger } from "./control-ledger.ts";
 
 export type FollowerBindings = SettingsVariables & {
@@ -83,7 +84,7 @@ export class Followers {
     return true;
   }
 
-  async #waitFor(wait: ControlWait, cv: number): Promise<void> {
+  async #waitFor(wait: LeaseWait, cv: number): Promise<void> {
     const { pending, startedAtMs, leasesMs, fenceMs } = wait;
     const over = Promise.all([
       fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
@@ -96,7 +97,7 @@ export class Followers {
   }
 
   /** Sends the change until the shard has acknowledged it, or its lease has ended. */
-  async #tell(shard: string, cv: number, wait: ControlWait): Promise<void> {
+  async #tell(shard: string, cv: number, wait: LeaseWait): Promise<void> {
     const settings = readSettings(this.#env);
     const call = async () => {
       const stub = objectStub(settings, this.#env.TOKEN_REVOCATION_STORE, shard);

@@ -1,4 +1,5 @@
-import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { areRegions, type Generation, type RegionShards } from "@edge-op/shared/storage/generation-table";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 
 /** A generation that was opened, whether or not D1 still lists it. */
@@ -36,7 +37,7 @@ export class OpenedGenerations {
       .toArray()
       .map((row) => ({
         ...row,
-        regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+        regions: readStored("regions of a generation", row.regions, areRegions),
         retired: row.retired === 1,
       }));
   }

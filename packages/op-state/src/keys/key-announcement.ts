@@ -21,7 +21,7 @@ export interface AnnouncedState {
   markAnnounced(schedule: KeySchedule, knownFromMs: number): void;
 }
 
-/** A request for an algorithm without another key waits this long for the announcement of the first one; the alarm completes it. */
+/** A signature with an algorithm without another key waits this long for the announcement of the first one; the alarm completes it. */
 const requestWaitMs = 3_000;
 
 /**

@@ -1,3 +1,4 @@
+import { type Form, isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { generateKeyPair } from "@edge-op/protocol/jwt/import-key";
 import {
   isEncryptionAlgorithm,
@@ -44,6 +45,18 @@ interface Decision<Result> {
 type Decide<Result> = (keys: readonly ScheduledKey[], atMs: number) => Decision<Result>;
 type RevokeResult = { readonly kind: "revoked" } | { readonly kind: "unknown" };
 
+/** A change that a retry does not repeat. */
+interface Operation<Result> {
+  readonly id: string;
+  readonly isResult: Form<Result>;
+}
+
+type FullResult = Extract<RotateKeyResult, { kind: "full" }>;
+const isFull = objectOf<FullResult>({ kind: (kind): kind is "full" => kind === "full", possibleFromMs: isNumber });
+const isRotated = objectOf<Exclude<RotateKeyResult, FullResult>>({ kid: isText, signFromMs: isNumber });
+const isRotateResult = (value: unknown): value is RotateKeyResult => isFull(value) || isRotated(value);
+const isRevokeResult = objectOf<RevokeResult>({ kind: isText });
+
 /**
  * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules, key-rows.ts the keys. A
  * kid is its key's thumbprint (RFC 7638), so it never names another key (K3).
@@ -81,11 +94,15 @@ export class KeyManager
     });
   }
 
-  async schedule(wanted: readonly KeyAlgorithm[] = []): Promise<KeySchedule> {
+  async schedule(wanted: readonly KeyAlgorithm[] = [], signs = false): Promise<KeySchedule> {
     await this.#rewrap();
     const algorithms = wanted.filter((alg) => keyAlgorithms.includes(alg));
     await this.#extend(algorithms);
-    if (!this.#hasSigners(algorithms)) await this.#announcement.tryAnnounce();
+    if (!this.#hasSigners(algorithms)) {
+      const announced = this.#announcement.tryAnnounce();
+      if (signs) await announced;
+      else this.ctx.waitUntil(announced);
+    }
     this.#fence.pass();
     return this.#rows.schedule();
   }
@@ -97,7 +114,8 @@ export class KeyManager
 
   async rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult> {
     await this.#extend([alg]);
-    const rotated = await this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
+    const operation = { id: operationId, isResult: isRotateResult };
+    const rotated = await this.#change<RotateKeyResult>(operation, (keys, atMs) => {
       const possibleFromMs = rotationPossibleFromMs(keys, atMs);
       if (possibleFromMs !== undefined) {
         const event = { type: "keys.rotated", payload: {} };
@@ -113,7 +131,8 @@ export class KeyManager
 
   async revokeKey(kid: string, operationId: string): Promise<RevokeResult> {
     await this.#extend();
-    const revoked = await this.#change<RevokeResult>(operationId, (keys, atMs) => {
+    const operation = { id: operationId, isResult: isRevokeResult };
+    const revoked = await this.#change<RevokeResult>(operation, (keys, atMs) => {
       const revoked = keys.find((key) => key.kid === kid);
       return {
         plan: planRevocation(keys, kid, atMs),
@@ -153,22 +172,22 @@ export class KeyManager
   }
 
   /** Keys are generated before the transaction, because that needs I/O; the decision is repeated inside it. */
-  async #change<Result>(operationId: string | undefined, decide: Decide<Result>): Promise<Result> {
+  async #change<Result>(operation: Operation<Result> | undefined, decide: Decide<Result>): Promise<Result> {
     for (;;) {
       const wanted = decide(this.#rows.all(), nowMs()).plan.make;
       const material = await Promise.all(wanted.map(({ alg }) => this.#makeKey(alg)));
-      const done = this.ctx.storage.transactionSync(() => this.#commit(operationId, decide, material));
+      const done = this.ctx.storage.transactionSync(() => this.#commit(operation, decide, material));
       if (done !== undefined) return done.result;
     }
   }
 
   /** Returns `undefined` if the schedule has changed meanwhile and needs other keys than those generated. */
   #commit<Result>(
-    operationId: string | undefined,
+    operation: Operation<Result> | undefined,
     decide: Decide<Result>,
     material: readonly KeyMaterial[],
   ): { readonly result: Result } | undefined {
-    const earlier = operationId === undefined ? undefined : this.#earlierResult<Result>(operationId);
+    const earlier = operation && this.#earlierResult(operation);
     if (earlier !== undefined) return earlier;
     const atMs = nowMs();
     const before = this.#rows.all();
@@ -181,10 +200,10 @@ export class KeyManager
     if (violations.length > 0) throw new Error(`a key schedule was refused: ${violations.join("; ")}`);
     this.#rows.write(after, before);
     this.#outbox.append({ type: event.type, payload: { ...event.payload, made: made.map(({ kid }) => kid) } }, atMs);
-    if (operationId !== undefined) {
+    if (operation !== undefined) {
       this.#sql.exec(
         "INSERT INTO key_operations (id, answer, until_ms) VALUES (?, ?, ?)",
-        operationId,
+        operation.id,
         JSON.stringify(result),
         atMs + operationMs,
       );
@@ -193,11 +212,9 @@ export class KeyManager
     return { result };
   }
 
-  #earlierResult<Result>(operationId: string): { readonly result: Result } | undefined {
-    const [row] = this.#sql
-      .exec<{ answer: string }>("SELECT answer FROM key_operations WHERE id = ?", operationId)
-      .toArray();
-    return row === undefined ? undefined : { result: JSON.parse(row.answer) as Result };
+  #earlierResult<Result>({ id, isResult }: Operation<Result>): { readonly result: Result } | undefined {
+    const [row] = this.#sql.exec<{ answer: string }>("SELECT answer FROM key_operations WHERE id = ?", id).toArray();
+    return row === undefined ? undefined : { result: readStored("result of an operation", row.answer, isResult) };
   }
 
   async #makeKey(alg: KeyAlgorithm): Promise<KeyMaterial> {

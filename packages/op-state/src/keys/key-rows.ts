@@ -1,3 +1,4 @@
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
 import type { KeySchedule, ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -57,7 +58,7 @@ export class KeyRows {
       .map((row) => ({
         kid: row.kid,
         alg: row.alg,
-        publicJwk: JSON.parse(row.public_jwk) as JsonWebKey,
+        publicJwk: readStored("public key", row.public_jwk, isPublicJwk),
         wrappedPrivateKey: row.wrapped_private_key,
         publishAtMs: row.publish_at_ms,
         signFromMs: row.sign_from_ms,
@@ -90,6 +91,8 @@ export class KeyRows {
     this.#sql.exec("UPDATE key_revision SET revision = revision + 1, announced = announced + ?", isFirst ? 1 : 0);
   }
 }
+
+const isPublicJwk = objectOf<JsonWebKey>({ kty: isText });
 
 type KeyRow = {
   readonly kid: string;

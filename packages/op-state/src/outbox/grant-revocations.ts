@@ -1,9 +1,14 @@
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { endFamily } from "@edge-op/shared/grants/end-family";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
 import { confirmRevocation } from "@edge-op/shared/leases/confirm-revocation";
-import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
+import {
+  type GrantRevocation,
+  grantRevocationRequest,
+  isGrantRevocation,
+} from "@edge-op/shared/leases/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { log } from "@edge-op/shared/runtime/log";
 import { shardStub } from "@edge-op/shared/storage/call-object";
@@ -13,6 +18,10 @@ import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 export interface GrantRevocationBindings extends SettingsVariables {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
+}
+
+function toRevocation({ revocation }: { readonly revocation: string }): GrantRevocation {
+  return readStored("due revocation", revocation, isGrantRevocation);
 }
 
 const flushRows = 50;
@@ -67,7 +76,7 @@ export class GrantRevocations {
     const [row] = this.#sql
       .exec<{ revocation: string }>("SELECT revocation FROM due_revocation WHERE grant_id = ?", grantId)
       .toArray();
-    return row && (JSON.parse(row.revocation) as GrantRevocation);
+    return row && toRevocation(row);
   }
 
   /** The first due grants of a session, or of one client in it. */
@@ -81,7 +90,7 @@ export class GrantRevocations {
         dueAtMost,
       )
       .toArray()
-      .map(({ revocation }) => JSON.parse(revocation) as GrantRevocation);
+      .map(toRevocation);
   }
 
   /** The revocation of these grants is in force everywhere. */
@@ -124,7 +133,7 @@ export class GrantRevocations {
         flushRows,
       )
       .toArray()
-      .map(({ revocation }) => JSON.parse(revocation) as GrantRevocation);
+      .map(toRevocation);
   }
 
   async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {

@@ -1,15 +1,18 @@
-import type {
-  FamilySnapshot,
-  FamilyState,
-  FamilyStatus,
-  RefreshFamily,
-  RefreshTokenRotatorRpc,
-  RotateRequest,
-  RotateResult,
-  Successor,
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import {
+  type FamilySnapshot,
+  type FamilyState,
+  type FamilyStatus,
+  isRefreshFamily,
+  isSuccessor,
+  type RefreshFamily,
+  type RefreshTokenRotatorRpc,
+  type RotateRequest,
+  type RotateResult,
+  type Successor,
 } from "@edge-op/shared/grants/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import { isShardAddress } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
@@ -246,14 +249,14 @@ interface StoredFamily extends Record<string, SqlStorageValue> {
 function toFamilyRow(row: StoredFamily): FamilyRow {
   return {
     snapshot: {
-      family: JSON.parse(row.family) as RefreshFamily,
+      family: readStored("refresh family", row.family, isRefreshFamily),
       version: row.version,
       rotatedAtMs: row.rotated_at_ms,
       replays: row.replays,
       status: row.status,
-      successor: JSON.parse(row.successor) as Successor,
+      successor: readStored("successor", row.successor, isSuccessor),
     },
-    movedTo: row.moved_to === null ? undefined : (JSON.parse(row.moved_to) as ShardAddress),
+    movedTo: row.moved_to === null ? undefined : readStored("shard of a moved family", row.moved_to, isShardAddress),
   };
 }
 

@@ -1,3 +1,4 @@
+import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
@@ -39,13 +40,14 @@ const endedReasons = { reused: "refresh-family-reused", killed: "refresh-family-
  * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a result and, if
  * something changed, the family's next state. A refusal caused by a caller's mistake changes nothing.
  */
-export function decideRotation(row: FamilyRow | undefined, request: RotateRequest, nowMs: number): RotationDecision {
+export function decideRotation(row: FamilyRow | undefined, sent: RotateRequest, nowMs: number): RotationDecision {
   if (row === undefined) return invalidGrant("refresh-family-unknown");
   const { snapshot, movedTo } = row;
   if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("refresh-family-expired");
   if (movedTo !== undefined) return { result: { kind: "moved", to: movedTo, handover: snapshot } };
   if (snapshot.status !== "live") return invalidGrant(endedReasons[snapshot.status]);
   const { family, version } = snapshot;
+  const request = sent.dropsScope ? withinGrant(sent, family.scope) : sent;
   if (family.clientId !== request.clientId) return misused("refresh-token-of-other-client");
   // A token that was issued before its family was bound needs no key; it was already used, so it yields no other tokens.
   const isBound = request.version >= (snapshot.successor.bound?.fromVersion ?? 0);
@@ -57,7 +59,8 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   const unchecked = uncheckedResources(request.resources, family.resources, request.targets);
   if (unchecked !== undefined)
     return { result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" } };
-  if (!isSubset(request.scope, request.allowedScope)) return refuse("invalid_scope", "scope-not-registered");
+  const isAllowed = request.dropsScope ? overlaps : isSubset;
+  if (!isAllowed(request.scope, request.allowedScope)) return refuse("invalid_scope", "scope-not-registered");
   const refusal = refuseResources(request.resources, family.resources, request.targets);
   if (refusal !== undefined) return refuse("invalid_target", refusal);
   const beyond = refuseDetails(family.authorizationDetails, request.authorizationDetails);
@@ -185,6 +188,17 @@ function refuse(
   reason: RefusalReason,
 ): RotationDecision {
   return { result: { kind, reason } };
+}
+
+/** Leaves out requested scope values that were not granted, unless none would remain or an admin scope is among them: then all stay, and are refused. */
+function withinGrant(request: RotateRequest, granted: readonly string[]): RotateRequest {
+  const beyond = request.scope?.filter((value) => !granted.includes(value)) ?? [];
+  const scope = request.scope?.filter((value) => granted.includes(value)) ?? [];
+  return beyond.length === 0 || scope.length === 0 || beyond.some(isAdminScope) ? request : { ...request, scope };
+}
+
+function overlaps(asked: readonly string[] | undefined, held: readonly string[]): boolean {
+  return asked === undefined || asked.some((value) => held.includes(value));
 }
 
 function isSubset(asked: readonly string[] | undefined, held: readonly string[]): boolean {

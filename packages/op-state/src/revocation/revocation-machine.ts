@@ -1,4 +1,4 @@
-import { heldShare, type LeaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
+import { heldShare, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
 import type {
   CheckResponse,
   LeaseRequest,
@@ -6,8 +6,9 @@ import type {
   NamedChange,
   RevocationFilter,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { DurableHorizon, type Horizon } from "./durable-horizon.ts";
-import { LeaseHolders, lackingUntilMs, type PendingChange } from "./lease-holders.ts";
+import type { Horizon } from "./durable-horizon.ts";
+import { GrantedLeases, type LeaseWait } from "./granted-leases.ts";
+import type { PendingChange } from "./lease-holders.ts";
 import { LeaseLength } from "./lease-length.ts";
 import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
 import {
@@ -63,35 +64,19 @@ const buildingMs = 1_000;
 /** The interval at which holders whose leases have ended are removed. */
 const pruneEveryMs = 1_000;
 
-/** The wait of an acknowledgement. */
-export interface AcknowledgementWait {
-  /** Ends early when holders confirm. */
-  readonly pending: PendingChange;
-  /** Durations on the shard's clock: until the leases of all those holders have ended, and until the boot fence has passed. */
-  readonly leasesMs: number;
-  readonly fenceMs: number;
-}
-
 /**
  * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes, and the wait of an
- * acknowledgement. No I/O and no clock: callers plan, write, then apply.
- *
- * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 there is no response beyond the {@link DurableHorizon}. I4
- * acknowledgements wait for its boot fence; no confirmation shortens it.
+ * acknowledgement ({@link GrantedLeases}). No I/O and no clock: callers plan, write, then apply.
  */
-export class RevocationMachine {
-  readonly #timing: LeaseTiming;
-  readonly #horizon: DurableHorizon;
+export class RevocationMachine extends GrantedLeases {
   readonly #revoked: RevokedSet;
   #seq: number;
   #cv: number;
-  readonly #holders = new LeaseHolders();
   readonly #snapshots: SnapshotBudget;
   readonly #length: LeaseLength;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
   #changes: RecentChanges = [];
 
-  /** `bootAtMs` is read after storage: from then on no write of a predecessor becomes durable. */
   constructor(
     timing: LeaseTiming,
     maxEntries: number,
@@ -99,14 +84,13 @@ export class RevocationMachine {
     bootAtMs: number,
     { exactRows, snapshots } = unpaced,
   ) {
-    this.#timing = timing;
+    super(timing, durable.horizon, bootAtMs);
     this.#length = new LeaseLength(timing.maxLeaseMs, heldShare.shard);
     this.#revoked = new RevokedSet({ maxEntries, exactRows });
     this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
     this.#changes = continueChanges([], durable.changes, durable.cv);
-    this.#horizon = new DurableHorizon(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
     else this.#revoked.holdCutOffs(durable.cutOffs, durable.seq);
   }
@@ -138,14 +122,8 @@ export class RevocationMachine {
     this.#revoked.hold(entries);
   }
 
-  /** The horizon to write before the response to a lease of `leaseMs` (0: a check); usually `undefined`. */
-  horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
-    return this.#horizon.due(this.#granted(leaseMs), this.releaseAtMs, nowMs);
-  }
-
-  /** Called after the horizon is written. */
-  extend(horizon: Horizon, nowMs: number): void {
-    this.#horizon.extend(horizon, nowMs);
+  override horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
+    return super.horizonDue(this.#granted(leaseMs), nowMs);
   }
 
   /**
@@ -156,20 +134,20 @@ export class RevocationMachine {
     if (!hold || sinceSeq !== this.#seq || !this.#revoked.reachesBackTo(sinceSeq)) return nowMs;
     const granted = this.#granted(leaseMs);
     const longestMs = Math.min(heldShare.shard * granted, holdMs ?? Number.POSITIVE_INFINITY);
-    return Math.min(nowMs + longestMs, this.#holders.leaseEndMs(holder) - (granted - longestMs));
+    return Math.min(nowMs + longestMs, this.holders.leaseEndMs(holder) - (granted - longestMs));
   }
 
   /** Records the confirmation of a holder. Returns the changes that are in force as a result. */
   confirm({ holder, sinceSeq, confirmedSeq }: Confirmation): readonly PendingChange[] {
     this.#snapshots.installed(holder, Math.max(sinceSeq ?? -1, confirmedSeq));
     // A number that was never assigned belongs to a storage that no longer exists.
-    return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
+    return confirmedSeq > this.#seq ? [] : this.holders.confirm(holder, confirmedSeq);
   }
 
   /** Releases the lease of a holder. Returns the changes that are in force as a result. */
   release(holder: string): readonly PendingChange[] {
     this.#snapshots.released(holder);
-    return this.#holders.release(holder);
+    return this.holders.release(holder);
   }
 
   /**
@@ -179,14 +157,13 @@ export class RevocationMachine {
   lease(request: LeaseRequest, heldMs: number, nowMs: number, coveredMs = Number.POSITIVE_INFINITY): LeaseResponse {
     const { holder, sinceCv, leaseMs } = request;
     const granted = Math.floor(Math.min(this.#granted(leaseMs), coveredMs));
-    this.#horizon.assertCovers(granted, nowMs);
+    this.horizon.assertCovers(granted, nowMs);
     const changes = changesAfter(sinceCv, this.#changes, this.#cv);
     const contents = this.#contentsFor(request, nowMs);
     if ("againMs" in contents) return { kind: "checkOnly", cv: this.#cv, changes, againMs: contents.againMs };
-    const endMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
-    this.#holders.grant(holder, this.#seq, endMs);
+    this.grantLease(holder, this.#seq, granted, nowMs);
     this.#pruneHolders(nowMs);
-    this.#length.adapt(this.#holders.size);
+    this.#length.adapt(this.holders.size);
     const { snapshot, filter, rows, cutOffs } = contents;
     const content = { snapshot, seq: this.#seq, ...(filter === undefined ? {} : { filter }), rows, cutOffs };
     return { kind: "lease", ...content, leaseMs: granted, heldMs, cv: this.#cv, changes };
@@ -200,7 +177,7 @@ export class RevocationMachine {
     nowMs: number,
     find: FindEntry,
   ): CheckResponse {
-    this.#horizon.assertCovers(0, nowMs);
+    this.horizon.assertCovers(0, nowMs);
     const entryOf = (key: string) => this.#revoked.entryOf(key, find);
     const cutOffs = cutOffKeys.map(entryOf).filter(isCutOff);
     const revoked = rowKeys.filter((key) => entryOf(key) !== undefined);
@@ -243,40 +220,8 @@ export class RevocationMachine {
    * Starts the wait of an acknowledgement of everything up to now. This includes a revocation that was repeated after a lost response, whose row a
    * holder may still lack. Later leases contain it, so waiting once suffices (I1).
    */
-  startWait(nowMs: number): AcknowledgementWait {
-    const pending = this.#holders.await(this.#seq, nowMs);
-    return {
-      pending,
-      leasesMs: Math.max(0, Math.ceil(lackingUntilMs(pending) - nowMs)),
-      fenceMs: Math.max(0, Math.ceil(this.#horizon.bootFenceMs - nowMs)),
-    };
-  }
-
-  endWait({ pending }: AcknowledgementWait): void {
-    this.#holders.abandon(pending);
-  }
-
-  /** When the last lease granted here or by a predecessor has ended. */
-  get releaseAtMs(): number {
-    return Math.max(this.#holders.lastEndMs, this.#horizon.bootFenceMs);
-  }
-
-  /**
-   * Whether every lease granted here or by a predecessor has ended. The horizon may then be withdrawn durably: this instance does not respond before
-   * it has written another one, and its successor does not wait.
-   */
-  mayClose(nowMs: number): boolean {
-    return this.#horizon.isOpen && nowMs > this.releaseAtMs;
-  }
-
-  /** The latest time to withdraw the horizon; `undefined` if it covers no lease. */
-  get closesAtMs(): number | undefined {
-    return this.#horizon.coversLeases ? Math.floor(this.releaseAtMs) + 1 : undefined;
-  }
-
-  /** Applies the withdrawal of the horizon. */
-  close(): void {
-    this.#horizon.close();
+  startWait(nowMs: number): LeaseWait {
+    return this.waitFor(this.holders.await(this.#seq, nowMs), nowMs);
   }
 
   /** Removes entries that were swept in storage. Replicas delete them by themselves. */
@@ -284,16 +229,12 @@ export class RevocationMachine {
     this.#revoked.forget(keys);
   }
 
-  get holders(): number {
-    return this.#holders.size;
-  }
-
   get confirmations(): number {
-    return this.#holders.confirmations;
+    return this.holders.confirmations;
   }
 
   countLiveHolders(nowMs: number): number {
-    return this.#holders.countLive(nowMs);
+    return this.holders.countLive(nowMs);
   }
 
   #contentsFor(request: LeaseRequest, nowMs: number): Contents | { readonly againMs: number } {
@@ -311,7 +252,7 @@ export class RevocationMachine {
     // A clock that was set back must not stop it.
     if (Math.abs(nowMs - this.#prunedAtMs) < pruneEveryMs) return;
     this.#prunedAtMs = nowMs;
-    this.#holders.prune(nowMs);
+    this.holders.prune(nowMs);
   }
 
   #granted(leaseMs: number): number {

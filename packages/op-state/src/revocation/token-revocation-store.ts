@@ -208,9 +208,8 @@ export class TokenRevocationStore
    */
   async #acknowledge(wait: boolean): Promise<void> {
     if (!wait) return;
-    const startedAtMs = nowMs();
-    const due = this.#machine.startWait(startedAtMs);
-    const { pending, leasesMs, fenceMs } = due;
+    const due = this.#machine.startWait(nowMs());
+    const { pending, startedAtMs, leasesMs, fenceMs } = due;
     if (leasesMs === 0 && fenceMs === 0) return;
     this.#statistics.start();
     await Promise.all([

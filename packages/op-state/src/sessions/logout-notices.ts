@@ -1,4 +1,5 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { loadClient } from "@edge-op/shared/clients/client-directory";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
@@ -24,6 +25,8 @@ export interface LogoutNotice {
   /** When the client was registered; absent if its metadata document was not stored. */
   readonly registeredAtMs?: number;
 }
+
+const isLogoutNotice = objectOf<LogoutNotice>({ clientId: isText, subject: isText, sid: isText, sub: isText });
 
 interface NoticeRow extends Record<string, SqlStorageValue> {
   readonly id: number;
@@ -106,7 +109,7 @@ export class LogoutNotices {
     row: NoticeRow,
     nowMs: number,
   ): Promise<void> {
-    const notice = JSON.parse(row.notice) as LogoutNotice;
+    const notice = readStored("logout notice", row.notice, isLogoutNotice);
     const problem =
       keyRing === undefined ? "KeyManager did not respond" : await this.#attempt(context, keyRing, notice, row.id);
     if (problem === undefined) {

@@ -1,5 +1,6 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import type { GrantFamily } from "@edge-op/shared/leases/grant-revocation";
+import { isGrantFamily } from "@edge-op/shared/leases/grant-revocation";
+import { isShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/users/session-rpc";
 import type { GrantRevocations } from "../outbox/grant-revocations.ts";
 import type { LogoutNotices } from "./logout-notices.ts";
@@ -145,8 +146,8 @@ export class SessionClients {
       .toArray();
     for (const { grant_id: grantId, client_id: clientId, until_ms: untilMs, ...row } of rows) {
       if (untilMs <= atMs) continue;
-      const address = JSON.parse(row.address) as SessionGrant["address"];
-      const family = row.family === null ? {} : { family: JSON.parse(row.family) as GrantFamily };
+      const address = readStored("shard of a grant", row.address, isShardAddress);
+      const family = row.family === null ? {} : { family: readStored("family of a grant", row.family, isGrantFamily) };
       const grant = { grantId, address };
       this.#revocations.add({ grant, clientId, reason: "session_ended", untilMs, ...family }, atMs, row.sid);
     }

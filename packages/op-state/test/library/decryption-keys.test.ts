@@ -3,7 +3,7 @@ import { encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import { isPublished, type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK, type JWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -22,7 +22,7 @@ function manager() {
 }
 
 function schedule(): Promise<KeySchedule> {
-  return manager().schedule([...keyAlgorithms]);
+  return manager().schedule([...keyAlgorithms], true);
 }
 
 async function published(alg: ScheduledKey["alg"]): Promise<ScheduledKey> {
@@ -43,7 +43,7 @@ async function opener() {
   const { control, ring } = await isolate();
   const keys = new DecryptionKeys(ring);
   const open = (jwe: string) => request((context) => keys.decrypt(context, jwe));
-  return { control, keys, open };
+  return { control, ring, keys, open };
 }
 
 it.each(keyManagementAlgorithms)(
@@ -77,6 +77,15 @@ describe("the schedule", () => {
     expect((await (await opener()).open(jwe)).result).toBe("the text");
     vi.setSystemTime(endMs);
     expect((await (await opener()).open(jwe)).result).toBeUndefined();
+  });
+
+  it("ADR 6: the first key of an algorithm is published and decrypts before every isolate was notified of it", async () => {
+    const { open, ring } = await opener();
+    await request((context) => ring.schedule(context));
+    const { keys } = await manager().schedule(["ECDH-ES"]);
+    const first = keys.find((key) => key.alg === "ECDH-ES" && isPublished(key, start))!;
+    expect(first.isNew).toBe(true);
+    expect(await open(await encrypt(first))).toMatchObject({ result: "the text", counts: { object: 1 } });
   });
 
   it("an isolate knows a key before it is published", async () => {

@@ -4,7 +4,7 @@ import { ControlView } from "@edge-op/shared/control/control-view";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import type { KeySchedule } from "@edge-op/shared/keys/key-schedule";
+import { type KeySchedule, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
@@ -232,7 +232,8 @@ describe("a change of keys", () => {
     const { ring, control } = await isolate();
     await request(sign(ring));
     const before = await newestVersion();
-    const { keys } = await manager.schedule(["PS256"]);
+    expect(signingKey(await manager.schedule(["PS256"]), "PS256", start)).toBeUndefined();
+    const { keys } = await manager.schedule(["PS256"], true);
     expect(keys.filter(({ isNew }) => isNew)).toEqual([]);
     const { results } = await bindings.DB.prepare("SELECT kind, id FROM control_changes WHERE version > ?1")
       .bind(before)

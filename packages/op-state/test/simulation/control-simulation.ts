@@ -1,8 +1,9 @@
 import { controlLeaseLifeMs, controlLeaseMs, leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { Agenda, Clock, randomFrom } from "../../../../test/simulation/simulated-time.ts";
-import { ControlLeases, type ControlWait, type Registration } from "../../src/control/control-leases.ts";
+import { ControlLeases, type Registration } from "../../src/control/control-leases.ts";
 import { ControlCoverage } from "../../src/revocation/control-coverage.ts";
 import type { Horizon } from "../../src/revocation/durable-horizon.ts";
+import type { LeaseWait } from "../../src/revocation/granted-leases.ts";
 import type { PendingChange } from "../../src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
@@ -417,7 +418,7 @@ export class ControlSimulation {
     for (const each of pending) this.#settled.get(each)?.();
   }
 
-  #waitFor(control: ControlInstance, wait: ControlWait, done: () => void): void {
+  #waitFor(control: ControlInstance, wait: LeaseWait, done: () => void): void {
     const { pending, leasesMs, fenceMs } = wait;
     let left = 1 + (leasesMs > 0 ? 1 : 0);
     const isOver = () => {
@@ -439,7 +440,7 @@ export class ControlSimulation {
     for (const name of pending.lacking.keys()) this.#tell(control, name, wait);
   }
 
-  #tell(control: ControlInstance, name: string, wait: ControlWait): void {
+  #tell(control: ControlInstance, name: string, wait: LeaseWait): void {
     if (!wait.pending.lacking.has(name)) return;
     this.#timer(control, 500, () => this.#tell(control, name, wait));
     const index = Number(name);
@@ -778,6 +779,6 @@ function copyOf({ rows, announced, registrations }: Database): Database {
   return { rows: [...rows], announced, registrations: new Map(registrations) };
 }
 
-function noWait(): ControlWait {
+function noWait(): LeaseWait {
   return { pending: { seq: 0, lacking: new Map(), ended: new Set() }, startedAtMs: 0, leasesMs: 0, fenceMs: 0 };
 }

@@ -62,10 +62,10 @@ export async function nextActor(
   return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
 }
 
-/** The client of an actor. An actor of a trusted issuer has one only if it stands for a service client. */
-function shownClientId({ external, clientId, forUser, sub }: ExchangeParty): string | undefined {
+/** The client of an actor. An actor of a trusted issuer has one only if it stands for a service client or acts by it. */
+function shownClientId({ external, clientId, forUser }: ExchangeParty): string | undefined {
   if (external === undefined) return clientId;
-  return forUser ? undefined : sub;
+  return forUser ? undefined : external.rule.client_id;
 }
 
 /** The actors of the subject token, as this client may see them. */

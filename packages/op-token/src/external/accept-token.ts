@@ -32,8 +32,8 @@ export interface AcceptedToken {
   readonly parties: readonly [issuer: string, rule: string];
 }
 
-/** A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. */
-export type Refuse = (reason: RefusalReason, detail?: string) => OAuthError;
+/** A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. `clock`: told to the sender. */
+export type Refuse = (reason: RefusalReason, detail?: string, clock?: string) => OAuthError;
 
 /**
  * **Accepts a token of a trusted issuer**, or throws: verifies it, matches it with a rule, and maps it to an active user or a service client. Spends
@@ -48,7 +48,7 @@ export async function acceptToken(
 ): Promise<AcceptedToken> {
   const { use } = presentation;
   const verified = await verifyIssuedToken(context, isolate, token, { use, idToken });
-  if (verified.kind === "refused") throw refuse(verified.code, verified.reason);
+  if (verified.kind === "refused") throw refuse(verified.code, verified.reason, verified.clock);
   const { issuer, claims } = verified;
   const match = matchRules(issuer.document.rules, claims, presentation, context.settings.issuer);
   if (match.kind === "target")
@@ -57,7 +57,7 @@ export async function acceptToken(
     });
   if (match.kind === "none") throw refuse("issuer-rule-missing", `${issuer.issuerId}: ${match.reason}`);
   const { rule } = match;
-  const subject = await resolveSubject(context, isolate, rule, claims);
+  const subject = await resolveSubject(context, isolate, issuer, rule, claims);
   if (subject.kind === "refused")
     throw refuse("issued-token-subject", `${issuer.issuerId}, ${rule.rule_id}: ${subject.reason}`);
   const cnf = claims["cnf"];

@@ -1,4 +1,5 @@
 import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { describeClockFault } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -24,8 +25,15 @@ export interface AcceptedAssertion extends AcceptedToken {
 
 type AssertionForm = FormReader<"assertion" | "audience" | "resource">;
 
-function refuse(reason: RefusalReason, detail?: string): OAuthError {
-  return new OAuthError("invalid_grant", reason, { detail });
+/** Says who must act, and not which issuers are trusted (draft-carleton-workload-authz-grant-02 §7, §9). */
+const description =
+  "The assertion is invalid, its issuer is not trusted, or no rule accepts it. An administrator of this provider finds the reason in the log, by the Request-Id.";
+
+function refuse(reason: RefusalReason, detail?: string, clock?: string): OAuthError {
+  return new OAuthError("invalid_grant", reason, {
+    detail,
+    description: describeClockFault("assertion", clock) ?? description,
+  });
 }
 
 /** `client` is `undefined` without client authentication. */

@@ -1,7 +1,7 @@
 import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { findTokenFaults, issuerOf, type TokenExpectation } from "@edge-op/shared/issuers/check-token";
+import { clockFaultOf, findTokenFaults, issuerOf, type TokenExpectation } from "@edge-op/shared/issuers/check-token";
 import type { IssuerDirectory } from "@edge-op/shared/issuers/issuer-directory";
 import type { IssuerKeys } from "@edge-op/shared/issuers/issuer-keys";
 import type { TrustedIssuer } from "@edge-op/shared/issuers/trusted-issuer";
@@ -15,7 +15,7 @@ export interface IssuerIsolate {
 
 export type VerifiedToken =
   | { readonly kind: "verified"; readonly issuer: TrustedIssuer; readonly claims: JwtClaims }
-  | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string };
+  | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string; readonly clock?: string };
 
 /**
  * **Verifies a token of a trusted issuer**: only keys of the issuer that the token names are accepted (RFC 8725 §3.8). Claims are checked before the
@@ -35,13 +35,17 @@ export async function verifyIssuedToken(
   if (issuer === undefined) return refused("issuer-not-trusted", "the issuer is not trusted");
   const { issuer: ownIssuer } = context.settings;
   const faults = findTokenFaults(issuer, decoded, { ...expectation, ownIssuer, atMs: context.arrivedAtMs });
-  if (faults.length > 0) return refused("issued-token-claims", `${issuer.issuerId}: ${faults.join(", ")}`);
+  if (faults.length > 0) {
+    const clock = clockFaultOf(decoded.claims, context.arrivedAtMs);
+    const refusal = refused("issued-token-claims", `${issuer.issuerId}: ${faults.join(", ")}`);
+    return clock === undefined ? refusal : { ...refusal, clock };
+  }
   if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
     return refused("issued-token-signature", `${issuer.issuerId}: not signed by a key of the issuer`);
   }
   return { kind: "verified", issuer, claims: decoded.claims };
 }
 
-function refused(code: RefusalReason, reason: string): VerifiedToken {
-  return { kind: "refused", code, reason };
+function refused(code: RefusalReason, reason: string) {
+  return { kind: "refused", code, reason } as const;
 }

@@ -1,11 +1,12 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { isPublicClient } from "@edge-op/shared/clients/client";
+import { parseScope } from "@edge-op/protocol/oauth/scope";
+import { type Client, isPublicClient, registeredScope } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { requestedScope } from "@edge-op/shared/clients/requested-scope";
 import { resourceCaller } from "@edge-op/shared/clients/token-targets";
-import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/resources/resource";
+import { defaultScopesOf, namesClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
 import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
-import { requestedScope } from "../issuing/requested-scope.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
 
@@ -35,8 +36,7 @@ async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
   const { target, described } = await requestedTarget(request);
   // A rule that admits every client adds no scope here, because there is no user to consent.
   const naming = described.filter((resource) => namesClient(resource, resourceCaller(client)));
-  const offered = { values: scopesOf(naming), byDefault: defaultScopesOf(naming) };
-  const scope = requestedScope(form, client, offered).filter(
+  const scope = clientScope(form.get("scope"), client, naming).filter(
     (value) => value !== "openid" && value !== "offline_access",
   );
   const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
@@ -46,4 +46,11 @@ async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
     lifetime: { lifetimeSeconds: lifetimeSeconds(request, described) },
     repeatableUntilMs: Number.POSITIVE_INFINITY,
   };
+}
+
+/** The requested scope within that of the client and of the resources that name it; without a request, its entire registered scope and their defaults. */
+function clientScope(asked: string | undefined, client: Client, naming: readonly Resource[]): string[] {
+  const registered = registeredScope(client);
+  const values = parseScope(asked) ?? [...new Set([...registered, ...defaultScopesOf(naming)])];
+  return requestedScope(client, values, [...registered, ...scopesOf(naming)]);
 }

@@ -3,6 +3,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { requestedScope, requireAdminScope } from "@edge-op/shared/clients/requested-scope";
 import {
   allowsAudience,
   allowsScope,
@@ -13,6 +14,7 @@ import {
 } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import { Form, type FormReader } from "@edge-op/shared/http/read-form";
+import type { TokenUse } from "@edge-op/shared/issuers/trusted-issuer";
 import { admitsClient, namesClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import { readForeignMayAct } from "../external/accept-token.ts";
 import { type AcceptedAssertion, acceptAssertion } from "../external/external-assertion.ts";
@@ -41,7 +43,12 @@ export async function decideExternalAssertion(request: ExternalRequest): Promise
     throw new OAuthError("invalid_authorization_details", "details-by-issuer-rule");
   }
   const { target, described } = await assertedTarget(request, accepted);
-  const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
+  const scope = allowedScope(
+    parseScope(form.get("scope")),
+    client,
+    offeredScope(client, accepted, described),
+    accepted,
+  );
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
   const [user, pairwiseSub] = await Promise.all([
     forUser ? findActiveUser(request, sub) : undefined,
@@ -96,22 +103,19 @@ function offeredScope(client: Client, { rule, forUser }: AcceptedAssertion, desc
 }
 
 /**
- * The requested scope, of which each value must be allowed; without a request, everything that is allowed. An ID-JAG also limits the scope; requested
- * values beyond it are dropped (draft §4.4.2).
+ * The requested scope, of which each value must be allowed; without a request, everything that is allowed. An ID-JAG and a workload's assertion also
+ * limit the scope; values beyond it are dropped (ID-JAG draft §4.4.2, draft-carleton-workload-authz-grant-02 §5.1).
  */
 function allowedScope(
-  requested: string | undefined,
+  asked: readonly string[] | undefined,
+  client: Client,
   allowed: readonly string[],
-  { use, claims }: AcceptedAssertion,
+  { use, rule, claims }: AcceptedAssertion,
 ): readonly string[] {
-  const asked = parseScope(requested);
-  if (use !== "id_jag") {
-    if (asked?.some((value) => !allowed.includes(value))) {
-      throw new OAuthError("invalid_scope", "scope-not-allowed");
-    }
-    return asked ?? allowed;
-  }
-  const asserted = readScopeClaim(claims["scope"]);
+  const isWorkload = rule.subject.type === "workload";
+  if (use !== "id_jag" && !isWorkload) return requestedScope(client, asked ?? allowed, allowed, "scope-not-allowed");
+  requireAdminScope(asked ?? [], allowed);
+  const asserted = readScopeClaim(claims["scope"], use);
   const within = (values: readonly string[] | undefined, value: string) => values?.includes(value) !== false;
   const scope = allowed.filter((value) => within(asserted, value) && within(asked, value));
   if (scope.length === 0 && (asserted ?? asked) !== undefined) {
@@ -120,9 +124,9 @@ function allowedScope(
   return scope;
 }
 
-function readScopeClaim(claim: unknown): readonly string[] | undefined {
+function readScopeClaim(claim: unknown, use: TokenUse): readonly string[] | undefined {
   if (claim === undefined) return undefined;
-  if (typeof claim !== "string") throw invalidGrant("id-jag-malformed");
+  if (typeof claim !== "string") throw invalidGrant(use === "id_jag" ? "id-jag-malformed" : "issued-token-claims");
   return claim.split(" ").filter((value) => value !== "");
 }
 

@@ -1,11 +1,11 @@
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { assertionTypes, refuseAssertionClaims } from "@edge-op/shared/callers/client-assertion";
 import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { requestedScope } from "@edge-op/shared/clients/requested-scope";
 import { allowedAlgorithms } from "@edge-op/shared/clients/security-profile";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
@@ -92,15 +92,7 @@ async function verifyAssertion({ context, isolate, client, form }: AssertionRequ
 /** The scope that both the client and its policy allow: all of it unless the request names values. */
 function allowedScope(requested: string | undefined, client: Client, policy: JwtBearerPolicy): string[] {
   const allowed = registeredScope(client).filter((value) => allowsScope(policy.scopes, value));
-  const scope = parseScope(requested) ?? allowed;
-  for (const value of scope) {
-    if (!allowed.includes(value)) {
-      throw new OAuthError("invalid_scope", "scope-not-allowed", {
-        description: `The client may not request the scope ${shownValue(value)}.`,
-      });
-    }
-  }
-  return scope;
+  return requestedScope(client, parseScope(requested) ?? allowed, allowed, "scope-not-allowed");
 }
 
 /** The members of `may_act` that can name a party. */

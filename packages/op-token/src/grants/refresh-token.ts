@@ -53,6 +53,8 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     keepsToken: isFapi(context.settings, client),
     // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
     bindsToken: isPublicClient(client),
+    dropsScope: client.origin !== undefined,
+    graceMs: (client.metadata.refresh_token_grace ?? context.settings.refreshGraceSeconds) * 1000,
   };
   const { result: rotation, checked } = await spendChecked(
     request,

@@ -1,12 +1,13 @@
 import { narrowDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
-import { parseScope } from "@edge-op/protocol/oauth/scope";
+import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { requireAdminScope } from "@edge-op/shared/clients/requested-scope";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
 import type { FormReader } from "@edge-op/shared/http/read-form";
@@ -178,8 +179,11 @@ function nextVia({ clientId, grantClientId, viaClientIds }: ExchangeParty): read
 
 /** The requested scope within the subject's and the policy's, never empty. Without a request it is the subject's within the policy's. */
 function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy: TokenExchangePolicy): string[] {
-  const requested = parseScope(form.get("scope")) ?? subject.scope;
-  const scope = requested.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
+  const asked = parseScope(form.get("scope"));
+  const requested = asked ?? subject.scope;
+  const allowed = subject.scope.filter((value) => allowsScope(policy.scopes, value));
+  if (asked !== undefined) requireAdminScope(asked, allowed);
+  const scope = intersectScope(requested, allowed);
   if (scope.length === 0) {
     throw new OAuthError("invalid_scope", "scope-empty", {
       description: `Neither the subject_token nor the client's policy allows any of: ${shownValue(requested.join(" "))}.`,

@@ -4,7 +4,14 @@ import { limits } from "@edge-op/shared/config/limits";
 import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import type { ClientRequest } from "../grant-module.ts";
 import { defaultTarget } from "./requested-target.ts";
-import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
+import {
+  findResources,
+  haveOneFormat,
+  longestLifetimeSeconds,
+  needsProof,
+  requireOneFormat,
+  requireUsable,
+} from "./resource-rules.ts";
 
 /** The resources that a login may be for, looked up once, and the rights that their rules give the client now. */
 export interface CheckedTargets {
@@ -26,7 +33,8 @@ const calls = 3;
 /**
  * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows the granted resources. So it is called with the
  * rules of the resources that the request names or that the client used last. If others were granted, the object changes nothing and returns their
- * names, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources.
+ * names, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources, or
+ * whose resources require different forms of tokens.
  */
 export async function spendChecked<Result extends { readonly kind: string }>(
   request: ClientRequest,
@@ -35,29 +43,40 @@ export async function spendChecked<Result extends { readonly kind: string }>(
 ): Promise<{ readonly result: Exclude<Result, Unchecked>; readonly checked: CheckedTargets }> {
   const { isolate, client, context } = request;
   const known = new Set(named ?? isolate.clientResources.get(client.clientId, context.arrivedAtMs));
-  let checked = await checkTargets(request, [...known]);
+  let checked = await checkTargets(request, [...known], { mayDiffer: true });
   for (let call = 0; call < calls; call += 1) {
     const result = await spend(checked);
     if (!isUnchecked(result)) return { result: result as Exclude<Result, Unchecked>, checked };
     const { resources } = result;
     for (const resource of resources) known.add(resource);
-    checked = await checkTargets(request, [...known]);
-    const audiences = resources.length > 0 ? resources : defaultTarget(client, context.settings.issuer).audiences;
-    requireUsable(request, among(checked.found, audiences));
+    checked = await checkTargets(request, [...known], { mayDiffer: false });
+    const { issuer } = context.settings;
+    const audiences = resources.length > 0 ? resources : defaultTarget(client, issuer).audiences;
+    const found = among(checked.found, audiences);
+    requireUsable(request, found);
+    requireOneFormat(issuer, audiences, found);
     isolate.clientResources.remember(client.clientId, [...known].slice(-limits.audiences), context.arrivedAtMs);
   }
   throw new Error("the object names other resources at each call");
 }
 
-/** Omits resources that require a proof which the request lacks: if one was granted, the object returns its name. */
-async function checkTargets(request: ClientRequest, known: readonly string[]): Promise<CheckedTargets> {
+/**
+ * Omits resources that require a proof which the request lacks, and at first also all of which no token can be for at once: if they were granted, the
+ * object returns their names.
+ */
+async function checkTargets(
+  request: ClientRequest,
+  known: readonly string[],
+  { mayDiffer }: { readonly mayDiffer: boolean },
+): Promise<CheckedTargets> {
   const { client, context, proof } = request;
   const { issuer } = context.settings;
   const { audiences: defaults } = defaultTarget(client, issuer);
   const found = await findResources(request, [...new Set([...known, ...defaults])]);
   const named = among(found, known);
   const unproven = proof === undefined ? named.filter((resource) => needsProof([resource])) : [];
-  const usable = known.filter((value) => among(unproven, [value]).length === 0);
+  const isOneTarget = !mayDiffer || haveOneFormat(issuer, known, named);
+  const usable = isOneTarget ? known.filter((value) => among(unproven, [value]).length === 0) : [];
   return {
     targets: {
       ...tokenTargets(client, issuer),

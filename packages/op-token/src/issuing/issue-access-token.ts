@@ -8,7 +8,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ClientRequest, TokenResponse } from "../grant-module.ts";
-import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";
+import { lifetimeSeconds, tokenFormat } from "./resource-rules.ts";
 
 /** The id and lifetime of an access token that is not signed yet. */
 export type PlannedAccessToken = Pick<AccessTokenContent, "id" | "issuedAtSeconds" | "expiresAtSeconds">;
@@ -72,7 +72,7 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken): PlannedAccessT
 }
 
 /**
- * **Issues an access token**; the last step of every grant. Signs with the algorithm set by its resources, the client or the deployment, and binds
+ * **Issues an access token**; the last step of every grant. Its signature and type are set by its resources, the client or the deployment. Binds
  * the token to the key that this request has proven, never to that of another token. `issuedTokenType` is the response member of a token exchange
  * (RFC 8693 §2.2.1); both of its values mean an access token. Cost: 1 signature.
  *
@@ -85,11 +85,11 @@ export async function issueAccessToken(
   issuedTokenType?: TokenType,
 ): Promise<TokenResponse> {
   const { context, isolate, client, proof } = request;
-  const algorithm = signatureAlgorithm(request, resources);
+  const format = tokenFormat(request, content.audiences, resources);
   const { clientId } = client;
   const cnf = proof?.cnf;
   return {
-    access_token: await signAccessToken(context, isolate, algorithm, { ...content, clientId, cnf }),
+    access_token: await signAccessToken(context, isolate, format, { ...content, clientId, cnf }),
     token_type: presentationType(cnf),
     // A replayed refresh repeats a token whose lifetime began earlier.
     expires_in: Math.max(0, content.expiresAtSeconds - toSeconds(context.arrivedAtMs)),

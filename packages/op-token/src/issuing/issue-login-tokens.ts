@@ -8,10 +8,10 @@ import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
 import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
-import type { RbacClaims } from "@edge-op/shared/users/user";
 import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
+import { idTokenClaims } from "./id-token-claims.ts";
 import { fromFamilyAccessToken, issueAccessToken, withLifetime } from "./issue-access-token.ts";
 import { loginTarget } from "./requested-target.ts";
 
@@ -66,7 +66,7 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
   };
   const response = await issueAccessToken(request, content, described);
   const idToken = scope.includes("openid")
-    ? await signLoginIdToken(request, tokens, response.access_token, registered)
+    ? await signLoginIdToken(request, { ...tokens, scope }, response.access_token)
     : undefined;
   return {
     ...response,
@@ -77,16 +77,15 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
 
 async function signLoginIdToken(
   request: ClientRequest,
-  { grant, login, user, nonce, code, notAfterSeconds }: LoginTokens,
+  { grant, login, user, scope, nonce, code, notAfterSeconds }: LoginTokens,
   accessToken: string,
-  registered: readonly string[],
 ): Promise<string> {
   const { context, isolate, client } = request;
   const sub = login.pairwiseSub ?? login.sub;
   const { sid } = login;
   const [sectorSid, userClaims] = await Promise.all([
     sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
-    requestedClaims(request, login, user.rbac, registered),
+    idTokenClaims(request, login, user.rbac, scope),
   ]);
   const text = await signIdToken(context, isolate, {
     ...authenticationEvent(login),
@@ -101,22 +100,4 @@ async function signLoginIdToken(
     notAfterSeconds,
   });
   return encryptForClient(context, isolate.clientKeys, client, "id_token", { text, isJwt: true });
-}
-
-/** The claims that were requested individually for the ID token (OIDC Core §5.5) and that the client's registered scope covers. */
-async function requestedClaims(
-  { context, isolate }: ClientRequest,
-  { sub, claims }: LoginContext,
-  { roles, groups }: RbacClaims,
-  registered: readonly string[],
-): Promise<Readonly<Record<string, unknown>>> {
-  const requested = coveredClaims(claims?.id_token, registered);
-  if (requested.length === 0) return {};
-  const user = await isolate.users.find(context, sub);
-  const values = {
-    ...user?.claims,
-    ...(roles.length === 0 ? {} : { roles }),
-    ...(groups.length === 0 ? {} : { groups }),
-  };
-  return Object.fromEntries(Object.entries(values).filter(([name]) => requested.includes(name)));
 }

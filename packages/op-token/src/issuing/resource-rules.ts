@@ -1,12 +1,14 @@
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { AccessTokenType } from "@edge-op/protocol/oauth/token-types";
 import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import type { TokenFormat } from "@edge-op/shared/tokens/access-token";
 import type { ClientRequest } from "../grant-module.ts";
 
 /**
- * **The requirements of a token's resources** (ADR 45): a lifetime, a signature algorithm, a proven key. Cost warm: 0 calls.
+ * **The requirements of a token's resources** (ADR 45): a lifetime, a signature algorithm, a type, a proven key. Cost warm: 0 calls.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
@@ -49,16 +51,58 @@ export function longestLifetimeSeconds(request: ClientRequest, resources: readon
   return Math.max(lifetimeSeconds(request, []), ...own);
 }
 
-/** The algorithm that the resources verify, else the client's, else the deployment's. A token has one signature. */
-export function signatureAlgorithm(
+/** The algorithm that the resources verify, else the client's, else the deployment's; and the type that they expect. */
+export function tokenFormat(
   { context, client }: ClientRequest,
+  audiences: readonly string[],
   resources: readonly Resource[],
-): SigningAlgorithm {
+): TokenFormat {
   const { settings } = context;
-  requireAllowedSignatures(settings, client, resources);
-  const required = new Set(resources.flatMap(({ metadata }) => metadata.access_token_signed_response_alg ?? []));
-  if (required.size > 1) throw new OAuthError("invalid_target", "resources-algorithms-differ");
-  const [algorithm] = required;
   const { access_token_signed_response_alg: registered } = client.metadata;
-  return algorithm ?? signatureFor(settings, client, registered, settings.accessTokenAlgorithm);
+  const usual = () => signatureFor(settings, client, registered, settings.accessTokenAlgorithm);
+  if (resources.length === 0) return { alg: usual(), typ: "at+jwt" };
+  requireAllowedSignatures(settings, client, resources);
+  const [required, typ] = requireOneFormat(settings.issuer, audiences, resources);
+  return { alg: required ?? usual(), typ };
+}
+
+/**
+ * The one algorithm and type of a token for these audiences, of which `resources` have rules; `invalid_target` if they require several. An audience
+ * without a rule expects `at+jwt`, as RFC 9068 says: so a token of the type of ID tokens is for described resources alone, never for a client.
+ * This provider accepts both types.
+ */
+export function requireOneFormat(
+  issuer: string,
+  audiences: readonly string[],
+  resources: readonly Resource[],
+): readonly [alg: SigningAlgorithm | undefined, typ: AccessTokenType] {
+  const { algs, typs } = requiredFormats(issuer, audiences, resources);
+  if (algs.length > 1) throw differing("resources-algorithms-differ", "signature algorithms", algs);
+  if (typs.length > 1) throw differing("resources-types-differ", "types", typs);
+  return [algs[0], typs[0] ?? "at+jwt"];
+}
+
+/** Whether {@link requireOneFormat} finds one. */
+export function haveOneFormat(issuer: string, audiences: readonly string[], resources: readonly Resource[]): boolean {
+  return Object.values(requiredFormats(issuer, audiences, resources)).every(({ length }) => length <= 1);
+}
+
+function requiredFormats(issuer: string, audiences: readonly string[], resources: readonly Resource[]) {
+  const rules = audiences
+    .filter((audience) => audience !== issuer)
+    .map((audience) => resources.find(({ identifier }) => identifier === audience)?.metadata);
+  return {
+    algs: [...new Set(rules.flatMap((rule) => rule?.access_token_signed_response_alg ?? []))],
+    typs: [...new Set(rules.map((rule) => rule?.access_token_typ ?? "at+jwt"))],
+  };
+}
+
+function differing(
+  reason: "resources-algorithms-differ" | "resources-types-differ",
+  what: string,
+  values: readonly string[],
+): OAuthError {
+  return new OAuthError("invalid_target", reason, {
+    description: `The audiences require different ${what} of their access tokens (${values.join(", ")}): request a token for each.`,
+  });
 }

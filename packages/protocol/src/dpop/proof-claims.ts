@@ -1,5 +1,6 @@
 import { foreignClockSkewSeconds, toSeconds } from "../encoding/seconds.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
+import { clockDifference, findClockFault, isTime } from "../jwt/time-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
 /** Maximum age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
@@ -21,26 +22,33 @@ export interface ProofTarget {
   readonly atMs: number;
 }
 
+/** `clock`: how far the claim is from this clock, if that is the fault. */
+interface FoundFault {
+  readonly fault: ProofFault;
+  readonly clock?: string | undefined;
+}
+
 /**
  * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. A nonce determines the time of
  * the proof, so a client whose clock is wrong by minutes is accepted (item 11).
  */
-export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFault | undefined {
-  const { jti, htm, htu, iat, ath, exp, nbf } = claims;
-  if (typeof jti !== "string" || jti === "" || jti.length > longestProofId) return "dpop-jti";
-  if (htm !== target.method) return "dpop-htm";
-  if (typeof htu !== "string" || !isAmong(target.uris, htu)) return "dpop-htu";
-  if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
-    return "dpop-ath";
-  }
+export function findProofFault(claims: JwtClaims, target: ProofTarget): FoundFault | undefined {
+  const { jti, htm, htu, ath } = claims;
+  if (typeof jti !== "string" || jti === "" || jti.length > longestProofId) return { fault: "dpop-jti" };
+  if (htm !== target.method) return { fault: "dpop-htm" };
+  if (typeof htu !== "string" || !isAmong(target.uris, htu)) return { fault: "dpop-htu" };
+  if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) return { fault: "dpop-ath" };
+  return findTimeFault(claims, target);
+}
+
+function findTimeFault({ iat, exp, nbf }: JwtClaims, target: ProofTarget): FoundFault | undefined {
   const now = toSeconds(target.atMs);
   const { past, future } = acceptedSeconds(target.hasNonce);
-  if (typeof iat !== "number" || !Number.isFinite(iat)) return "dpop-iat-missing";
-  if (iat < now - past || iat > now + future) return "dpop-iat";
-  if (exp !== undefined && !(typeof exp === "number" && exp > now - foreignClockSkewSeconds)) return "dpop-exp";
-  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + foreignClockSkewSeconds)) {
-    return "dpop-nbf";
-  }
+  if (!isTime(iat)) return { fault: "dpop-iat-missing" };
+  if (iat < now - past || iat > now + future) return { fault: "dpop-iat", clock: clockDifference("iat", iat, now) };
+  const [expired, early] = [findClockFault({ exp }, now), findClockFault({ nbf }, now)];
+  if (expired !== undefined || (exp !== undefined && !isTime(exp))) return { fault: "dpop-exp", clock: expired };
+  if (early !== undefined || (nbf !== undefined && !isTime(nbf))) return { fault: "dpop-nbf", clock: early };
   return undefined;
 }
 

@@ -34,7 +34,8 @@ export function recordOf<Item>(isItem: Form<Item>): Form<Readonly<Record<string,
   return (value): value is Readonly<Record<string, Item>> => isJsonObject(value) && Object.values(value).every(isItem);
 }
 
-type RequiredName<Value> = { [Name in keyof Value]-?: object extends Pick<Value, Name> ? never : Name }[keyof Value];
+/** JSON has no `undefined`: such a member is absent. */
+type RequiredName<Value> = { [Name in keyof Value]-?: undefined extends Value[Name] ? never : Name }[keyof Value];
 
 /** An object with at least these members, which are all that a value must have. */
 export function objectOf<Value extends object>(

@@ -1,3 +1,4 @@
+import { listOf, readStored } from "../encoding/stored-json.ts";
 import { OAuthError } from "./errors.ts";
 import type { RefusalReason } from "./refusal-reasons.ts";
 
@@ -26,8 +27,10 @@ export function formatDetails(details: AuthorizationDetails | undefined): Detail
 }
 
 export function readDetails(text: DetailsText | undefined): AuthorizationDetails | undefined {
-  return text === undefined ? undefined : (JSON.parse(text) as AuthorizationDetails);
+  return text === undefined ? undefined : readStored("authorization details", text, areDetails);
 }
+
+const areDetails = listOf(isDetail);
 
 /** Members that are sets of values, for every type (§2.2). */
 const setMembers: readonly string[] = ["locations", "actions", "datatypes", "privileges"];

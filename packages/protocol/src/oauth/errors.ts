@@ -57,6 +57,12 @@ export const wireDescriptions = {
   rate_limited: "Too many requests. Try again later.",
 } as const;
 
+/** Descriptions of reasons that the request itself shows: they tell its sender nothing about codes, tokens or clients. */
+const reasonDescriptions: Partial<Record<RefusalReason, string>> = {
+  "verifier-missing": "code_verifier is missing.",
+  "verifier-malformed": "code_verifier is malformed: it has 43 to 128 of the characters A-Z, a-z, 0-9, - . _ ~",
+};
+
 export type OAuthErrorCode = keyof typeof wireDescriptions;
 
 /** An error in one field of a JSON body, with a `path` such as `redirect_uris[0]`. */
@@ -110,7 +116,7 @@ export class OAuthError extends Error {
     this.detail = detail;
     this.status = options.status ?? statusByCode[code] ?? 400;
     this.headers = options.headers ?? {};
-    this.description = options.description ?? wireDescriptions[code];
+    this.description = options.description ?? reasonDescriptions[reason] ?? wireDescriptions[code];
     this.fields = options.fields;
   }
 }

@@ -72,6 +72,8 @@ const reasons = {
   "client-header-malformed":
     "The `Authorization` header is malformed, or uses a scheme that does not authenticate clients.",
   "client-id-differs": "`client_id` differs between header and body.",
+  "client-is-resource":
+    "The id of a client's metadata document is the identifier of a resource with `access_token_typ` `JWT`: its ID tokens could pass for access tokens.",
   "client-method-differs": "The client does not use its registered authentication method.",
   "client-not-active": "The client is unknown or disabled.",
   "client-not-found": "Admin API: there is no such client.",
@@ -233,6 +235,7 @@ const reasons = {
   "resources-algorithms-differ": "The requested resources require different signature algorithms.",
   "resources-no-longer-registered": "The client is no longer registered for any granted resource.",
   "resources-not-registered": "The client is not registered for any of the requested resources.",
+  "resources-types-differ": "The requested resources require different types (`typ`) of access tokens.",
   "response-mode-unknown": "`response_mode` is not supported.",
   "response-type-unsupported": "`response_type` is not `code`.",
   "scope-empty": "The requested scope contains no allowed value.",

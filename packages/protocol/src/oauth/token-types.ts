@@ -30,3 +30,8 @@ export function presentationType(cnf: Confirmation | undefined): PresentationTyp
       return "N_A";
   }
 }
+
+/** The values of `typ` that an access token may have (RFC 9068 §2.1): a resource's rules choose `JWT` for libraries that refuse the first. */
+export const accessTokenTypes = ["at+jwt", "JWT"] as const;
+
+export type AccessTokenType = (typeof accessTokenTypes)[number];

@@ -41,21 +41,34 @@ export function isUriWithoutFragment(text: string): boolean {
   return parseUri(text) !== undefined && !text.includes("#");
 }
 
-/** RFC 8252 §7.1: a private-use scheme is a domain name in reverse, which `javascript` and `data` are not. */
-function isPrivateUse(text: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9+-]*(\.[A-Za-z0-9+-]+)+:/.test(text);
+/** Schemes that belong to browsers, operating systems or everybody: a redirect to them runs a script, opens a file or reaches another program. */
+const commonSchemes = [
+  ...["http", "https", "ws", "wss", "ftp", "javascript", "vbscript", "data", "file", "filesystem", "blob", "about"],
+  ...["view-source", "resource", "chrome", "chrome-extension", "moz-extension", "intent", "content", "urn"],
+  ...["mailto", "tel", "sms", "ldap", "ldaps", "ssh", "jar", "cid", "mid", "ms-settings", "search-ms"],
+];
+
+/** Whether an operator may allow the scheme for native applications although it contains no dot. */
+export function isPrivateUseName(scheme: string): boolean {
+  return /^[a-z][a-z0-9+-]*$/.test(scheme) && !commonSchemes.includes(scheme);
 }
 
-/** The fault of a redirection URI; `undefined` if it has none. */
-export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
+/** RFC 8252 §7.1, §8.4: a private-use scheme is a domain name in reverse, or one that the operator `allowed` (PRIVATE_USE_SCHEMES). */
+export function isPrivateUse(text: string, allowed: readonly string[]): boolean {
+  const scheme = text.slice(0, text.indexOf(":"));
+  return /^[A-Za-z][A-Za-z0-9+-]*(\.[A-Za-z0-9+-]+)+$/.test(scheme) || allowed.includes(scheme.toLowerCase());
+}
+
+/** The fault of a redirection URI; `undefined` if it has none. `allowed`: private-use schemes without a dot. */
+export function redirectUriFault(text: string, type: ApplicationType, allowed: readonly string[]): string | undefined {
   // A URI meant as a pattern would be registered and never match.
   if (text.includes("*")) return "must be the exact URI: wildcards are not supported";
   if (!isUriWithoutFragment(text)) return "must be an absolute URI without a fragment";
   if (isWebUri(text)) return undefined;
   if (type === "native") {
-    return isPrivateUse(text)
+    return isPrivateUse(text, allowed)
       ? undefined
-      : "must be https, http on a loopback address, or a private-use scheme with a dot";
+      : "must be https, http on a loopback address, or a private-use scheme with a dot (others by PRIVATE_USE_SCHEMES)";
   }
   return "must be https, or http on a loopback address; private-use schemes require application_type native";
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type ApplicationType, redirectUriFault } from "../../src/oauth/uris.ts";
+import { type ApplicationType, isPrivateUseName, redirectUriFault } from "../../src/oauth/uris.ts";
 
 describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
   const insecure = "must be https, or http on a loopback address; private-use schemes require application_type native";
-  const notNative = "must be https, http on a loopback address, or a private-use scheme with a dot";
+  const notNative =
+    "must be https, http on a loopback address, or a private-use scheme with a dot (others by PRIVATE_USE_SCHEMES)";
   const wildcard = "must be the exact URI: wildcards are not supported";
   const malformed = "must be an absolute URI without a fragment";
   const table: [uri: string, type: ApplicationType, fault: string | undefined][] = [
@@ -39,6 +40,36 @@ describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type
   ];
 
   it.each(table)("RFC 8252 §7: %j for a %s application", (uri, type, fault) => {
-    expect(redirectUriFault(uri, type)).toBe(fault);
+    expect(redirectUriFault(uri, type, [])).toBe(fault);
+  });
+
+  it.each<[uri: string, type: ApplicationType, isAllowed: boolean]>([
+    ["cursor://anysphere.cursor-mcp/oauth/callback", "native", true],
+    ["Cursor://anysphere.cursor-mcp/oauth/callback", "native", true],
+    ["cursor://anysphere.cursor-mcp/oauth/callback", "web", false],
+    ["cursors://callback", "native", false],
+    ["vscode://callback", "native", false],
+    ["javascript:alert(1)", "native", false],
+  ])("§8.4: where an operator allows the scheme cursor, %s for a %s application", (uri, type, isAllowed) => {
+    expect(redirectUriFault(uri, type, ["cursor"]) === undefined).toBe(isAllowed);
+  });
+
+  it.each([
+    "javascript",
+    "data",
+    "file",
+    "blob",
+    "http",
+    "https",
+    "vbscript",
+    "intent",
+    "mailto",
+    "Cursor",
+    "a b",
+    "*",
+    "c:",
+    "",
+  ])("§8.4: no operator can allow the scheme %j", (scheme) => {
+    expect(isPrivateUseName(scheme)).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-import { usesCertificate } from "@edge-op/protocol/oauth/client-auth-methods";
+import { usesCertificate, usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "../clients/client.ts";
 import { findProfileFault } from "../clients/security-profile.ts";
@@ -10,11 +10,11 @@ import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolat
 import { requireCertificate } from "./client-certificate-auth.ts";
 import { matchesClientSecret } from "./client-secret.ts";
 import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
-import { requireRegistered } from "./registered-method.ts";
+import { methodDiffers, requireRegistered } from "./registered-method.ts";
 
 /**
- * **Authenticates the client of a request**: the one module for every endpoint. Only the registered method counts, a
- * disabled client fails like an unknown one, and every failure reads the same to the caller.
+ * **Authenticates the client of a request**: the one module for every endpoint. Only the registered method counts (registered-method.ts), a
+ * disabled client fails like an unknown one, and failures of confidential clients read the same to the caller.
  * Cost warm: 0 calls; `private_key_jwt` 1 object call (the assertion's `jti` is spent).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
@@ -71,8 +71,7 @@ export function countRequestOf(
  * by a value of its own or by the connection.
  */
 export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number {
-  const { token_endpoint_auth_method: method } = metadata;
-  if (method !== "client_secret_basic" && method !== "client_secret_post") return 0;
+  if (!usesSecret(metadata.token_endpoint_auth_method)) return 0;
   const ends = secrets.map(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs);
   return Math.min(...ends.filter((endsAtMs) => endsAtMs > atMs));
 }
@@ -161,7 +160,10 @@ async function authenticateBySecret(
   const current = await isolate.clients.recheck(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
-  throw invalidClient(current === undefined ? "client-unknown" : "client-secret-wrong", usedHeader);
+  if (current === undefined) throw invalidClient("client-unknown", usedHeader);
+  if (!usesSecret(current.metadata.token_endpoint_auth_method))
+    throw methodDiffers(current, presented.method, usedHeader);
+  throw invalidClient("client-secret-wrong", usedHeader);
 }
 
 const failureIntervalMs = 25;

@@ -1,5 +1,6 @@
 import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { decodeClaims, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { clockDifference, describeClockFault, findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "../clients/client.ts";
 import { allowedAlgorithms, isFapi } from "../clients/security-profile.ts";
@@ -72,35 +73,48 @@ export function isAssertionAudience(audience: unknown, { issuer, mtlsOrigin }: S
   return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 
-/** A fault and its details, for the log. */
+/** A fault and its details, for the log; the difference of a clock is told to the sender too. */
 interface AssertionFault {
   readonly reason: RefusalReason;
-  readonly detail?: string;
+  readonly detail?: string | undefined;
+  readonly description?: string | undefined;
 }
 
-/** The fault of an assertion's `aud`, times or `jti`, for the log; `undefined` if it has none (RFC 7523 §3). */
+/** The fault of an assertion's `aud`, times or `jti`; `undefined` if it has none (RFC 7523 §3). */
 export function refuseAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
   settings: Settings,
   endpoint: string,
   atMs: number,
 ): AssertionFault | undefined {
-  const now = toSeconds(atMs);
-  const skew = foreignClockSkewSeconds;
-  const { aud, exp, iat, nbf, jti } = claims;
+  const { aud, jti } = claims;
   if (!isAssertionAudience(aud, settings, endpoint)) {
     return { reason: "assertion-aud", detail: `aud is not only the issuer, the token endpoint or ${endpoint}` };
   }
-  if (typeof exp !== "number" || exp <= now - skew) return { reason: "assertion-exp" };
-  if (iat !== undefined && (typeof iat !== "number" || iat > now + skew)) return { reason: "assertion-iat" };
-  const lifetimeSeconds = exp - Math.min(typeof iat === "number" ? iat : now, now);
-  if (lifetimeSeconds > limits.assertionLifetimeSeconds + skew) {
-    const detail = `lifetime of ${lifetimeSeconds} s exceeds the limit of ${limits.assertionLifetimeSeconds} s`;
-    return { reason: "assertion-lifetime", detail };
-  }
-  if (nbf !== undefined && (typeof nbf !== "number" || nbf > now + skew)) return { reason: "assertion-nbf" };
+  const late = refuseTimes(claims, toSeconds(atMs));
+  if (late !== undefined) return late;
   if (typeof jti !== "string" || jti === "" || jti.length > 256) return { reason: "assertion-jti" };
   return undefined;
+}
+
+const timeReasons = { exp: "assertion-exp", iat: "assertion-iat", nbf: "assertion-nbf" } as const;
+
+function refuseTimes(claims: JwtClaims, now: number): AssertionFault | undefined {
+  for (const [name, reason] of Object.entries(timeReasons)) {
+    const time = claims[name];
+    if (time === undefined ? name === "exp" : !isTime(time)) return { reason };
+    const clock = findClockFault({ [name]: time }, now);
+    if (clock !== undefined) return { reason, detail: clock, description: describeClockFault("assertion", clock) };
+  }
+  const { exp, iat } = claims;
+  const lifetimeSeconds = Number(exp) - Math.min(isTime(iat) ? iat : now, now);
+  if (lifetimeSeconds <= limits.assertionLifetimeSeconds + foreignClockSkewSeconds) return undefined;
+  const allowed = `${limits.assertionLifetimeSeconds} s are allowed`;
+  return {
+    reason: "assertion-lifetime",
+    detail: `lifetime of ${lifetimeSeconds} s; ${allowed}`,
+    description: `The assertion is valid for too long: ${clockDifference("exp", Number(exp), now)}; ${allowed}.`,
+  };
 }
 
 /** Spends the `jti` of an issuer, a client or a trusted issuer's party (RFC 7523 §3 item 7); false if it was spent before. Once per request, however often its decision runs. */

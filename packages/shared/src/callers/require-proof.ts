@@ -81,8 +81,10 @@ export async function readProof<Env extends MasterKeyBindings>(
   const header = request.headers.get("DPoP");
   if (header === null) return undefined;
   const { env, arrivedAtMs, settings } = context;
-  const refuse = (fault: ProofFault) =>
-    rules.refuse("invalid_dpop_proof", fault, { description: `The DPoP proof is invalid: ${proofFaults[fault]}.` });
+  const refuse = (fault: ProofFault, clock?: string) => {
+    const description = `The DPoP proof is invalid: ${clock === undefined ? proofFaults[fault] : `its ${clock}`}.`;
+    return rules.refuse("invalid_dpop_proof", fault, { description, detail: description });
+  };
 
   const signed = await isolate.proofs.keys.verify(header, arrivedAtMs);
   if (typeof signed === "string") throw refuse(signed);
@@ -92,14 +94,14 @@ export async function readProof<Env extends MasterKeyBindings>(
   }
   const hasNonce = await checkNonce(context, signed.claims["nonce"], rules);
   const { accessToken } = rules;
-  const fault = findProofFault(signed.claims, {
+  const found = findProofFault(signed.claims, {
     method: request.method,
     uris: originsOf(settings).map((origin) => origin + rules.path),
     accessTokenHash: accessToken === undefined ? undefined : encodeBase64Url(await sha256(accessToken)),
     hasNonce,
     atMs: arrivedAtMs,
   });
-  if (fault !== undefined) throw refuse(fault);
+  if (found !== undefined) throw refuse(found.fault, found.clock);
   const { jkt, claims } = signed;
   return {
     cnf: { method: "jkt", thumbprint: jkt },

@@ -9,14 +9,14 @@ import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { ClientMetadata } from "./client.ts";
 import { withDefaults } from "./client-defaults.ts";
-import { clientErrorCode, clientFaults } from "./client-rules.ts";
+import { clientErrorCode, clientFaults, type RuleSettings } from "./client-rules.ts";
 import { metadataSchema } from "./client-schema.ts";
 import type { jwksSchema } from "./jwks-schema.ts";
 import { chooseMetadata } from "./metadata-choices.ts";
 
 /** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
-export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientMetadata> {
-  const faults = await findDocumentFaults(document, issuer);
+export async function requireDocument(document: JsonObject, settings: RuleSettings): Promise<ClientMetadata> {
+  const faults = await findDocumentFaults(document, settings);
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
   return requireValid(metadataSchema, withDefaults(chooseMetadata(document).document), clientErrorCode);
 }
@@ -24,7 +24,7 @@ export async function requireDocument(document: JsonObject, issuer: string): Pro
 /** Every fault of a document, of its members and by the rules, except faults of members that are known to be `wrong`. */
 export async function findDocumentFaults(
   document: JsonObject,
-  issuer: string,
+  settings: RuleSettings,
   wrong: ReadonlySet<string> = new Set(),
 ): Promise<readonly FieldError[]> {
   const choice = chooseMetadata(document);
@@ -34,7 +34,7 @@ export async function findDocumentFaults(
   const doubtful = new Set([...wrong, ...wrongMembers(own)]);
   // Rules skip the doubtful members; the others satisfy the schema.
   const readable = (result.valid ? result.data : completed) as z.output<typeof metadataSchema>;
-  const faults = clientFaults(readable, issuer, doubtful);
+  const faults = clientFaults(readable, settings, doubtful);
   const unchosen = choice.faults.filter(({ path }) => !wrong.has(path));
   return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }

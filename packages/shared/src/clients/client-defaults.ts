@@ -20,12 +20,3 @@ export function withDefaults(document: JsonObject): JsonObject {
     ...document,
   };
 }
-
-/** Other scope values come from resources that admit the client (ADR 45). */
-const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
-
-/** The scope of a client that no administrator registers: what it asks for, as far as it concerns people. */
-export function ownScope(asked: unknown): string {
-  if (typeof asked !== "string") return ownScopes.join(" ");
-  return [...new Set(asked.split(" "))].filter((value) => ownScopes.includes(value)).join(" ");
-}

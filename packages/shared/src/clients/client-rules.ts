@@ -11,6 +11,7 @@ import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-met
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
+import { refreshGraceLimits, type Settings } from "../config/settings.ts";
 import { refuseClientUrl } from "../http/client-url.ts";
 import type { ClientMetadata } from "./client.ts";
 import { sectorHost } from "./pairwise-subject.ts";
@@ -18,15 +19,18 @@ import { profileFaults } from "./security-profile.ts";
 
 type Member = keyof ClientMetadata;
 
+/** The settings that rules depend on. */
+export type RuleSettings = Pick<Settings, "issuer" | "privateUseSchemes">;
+
 interface Rule {
   readonly reads: readonly Member[];
-  find(client: ClientMetadata, issuer: string): FieldError[];
+  find(client: ClientMetadata, settings: RuleSettings): FieldError[];
 }
 
 /** Type-checks that the rule reads only the members that it names. */
 function rule<Name extends Member>(
   reads: readonly Name[],
-  find: (client: Pick<ClientMetadata, Name>, issuer: string) => FieldError[],
+  find: (client: Pick<ClientMetadata, Name>, settings: RuleSettings) => FieldError[],
 ): Rule {
   return { reads, find };
 }
@@ -53,9 +57,9 @@ const neededRedirectUri = rule(["grant_types", "redirect_uris"], ({ grant_types,
 );
 
 const redirectUris = (["redirect_uris", "post_logout_redirect_uris"] as const).map((name) =>
-  rule([name, "application_type"], (client) =>
+  rule([name, "application_type"], (client, { privateUseSchemes }) =>
     (client[name] ?? []).flatMap((uri, index) => {
-      const message = redirectUriFault(uri, client.application_type ?? "web");
+      const message = redirectUriFault(uri, client.application_type ?? "web", privateUseSchemes);
       return message === undefined ? [] : [{ path: `${name}[${index}]`, message }];
     }),
   ),
@@ -97,6 +101,37 @@ const publicClients: readonly Rule[] = [
       "introspection",
       "requires a client that authenticates",
     ),
+  ),
+];
+
+/**
+ * The grace of a client whose refresh tokens are useless to a thief without its credential or key may be longer. It ends before the access token that
+ * comes with the successor, because nobody needs the successor before, and a use of it ends the grace (protocols §3).
+ */
+const refreshGrace: readonly Rule[] = [
+  rule(
+    [
+      ...(["refresh_token_grace", "token_endpoint_auth_method", "dpop_bound_access_tokens"] as const),
+      "tls_client_certificate_bound_access_tokens",
+    ],
+    (client) => {
+      const isProtected =
+        !isPublicMethod(client.token_endpoint_auth_method) ||
+        client.dpop_bound_access_tokens === true ||
+        client.tls_client_certificate_bound_access_tokens === true;
+      const isLong = (client.refresh_token_grace ?? 0) > refreshGraceLimits.anySeconds;
+      const message = `must be at most ${refreshGraceLimits.anySeconds} for a client that neither authenticates nor has bound tokens`;
+      return fault(isLong && !isProtected, "refresh_token_grace", message);
+    },
+  ),
+  rule(
+    ["refresh_token_grace", "access_token_lifetime"],
+    ({ refresh_token_grace: grace, access_token_lifetime: seconds }) =>
+      fault(
+        grace !== undefined && grace > (seconds ?? Number.POSITIVE_INFINITY),
+        "refresh_token_grace",
+        "must not be longer than access_token_lifetime",
+      ),
   ),
 ];
 
@@ -213,7 +248,7 @@ const frontChannel = rule(["frontchannel_logout_uri", "redirect_uris"], (client)
 
 /** RFC 9700 §4.11: a URL that this provider will fetch is checked when it is registered as well as when it is fetched. */
 const fetchedUris = (["jwks_uri", "sector_identifier_uri", "backchannel_logout_uri"] as const).map((name) =>
-  rule([name], (client, issuer) => {
+  rule([name], (client, { issuer }) => {
     const uri = client[name];
     const refusal = uri === undefined ? undefined : refuseClientUrl(uri, issuer);
     return fault(refusal !== undefined, name, `must be https on a public host: it is ${refusal}`);
@@ -233,6 +268,7 @@ const rules: readonly Rule[] = [
   ...redirectUris,
   matchingResponseTypes,
   ...publicClients,
+  ...refreshGrace,
   ...keys,
   ...encryption,
   ...requestObjectEncryption,
@@ -245,10 +281,10 @@ const rules: readonly Rule[] = [
 ];
 
 /** `wrong` lists the members that are invalid by themselves. */
-export function clientFaults(client: ClientMetadata, issuer: string, wrong: ReadonlySet<string>): FieldError[] {
+export function clientFaults(client: ClientMetadata, settings: RuleSettings, wrong: ReadonlySet<string>): FieldError[] {
   return rules
     .filter(({ reads }) => !reads.some((member) => wrong.has(member)))
-    .flatMap(({ find }) => find(client, issuer));
+    .flatMap(({ find }) => find(client, settings));
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.2 */

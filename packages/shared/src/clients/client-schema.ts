@@ -20,6 +20,7 @@ import {
 } from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
 import { securityProfiles } from "../config/security-profiles.ts";
+import { refreshGraceLimits } from "../config/settings.ts";
 import { plainText, policyList, scopeValue, visibleText } from "../http/plain-text.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 
@@ -161,6 +162,11 @@ export const metadataMembers = {
   introspection_signed_response_alg: algorithm,
   /** The algorithm of authorization responses in JWT form (JARM §3). */
   authorization_signed_response_alg: algorithm,
+  id_token_claims: z
+    .enum(["scopes", "requested"])
+    .describe(
+      "Claims about the user in its ID tokens: those of the granted scopes too, as at UserInfo (default), or only those that the claims parameter requests.",
+    ),
   id_token_encrypted_response_alg: keyManagement,
   id_token_encrypted_response_enc: contentEncryption,
   userinfo_encrypted_response_alg: keyManagement,
@@ -198,6 +204,13 @@ export const metadataMembers = {
   tls_client_auth_san_email: plainText(320),
   dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
+  refresh_token_grace: z
+    .int()
+    .min(0)
+    .max(refreshGraceLimits.protectedSeconds)
+    .describe(
+      "Seconds for which its spent refresh token may be sent again and returns the same successor, in place of REFRESH_GRACE; more than 30 only if it authenticates or its tokens are bound.",
+    ),
   audiences: policyList(audience).describe("The audiences that its tokens may have; the first is the default `aud`."),
   require_pkce: z
     .boolean()

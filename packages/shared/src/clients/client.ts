@@ -1,5 +1,5 @@
-import type { Stored } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
 import type * as z from "zod";
 import type { DocumentPolicy } from "../config/document-policies.ts";

@@ -1,9 +1,9 @@
 /**
  * **Which clients may be known by a metadata document**: a policy of the deployment, and exceptions for hosts. A `client_id` is the URL of a document
- * if it is https with a path, in the URL parser's normal form, without a final dot of the host, so that another spelling cannot be another client or
+ * if it is https, in the URL parser's normal form, without a final dot of the host, so that another spelling cannot be another client or
  * evade the policy of its host.
  *
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-3
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-3
  */
 
 import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
@@ -21,9 +21,9 @@ export function isDocumentUrl(clientId: string, { issuer }: Pick<PolicySettings,
   const isLocal = issuer.startsWith("http:") && clientId.startsWith("http:");
   if (!clientId.startsWith("https:") && !isLocal) return false;
   if (clientId.length > longestUrl || !URL.canParse(clientId)) return false;
-  const { href, hostname, pathname, username, password } = new URL(clientId);
+  const { href, hostname, username, password } = new URL(clientId);
   if (hostname.endsWith(".")) return false;
-  return href === clientId && pathname !== "/" && !clientId.includes("#") && username === "" && password === "";
+  return href === clientId && !clientId.includes("#") && username === "" && password === "";
 }
 
 /**

@@ -1,11 +1,13 @@
 /**
- * **Choices of client metadata**: if a registration lists several values that the client supports, this provider chooses one, and stores and returns
- * it as the usual member. It chooses the strongest authentication method that the document's other members allow, and the cheapest algorithm.
+ * **Choices of client metadata**: if a registration or a metadata document lists several values that the client supports, this provider chooses one,
+ * and stores and returns it as the usual member: the one that the client prefers, if it is supported (§4); else the strongest authentication method
+ * that the document's other members allow, and the cheapest algorithm. A list of encryption algorithms alone does not ask for encryption.
  *
  * @see https://openid.net/specs/openid-connect-rp-metadata-choices-1_0.html#ClientMetadata
  */
 
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
@@ -18,6 +20,8 @@ interface Choice {
   readonly member: string;
   /** The values in order of preference. */
   values(document: JsonObject): readonly string[];
+  /** Chooses nothing if the client names no value itself. */
+  readonly ifAsked?: true;
 }
 
 const authMethods: readonly ClientAuthMethod[] = [
@@ -47,6 +51,18 @@ function algorithmOf(member: string): Choice {
   };
 }
 
+const encryption = Object.fromEntries(
+  (["id_token", "userinfo", "authorization", "request_object"] as const).flatMap((purpose) => {
+    const prefix = purpose === "request_object" ? "request_object_encryption" : `${purpose}_encrypted_response`;
+    const choice = (member: "alg" | "enc", values: readonly string[]) =>
+      [
+        `${purpose}_encryption_${member}_values_supported`,
+        { member: `${prefix}_${member}`, values: () => values, ifAsked: true },
+      ] as const;
+    return [choice("alg", keyManagementAlgorithms), choice("enc", contentEncryptionAlgorithms)];
+  }),
+);
+
 export const metadataChoices: Readonly<Record<string, Choice>> = {
   token_endpoint_auth_methods_supported: {
     member: "token_endpoint_auth_method",
@@ -59,6 +75,7 @@ export const metadataChoices: Readonly<Record<string, Choice>> = {
   introspection_signing_alg_values_supported: algorithmOf("introspection_signed_response_alg"),
   authorization_signing_alg_values_supported: algorithmOf("authorization_signed_response_alg"),
   request_object_signing_alg_values_supported: algorithmOf("request_object_signing_alg"),
+  ...encryption,
 };
 
 /** The lists as members of a registration; they are never stored. */
@@ -81,15 +98,17 @@ export function chooseMetadata(document: JsonObject): {
     if (offered === undefined) continue;
     delete chosen[path];
     const list: readonly unknown[] = Array.isArray(offered) ? offered : [];
-    const { member } = choice;
+    const { member, ifAsked = false } = choice;
     const given = document[member];
-    if (given === undefined) {
-      const value = choice.values(document).find((each) => list.includes(each));
-      if (value === undefined) faults.push({ path, message: "has no value that this provider supports" });
-      else chosen[member] = value;
-    } else if (!list.includes(given)) {
-      faults.push({ path, message: `does not contain the value of ${member}` });
+    if (given === undefined && ifAsked) continue;
+    const values = choice.values(document);
+    if (values.some((each) => each === given)) {
+      if (!list.includes(given)) faults.push({ path, message: `does not contain the value of ${member}` });
+      continue;
     }
+    const value = values.find((each) => list.includes(each));
+    if (value === undefined) faults.push({ path, message: "has no value that this provider supports" });
+    else chosen[member] = value;
   }
   return { document: chosen, faults };
 }

@@ -2,17 +2,20 @@ import { type JsonObject, parseJsonObject } from "@edge-op/protocol/encoding/jso
 import { isWebUri } from "@edge-op/protocol/oauth/uris";
 import { isolateMemory, limits } from "../config/limits.ts";
 import { HostBudget } from "../http/host-budget.ts";
+import { log } from "../runtime/log.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
 import { findDocumentFaults, requireDocument } from "./checked-metadata.ts";
 import type { ClientMetadata } from "./client.ts";
-import { ownScope } from "./client-defaults.ts";
+import type { RuleSettings } from "./client-rules.ts";
+import { metadataChoices } from "./metadata-choices.ts";
+import { ownMetadata } from "./own-metadata.ts";
 
 /**
- * **Client ID Metadata Documents**: the metadata of an unregistered client, at the https URL that is its `client_id`. Drafts -00 (which MCP names)
- * and -02 are read alike: 5 KB, no redirects, `client_id` equal byte for byte, no shared secret. The rules of registered clients apply. Members that
- * only an administrator may set (audiences, policies, `skip_consent`) and unknown members are ignored.
+ * **Client ID Metadata Documents**: the metadata of an unregistered client, at the https URL that is its `client_id`: 5 KB, status 200, no redirects,
+ * `client_id` equal byte for byte, no shared secret. Failures and invalid documents are not cached (§5.2); the host budget bounds their fetches. The
+ * rules of registered clients apply. Members that only an administrator may set (audiences, policies, `skip_consent`) and unknown members are ignored.
  *
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-4
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-4
  */
 export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
   return new FetchedDocuments<ClientMetadata>({
@@ -22,6 +25,7 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
     freshness: { leastSeconds: 60, usualSeconds: 3600, mostSeconds: 86_400 },
     staleSeconds: 3600,
     failureSeconds: 10,
+    forgetsFailures: true,
     maxBytes: isolateMemory.clientDocuments,
     urlBytes: isolateMemory.clientDocumentUrls,
     hostBudget: new HostBudget({
@@ -32,7 +36,7 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
   });
 }
 
-/** The members that a client may set for itself. */
+/** The members that a client may set for itself, beside its method. */
 const readMembers = [
   "client_name",
   "client_uri",
@@ -43,7 +47,6 @@ const readMembers = [
   "application_type",
   "redirect_uris",
   "post_logout_redirect_uris",
-  "token_endpoint_auth_method",
   "token_endpoint_auth_signing_alg",
   "jwks",
   "jwks_uri",
@@ -53,16 +56,20 @@ const readMembers = [
   "dpop_bound_access_tokens",
   "require_pushed_authorization_requests",
 ] as const;
+const readLists = Object.keys(metadataChoices).filter((list) =>
+  readMembers.some((name) => name === metadataChoices[list]?.member),
+);
 
 /** Links and a picture for people; an invalid one is dropped. */
 const linkMembers = ["client_uri", "logo_uri", "tos_uri", "policy_uri"] as const;
 const documentGrants = ["authorization_code", "refresh_token"];
-const documentMethods = ["none", "private_key_jwt"];
+const documentMethods: readonly unknown[] = ["none", "private_key_jwt"];
+const methodList = "token_endpoint_auth_methods_supported";
 
 export async function readClientDocument(
   body: string,
   url: string,
-  issuer: string,
+  settings: RuleSettings,
 ): Promise<ClientMetadata | DocumentRefusal> {
   const document = parseJsonObject(body);
   if (document === undefined) return { refused: "no JSON object" };
@@ -70,18 +77,28 @@ export async function readClientDocument(
   if (document["client_secret"] !== undefined || document["client_secret_expires_at"] !== undefined) {
     return { refused: "a shared secret" };
   }
-  const method = document["token_endpoint_auth_method"] ?? "none";
-  if (!documentMethods.some((allowed) => allowed === method)) return { refused: "token_endpoint_auth_method" };
-  const metadata = { ...pick(document), token_endpoint_auth_method: method };
-  const faults = await findDocumentFaults(metadata, issuer);
-  const [fault] = faults;
+  const methods = readMethods(document);
+  if (methods === undefined) return { refused: "token_endpoint_auth_method" };
+  const { metadata, dropped } = ownMetadata({ ...pick(document), ...methods }, settings);
+  const [fault] = await findDocumentFaults(metadata, settings);
   if (fault !== undefined) return { refused: `${fault.path}: ${fault.message}` };
-  return requireDocument(metadata, issuer);
+  if (dropped.length > 0) log("client-metadata-dropped", { clientId: url, dropped, requestId: undefined });
+  return requireDocument(metadata, settings);
+}
+
+/** The preferred method or, if a document cannot have it, those that the client supports besides (RP Metadata Choices 1.0 §4). */
+function readMethods(document: JsonObject): JsonObject | undefined {
+  const { token_endpoint_auth_method: preferred, [methodList]: listed } = document;
+  const isAllowed = (method: unknown) => documentMethods.includes(method);
+  if (isAllowed(preferred)) return { token_endpoint_auth_method: preferred };
+  const others = Array.isArray(listed) ? listed.filter(isAllowed) : [];
+  if (others.length > 0) return { [methodList]: others };
+  return preferred === undefined && listed === undefined ? { token_endpoint_auth_method: "none" } : undefined;
 }
 
 function pick(document: JsonObject): JsonObject {
   const picked: Record<string, unknown> = {};
-  for (const name of readMembers) if (document[name] !== undefined) picked[name] = document[name];
+  for (const name of [...readMembers, ...readLists]) if (document[name] !== undefined) picked[name] = document[name];
   for (const name of linkMembers) {
     const link = picked[name];
     if (typeof link !== "string" || !isWebUri(link)) delete picked[name];
@@ -92,7 +109,7 @@ function pick(document: JsonObject): JsonObject {
     application_type: picked["application_type"] ?? inferType(document["redirect_uris"]),
     grant_types: Array.isArray(grants) ? documentGrants.filter((grant) => grants.includes(grant)) : grants,
     response_types: ["code"],
-    scope: ownScope(document["scope"]),
+    scope: document["scope"],
   };
 }
 

@@ -1,5 +1,7 @@
+import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { macText } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { ivBytes, openSealed, sealText } from "../secrets/seal.ts";
 import type { Client } from "./client.ts";
 
 /**
@@ -19,15 +21,23 @@ export async function pairwiseSubject(
 
 /**
  * **The `sid` of a session for a client that knows its user as `subject`**: the session's own if `subject` is the user's `sub`, otherwise one for the
- * client's sector. A `sid` shared by two sectors would link the pairwise subjects of one user (OIDC Core §8.1).
+ * client's sector. A `sid` shared by two sectors would link the pairwise subjects of one user (OIDC Core §8.1). It is always the same, and only this
+ * provider can open it ({@link sessionIdOf}): encrypted with a MAC of subject and session as iv.
  */
 export async function sectorSessionId(
   env: MasterKeyBindings,
   session: { readonly sid: string; readonly sub: string },
   subject: string,
 ): Promise<string> {
+  if (subject === session.sub) return session.sid;
   // No host contains a colon followed by this text, so no pairwise subject is derived from the same input.
-  return subject === session.sub ? session.sid : macText(env, "pairwise-mac", `sid:${subject}\n${session.sid}`);
+  const mac = decodeBase64Url(await macText(env, "pairwise-mac", `sid:${subject}\n${session.sid}`));
+  return sealText(env, "sid-seal", session.sid, mac!.slice(0, ivBytes));
+}
+
+/** The session's own `sid`, for one that {@link sectorSessionId} has returned. */
+export async function sessionIdOf(env: MasterKeyBindings, sid: string): Promise<string> {
+  return (await openSealed(env, "sid-seal", sid)) ?? sid;
 }
 
 /**

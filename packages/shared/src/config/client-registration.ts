@@ -1,3 +1,5 @@
+import { isPrivateUseName } from "@edge-op/protocol/oauth/uris";
+
 /** **The policies that decide who may register clients** at `/register` (RFC 7591). */
 export const clientRegistrationPolicies = ["off", "token", "open"] as const;
 
@@ -17,4 +19,14 @@ export function parseStatementIssuers(name: string, text: string): readonly Stat
     }
     return { issuer, jwksUri };
   });
+}
+
+/** Schemes without a dot; one with a dot is allowed anyway (RFC 8252 §7.1). */
+export function parsePrivateUseSchemes(name: string, text: string): readonly string[] {
+  const schemes = text.split(/\s+/).filter((scheme) => scheme !== "");
+  const wrong = schemes.find((scheme) => !isPrivateUseName(scheme));
+  if (wrong === undefined) return schemes;
+  throw new Error(
+    `${name} must be private-use schemes without a dot, in lower case, separated by spaces, not "${wrong}"`,
+  );
 }

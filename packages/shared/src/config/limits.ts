@@ -32,7 +32,7 @@ export const limits = {
   outboundFetchMs: 2_500,
   /** A fetch of a client's metadata document: total time. A person waits for it. */
   clientDocumentMs: 4_000,
-  /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-00 §6.6). */
+  /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-02 §8.7). */
   clientDocumentBytes: 5 * 1024,
   /** Fetches of an isolate from one host in a minute, whatever the URLs: of documents of clients and of sectors … */
   documentFetchesPerMinute: 10,
@@ -88,6 +88,11 @@ export const limits = {
   rememberedCharacters: 8_192,
   /** A decision is not repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
+  /**
+   * A token is not taken for unrevoked longer than this after the arrival of its request: the row that revokes a token is kept for as long after the
+   * token has expired.
+   */
+  decisionMs: 60_000,
   /** A client's registration of itself: its body, and its record as JSON. The limit for metadata documents of clients is half of it. */
   registrationBytes: 10 * 1024,
   /** Clients that registered themselves within `CLIENT_UNUSED_LIFETIME` and that nobody has agreed to yet: 100 MB of D1. */

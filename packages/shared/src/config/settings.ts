@@ -1,6 +1,6 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { parseAuthorizationTypes } from "./authorization-types.ts";
-import { clientRegistrationPolicies, parseStatementIssuers } from "./client-registration.ts";
+import { clientRegistrationPolicies, parsePrivateUseSchemes, parseStatementIssuers } from "./client-registration.ts";
 import { documentPolicies, parseHostPolicies } from "./document-policies.ts";
 import { hintsWithin, jurisdictions, locationHints } from "./object-locations.ts";
 import { securityProfiles } from "./security-profiles.ts";
@@ -11,6 +11,9 @@ export const longestTokenLifetimeSeconds = 86_400;
 
 /** The maximum lifetime of a refresh family, and therefore of a grant: cut-offs and generations outlive it. */
 export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
+
+/** How long a spent refresh token may be sent again: of any client; of one whose tokens are useless without its credential or key. */
+export const refreshGraceLimits = { anySeconds: 30, protectedSeconds: 120 } as const;
 
 /**
  * **The settings of a deployment**: variables of every Worker (`[vars]` in its wrangler file); all Workers are given the same values. Each has a default that
@@ -70,10 +73,10 @@ export const workerSettings = {
   refreshGraceSeconds: wholeNumber("REFRESH_GRACE", {
     default: 30,
     min: 0,
-    max: 300,
+    max: refreshGraceLimits.anySeconds,
     unit: "seconds",
     meaning:
-      "How long a spent refresh token may be sent again and returns the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: any second use counts as reuse.",
+      "How long a spent refresh token may be sent again and returns the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: any second use counts as reuse. `refresh_token_grace` of a client overrides it, up to 120 seconds.",
   }),
   refreshReplays: wholeNumber("REFRESH_REPLAYS", {
     default: 5,
@@ -195,6 +198,14 @@ export const workerSettings = {
     meaning:
       "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys. For an issuer with a record in `/admin/issuers`, the rules of the record decide instead.",
     parse: parseStatementIssuers,
+  }),
+  privateUseSchemes: setting("PRIVATE_USE_SCHEMES", {
+    default: "",
+    accepts:
+      "schemes without a dot (`cursor vscode`), separated by spaces; none that browsers or systems handle, such as `javascript`, `data` or `file`",
+    meaning:
+      "Further private-use schemes of redirect URIs of native applications. A domain name in reverse (`com.example.app`) is always allowed; a scheme without a dot belongs to whichever program claims it, so it is refused unless it is listed here (RFC 8252 §8.4).",
+    parse: parsePrivateUseSchemes,
   }),
   clientUnusedSeconds: wholeNumber("CLIENT_UNUSED_LIFETIME", {
     default: 86_400,

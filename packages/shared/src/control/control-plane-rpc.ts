@@ -1,3 +1,4 @@
+import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
@@ -19,6 +20,13 @@ export interface CutOffIntent {
   /** The time of the change's own rows in D1's `control_changes`. */
   readonly changedAtMs: number;
 }
+
+export const isCutOffIntent = objectOf<CutOffIntent>({
+  kind: isText,
+  id: isText,
+  actor: isText,
+  changedAtMs: isNumber,
+});
 
 /** A committed change with a cut-off. D1 stores both in one transaction, the cut-off in the record of its user or client (ADR 28). */
 export interface CommittedCutOff {

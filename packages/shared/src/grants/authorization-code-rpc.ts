@@ -1,10 +1,11 @@
+import { isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { EventOrigin } from "../audit/event-origin.ts";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
-import type { AuthorizedGrant } from "./authorized-grant.ts";
+import { type AuthorizedGrant, authorizedGrantMembers } from "./authorized-grant.ts";
 import type { DeviceCodesRpc } from "./device-code-rpc.ts";
 
 /** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
@@ -15,6 +16,11 @@ export interface AuthorizationCodePayload extends AuthorizedGrant {
   readonly codeChallenge: string | undefined;
   readonly nonce: string | undefined;
 }
+
+export const isAuthorizationCodePayload = objectOf<AuthorizationCodePayload>({
+  ...authorizedGrantMembers,
+  redirectUri: isText,
+});
 
 /** The code expires a minute after its grant was created; two clocks differ by less than another minute. */
 const redeemedWithinMs = 120_000;

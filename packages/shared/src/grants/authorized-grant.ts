@@ -1,6 +1,7 @@
+import { isFlag, isNumber, isText, listOf } from "@edge-op/protocol/encoding/stored-json";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 /** **The content of an authorization**, as an authorization code and a device code store it until they are redeemed. */
 export interface AuthorizedGrant extends LoginContext {
@@ -15,3 +16,14 @@ export interface AuthorizedGrant extends LoginContext {
   /** The longest lifetime of the tokens that redemption issues, so that their end is known in advance. */
   readonly tokenLifetimeSeconds: number;
 }
+
+export const authorizedGrantMembers = {
+  sub: isText,
+  grant: isGrantIdentity,
+  clientId: isText,
+  scope: listOf(isText),
+  resources: listOf(isText),
+  refreshable: isFlag,
+  familyAddress: isShardAddress,
+  tokenLifetimeSeconds: isNumber,
+};

@@ -1,9 +1,10 @@
+import { isNumber, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { EventOrigin } from "../audit/event-origin.ts";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
-import type { AuthorizedGrant } from "./authorized-grant.ts";
+import { type AuthorizedGrant, authorizedGrantMembers } from "./authorized-grant.ts";
 
 export interface DeviceRequest {
   /** The random id in the device code. */
@@ -25,6 +26,21 @@ export type DeviceDecision =
       readonly tokensEndAtMs: number;
     }
   | { readonly kind: "deny" };
+
+type Denial = Extract<DeviceDecision, { kind: "deny" }>;
+type Approval = Extract<DeviceDecision, { kind: "approve" }>;
+
+const isApproval = objectOf<Approval>({
+  kind: (kind): kind is "approve" => kind === "approve",
+  payload: objectOf<AuthorizedGrant>(authorizedGrantMembers),
+  grantEndsAtMs: isNumber,
+  tokensEndAtMs: isNumber,
+});
+const isDenial = objectOf<Denial>({ kind: (kind): kind is "deny" => kind === "deny" });
+
+export function isDeviceDecision(value: unknown): value is DeviceDecision {
+  return isApproval(value) || isDenial(value);
+}
 
 export interface WaitingDevice {
   readonly clientId: string;

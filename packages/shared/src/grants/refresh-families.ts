@@ -103,7 +103,7 @@ export class RefreshFamilies {
     use: RefreshUse,
   ): Promise<(Rotated & { readonly refreshToken: string }) | UncheckedResources | RotationRefusal> {
     const { grant, version, sealed } = token;
-    const { refreshGraceSeconds, refreshReplays } = context.settings;
+    const { refreshReplays } = context.settings;
     const rotation = await this.#follow<RotateResult>(context, token.address, async (shard, handover) => {
       const { address } = shard;
       const request: RotateRequest = {
@@ -113,7 +113,6 @@ export class RefreshFamilies {
         address,
         handover,
         operationId: operationId(context),
-        graceMs: refreshGraceSeconds * 1000,
         maxReplays: refreshReplays,
         hopTo: await this.#newerAddress(context, address, grant.grantId),
       };

@@ -1,11 +1,13 @@
+import { isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
+import { refreshGraceLimits } from "../config/settings.ts";
+import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 export interface RefreshFamily extends LoginContext {
   readonly grant: GrantIdentity;
@@ -19,6 +21,15 @@ export interface RefreshFamily extends LoginContext {
    */
   readonly confirmedBy?: KeyConfirmation["method"] | undefined;
 }
+
+export const isRefreshFamily = objectOf<RefreshFamily>({
+  sub: isText,
+  grant: isGrantIdentity,
+  clientId: isText,
+  scope: listOf(isText),
+  resources: listOf(isText),
+  expiresAtMs: isNumber,
+});
 
 /** The access token that belongs to a version of the family: fixed at rotation, so a retry gets the same one. */
 export interface FamilyAccessToken {
@@ -42,6 +53,15 @@ export interface Successor {
   /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
   readonly bound?: LaterBinding | undefined;
 }
+
+export const isSuccessor = objectOf<Successor>({
+  scope: listOf(isText),
+  resources: listOf(isText),
+  accessToken: objectOf<FamilyAccessToken>({ jti: isText, iatSeconds: isNumber, expSeconds: isNumber }),
+  address: isShardAddress,
+  operationId: isText,
+  tokensEndAtMs: isNumber,
+});
 
 /** Refresh tokens from this version on are bound to the key (RFC 9449 §5, RFC 8705 §4). */
 export interface LaterBinding {
@@ -67,8 +87,8 @@ export interface FamilySnapshot {
   readonly successor: Successor;
 }
 
-/** A replay issues a new ID token at most this much later: `REFRESH_GRACE` is 300 s at most, plus the waiting time of a request. */
-export const replayMarginMs = 360_000;
+/** A replay issues a new ID token at most this much later: the longest grace, plus the waiting time of a request. */
+export const replayMarginMs = (refreshGraceLimits.protectedSeconds + 60) * 1000;
 
 /** The use of a refresh token. */
 export interface RefreshUse {
@@ -92,6 +112,9 @@ export interface RefreshUse {
   readonly keepsToken: boolean;
   /** The refresh token is issued to a public client: it is bound to `cnf`. */
   readonly bindsToken: boolean;
+  /** Scope values that were not granted are left out instead of refused: no administrator registered the client. */
+  readonly dropsScope: boolean;
+  readonly graceMs: number;
 }
 
 export interface RotateRequest extends RefreshUse {
@@ -101,7 +124,6 @@ export interface RotateRequest extends RefreshUse {
   readonly address: ShardAddress;
   /** Identifies one request, so that sending it again is not a replay, however strict the grace is. */
   readonly operationId: string;
-  readonly graceMs: number;
   readonly maxReplays: number;
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */

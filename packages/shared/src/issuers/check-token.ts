@@ -1,5 +1,6 @@
-import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { limits } from "../config/limits.ts";
 import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
 
@@ -48,7 +49,11 @@ export function findTokenFaults(
     faults.push(`typ ${header.typ ?? "(none)"} is not one of ${types.join(", ")}`);
   }
   faults.push(...refuseSubject(issuer, claims), ...refuseAudience(document.audiences, claims["aud"], expectation));
-  faults.push(...refuseTimes(claims, document.max_token_lifetime, expectation.atMs));
+  faults.push(...refuseTimes(claims, expectation.atMs, ["exp", "iat"]));
+  const { exp, iat } = claims;
+  if (isTime(exp) && isTime(iat) && exp - iat > document.max_token_lifetime) {
+    faults.push(`lifetime of ${exp - iat} s exceeds max_token_lifetime of ${document.max_token_lifetime} s`);
+  }
   const needsId = use === "id_jag" || (use === "assertion" && !document.reusable_assertions);
   const { jti } = claims;
   if (jti === undefined ? needsId : typeof jti !== "string" || jti === "" || jti.length > 256) {
@@ -78,13 +83,7 @@ function findStatementFaults(
     faults.push(`typ ${header.typ} is not one of ${types.join(", ")}`);
   if (claims["iss"] !== issuer) faults.push("iss is not the issuer");
   if (claims["aud"] !== undefined) faults.push(...refuseAudience(document.audiences, claims["aud"], expectation));
-  const now = toSeconds(expectation.atMs);
-  const skew = foreignClockSkewSeconds;
-  const { exp, iat, nbf } = claims;
-  if (exp !== undefined && (!isTime(exp) || exp <= now - skew)) faults.push("exp is past or malformed");
-  if (iat !== undefined && (!isTime(iat) || iat > now + skew)) faults.push("iat is ahead or malformed");
-  if (nbf !== undefined && (!isTime(nbf) || nbf > now + skew)) faults.push("nbf is malformed or ahead");
-  return faults;
+  return [...faults, ...refuseTimes(claims, expectation.atMs, [])];
 }
 
 /** SPIFFE ID §2: no empty, `.` or `..` segment, with which a path could escape an allowed prefix. */
@@ -119,21 +118,17 @@ function refuseAudience(
   return isFor ? [] : [`aud is not only ${accepted.join(" or ")}`];
 }
 
-function refuseTimes({ exp, iat, nbf }: JwtClaims, maxLifetimeSeconds: number, atMs: number): string[] {
-  const now = toSeconds(atMs);
-  const skew = foreignClockSkewSeconds;
-  const faults: string[] = [];
-  if (!isTime(exp)) faults.push("exp is missing or malformed");
-  else if (exp <= now - skew) faults.push("exp is past");
-  if (!isTime(iat)) faults.push("iat is missing or malformed");
-  else if (iat > now + skew) faults.push("iat is ahead");
-  if (isTime(exp) && isTime(iat) && exp - iat > maxLifetimeSeconds) {
-    faults.push(`lifetime of ${exp - iat} s exceeds max_token_lifetime of ${maxLifetimeSeconds} s`);
-  }
-  if (nbf !== undefined && (!isTime(nbf) || nbf > now + skew)) faults.push("nbf is malformed or ahead");
-  return faults;
+const timeClaims = ["exp", "iat", "nbf"] as const;
+
+function refuseTimes(claims: JwtClaims, atMs: number, required: readonly string[]): string[] {
+  const clock = clockFaultOf(claims, atMs);
+  const malformed = timeClaims.filter((name) =>
+    claims[name] === undefined ? required.includes(name) : !isTime(claims[name]),
+  );
+  return [...malformed.map((name) => `${name} is missing or malformed`), ...(clock === undefined ? [] : [clock])];
 }
 
-function isTime(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
+/** How far a token's time claims are from this clock, which its sender is told; `undefined` if it is valid at this time. */
+export function clockFaultOf(claims: JwtClaims, atMs: number): string | undefined {
+  return findClockFault(claims, toSeconds(atMs));
 }

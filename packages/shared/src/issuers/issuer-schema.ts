@@ -38,10 +38,10 @@ const claimName = z
   .max(256)
   .refine((name) => !name.startsWith("/") || !/~(?![01])/.test(name), "must be a name or a JSON pointer");
 
-/** A client, a user, or the user whom a claim names: the members decide which. */
+/** A client, a workload of a client, a user, or the user whom a claim names: the members decide which. */
 const subject = z
   .strictObject({
-    type: z.enum(["client", "user"]),
+    type: z.enum(["client", "workload", "user"]),
     sub: plainText(255).exactOptional(),
     claim: claimName.exactOptional(),
     by: z.enum(["sub", "username"]).exactOptional(),

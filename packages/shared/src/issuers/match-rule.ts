@@ -48,7 +48,7 @@ export function refuseRule(
 
 /** A service client that authenticates may present an assertion for itself; any other client must be named in `clients`. */
 function isPresenter(rule: IssuerRule, clientId: string, use: TokenUse): boolean {
-  if (use === "assertion" && rule.subject.type === "client") return rule.client_id === clientId;
+  if (use === "assertion" && rule.subject.type !== "user") return rule.client_id === clientId;
   return listAllows(rule.clients ?? [], clientId) || (use === "assertion" && rule.client_id === clientId);
 }
 

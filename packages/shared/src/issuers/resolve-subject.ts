@@ -5,27 +5,35 @@ import type { StorageBindings } from "../storage/read-through.ts";
 import type { UserDirectory } from "../users/user-directory.ts";
 import { canonicalUsername } from "../users/username.ts";
 import { claimAt } from "./match-claims.ts";
-import type { IssuerRule } from "./trusted-issuer.ts";
+import type { IssuerRule, TrustedIssuer } from "./trusted-issuer.ts";
 
-/** The subject of a token at this provider. The `sub` of a client is its id. */
+/** The subject of a token at this provider. The `sub` of a client is its id, that of a workload `{issuer_id}/{sub}`, which no client or user has. */
 export type ResolvedSubject =
   | { readonly kind: "subject"; readonly sub: string; readonly forUser: boolean }
   | { readonly kind: "refused"; readonly reason: string };
 
+/** An agent's identifier is opaque text (draft-carleton-workload-authz-grant-02 §4). */
+const workloadName = /^[\x21-\x7e]{1,255}$/;
+
 /**
- * **The user or service client that a rule maps a token to.** Only active users count; a client's status is checked where the client is used. Cost
+ * **The user, workload or service client that a rule maps a token to.** Only active users count; a client's status is checked where the client is used. Cost
  * warm: 0 calls; by `username` 1 D1 call.
  */
 export async function resolveSubject(
   context: RequestContext<StorageBindings>,
   { users }: { readonly users: UserDirectory },
+  { issuerId }: Pick<TrustedIssuer, "issuerId">,
   rule: Pick<IssuerRule, "subject" | "client_id">,
   claims: JwtClaims,
 ): Promise<ResolvedSubject> {
   const { subject } = rule;
-  if (subject.type === "client") {
+  if (subject.type !== "user") {
     if (rule.client_id === undefined) return { kind: "refused", reason: "the rule maps to no client" };
-    return { kind: "subject", sub: rule.client_id, forUser: false };
+    if (subject.type === "client") return { kind: "subject", sub: rule.client_id, forUser: false };
+    const { sub: name } = claims;
+    if (typeof name !== "string" || !workloadName.test(name))
+      return { kind: "refused", reason: "sub is not 1 to 255 visible ASCII characters" };
+    return { kind: "subject", sub: `${issuerId}/${name}`, forUser: false };
   }
   const sub = "sub" in subject ? subject.sub : await findMapped(context, subject, claimAt(claims, subject.claim));
   const user = sub === undefined ? undefined : await users.find(context, sub);

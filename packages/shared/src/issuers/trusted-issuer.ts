@@ -1,5 +1,5 @@
-import type { Stored } from "@edge-op/protocol/encoding/json-object";
 import { isFlag, isNumber, isText, listOf, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
+import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
 import type { issuerDocumentSchema, tokenUses } from "./issuer-schema.ts";
 
@@ -39,9 +39,9 @@ export type ClaimRule =
   | { readonly glob: string }
   | { readonly contains: string };
 
-/** The subject of a token at this provider: the rule's service client, one user, or the user that a claim names. */
+/** The subject of a token at this provider: the rule's service client, a workload of its own that acts by this client, one user, or the user that a claim names. */
 export type RuleSubject =
-  | { readonly type: "client" }
+  | { readonly type: "client" | "workload" }
   | { readonly type: "user"; readonly sub: string }
   | { readonly type: "user"; readonly claim: string; readonly by: "sub" | "username" };
 

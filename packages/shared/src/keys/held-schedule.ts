@@ -9,7 +9,7 @@ import type { StorageBindings } from "../storage/read-through.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
-import { type KeySchedule, signingKey } from "./key-schedule.ts";
+import { hasActiveKey, type KeySchedule, signingKey } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
 import { readStoredSchedule } from "./stored-schedule.ts";
 
@@ -48,10 +48,10 @@ export class HeldSchedule {
   /** Algorithms for which KeyManager creates keys if there are none. */
   readonly #wanted = new Set<KeyAlgorithm>();
   /** After a change of keys, every request needs the schedule at the same moment; an isolate sends one call for all of them. */
-  readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
+  readonly #calls = new SharedCall<KeyScheduleBindings, boolean, KeySchedule>({
     name: "KeyManager",
     joinsCallInFlight: true,
-    send: (context) => this.#callKeyManager(context),
+    send: (context, signs) => this.#callKeyManager(context, signs),
   });
   /** Any request may use the copy: its control version shows which changes it may lack. */
   readonly #copies = new SharedCall<KeyScheduleBindings, undefined, ScheduleCopy | undefined>({
@@ -97,27 +97,30 @@ export class HeldSchedule {
   }
 
   /**
-   * The schedule in which a key of each algorithm signs (or is published to encrypt with) now: KeyManager creates those that are missing. If it
+   * The schedule with an active key of each algorithm, or with `signs` one that signs now: KeyManager creates those that are missing. If it
    * cannot, the schedule lacks them, and KeyManager is called again after a second at the earliest. Cost: 1 object call if a key is missing.
    */
   async currentWith(
     context: RequestContext<KeyScheduleBindings>,
     algorithms: readonly KeyAlgorithm[],
+    signs = false,
   ): Promise<KeySchedule> {
     const schedule = await this.current(context);
     const atMs = context.arrivedAtMs;
-    const isComplete = (each: KeySchedule) => algorithms.every((alg) => signingKey(each, alg, atMs) !== undefined);
+    const has = (each: KeySchedule, alg: KeyAlgorithm) =>
+      signs ? signingKey(each, alg, atMs) !== undefined : hasActiveKey(each, alg, atMs);
+    const isComplete = (each: KeySchedule) => algorithms.every((alg) => has(each, alg));
     if (isComplete(schedule) || atMs < this.#wantNotBeforeMs) return schedule;
     for (const alg of algorithms) this.#wanted.add(alg);
-    const made = await this.reload(context);
+    const made = await this.reload(context, signs);
     if (made === undefined || !isComplete(made)) this.#wantNotBeforeMs = atMs + wantIntervalMs;
     return made ?? schedule;
   }
 
   /** Calls KeyManager now; `undefined` if it does not respond. */
-  async reload(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
+  async reload(context: RequestContext<KeyScheduleBindings>, signs = false): Promise<KeySchedule | undefined> {
     try {
-      return await this.#request(context);
+      return await this.#request(context, signs);
     } catch (error) {
       warnUnavailable(context, "keys-not-reloaded", error);
       return undefined;
@@ -144,7 +147,7 @@ export class HeldSchedule {
     const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
     if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
     try {
-      return await this.#request(context);
+      return await this.#request(context, false);
     } catch (error) {
       const old = await this.#oldCopy(context, copy, isRenewal);
       if (old === undefined || epoch !== this.#epoch) throw error;
@@ -163,16 +166,18 @@ export class HeldSchedule {
   }
 
   /** Returns only a result that was requested after the last change of keys known to this isolate. */
-  async #request(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+  async #request(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<KeySchedule> {
     const epoch = this.#epoch;
-    const schedule = await this.#calls.call(context, `${epoch} ${this.#wanted.size}`, undefined);
-    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#request(context);
+    const schedule = await this.#calls.call(context, `${epoch} ${this.#wanted.size} ${signs}`, signs);
+    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#request(context, signs);
   }
 
-  async #callKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+  async #callKeyManager(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<KeySchedule> {
     const cv = this.#control.version;
     const manager = objectStub(context.settings, context.env.KEY_MANAGER, keyManagerName);
-    const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule([...this.#wanted]));
+    const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () =>
+      manager.schedule([...this.#wanted], signs),
+    );
     if (cv !== undefined) {
       const copy: ScheduleCopy = { cv, readAtMs: context.arrivedAtMs, schedule };
       writeCache(context, copyKey, copy, copyLifeSeconds);

@@ -4,8 +4,11 @@ import type { KeySchedule } from "./key-schedule.ts";
 
 /** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */
 export interface KeyManagerRpc extends FactsRpc {
-  /** The schedule; the first call of a new deployment creates it. Creates keys for `wanted` algorithms that have none. */
-  schedule(wanted?: readonly KeyAlgorithm[]): Promise<KeySchedule>;
+  /**
+   * The schedule; the first call of a new deployment creates it. Creates keys for `wanted` algorithms that have none. They sign when they have been
+   * announced, for which the call waits at most 3 s with `signs`.
+   */
+  schedule(wanted?: readonly KeyAlgorithm[], signs?: boolean): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
   rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult>;
   /**

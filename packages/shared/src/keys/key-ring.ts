@@ -73,7 +73,7 @@ export class KeyRing {
 
   /** The signing key of the schedule that KeyManager returns now, which includes a new key for an algorithm without one. */
   async #make(context: RequestContext<KeyBindings>, alg: SigningAlgorithm): Promise<ScheduledKey> {
-    const key = signingKey(await this.#held.currentWith(context, [alg]), alg, context.arrivedAtMs);
+    const key = signingKey(await this.#held.currentWith(context, [alg], true), alg, context.arrivedAtMs);
     if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
     return key;
   }

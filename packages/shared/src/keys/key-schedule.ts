@@ -19,7 +19,7 @@ export interface ScheduledKey extends KeyTimes {
   readonly publicJwk: JsonWebKey;
   /** AES-GCM under a key derived from `OP_MASTER_KEY`, base64url of iv ‖ ciphertext of the PKCS #8 key. */
   readonly wrappedPrivateKey: string;
-  /** True until a control change has announced the key to every isolate: it verifies, but neither signs nor is published to encrypt with (K6). */
+  /** True until a control change has announced the key to every isolate: it is published and verifies, but does not sign (K6). */
   readonly isNew?: true;
 }
 
@@ -49,6 +49,11 @@ export function signingKey(schedule: KeySchedule, alg: KeyAlgorithm, atMs: numbe
   return best;
 }
 
+/** Whether an algorithm has a key that signs, or will sign as soon as every isolate knows it. */
+export function hasActiveKey({ keys }: KeySchedule, alg: KeyAlgorithm, atMs: number): boolean {
+  return keys.some((key) => key.alg === alg && keyState(key, atMs) === "active");
+}
+
 /** The state of a key within its schedule: an active key that has a newer active one only verifies. */
 export function stateWithin(schedule: KeySchedule, key: ScheduledKey, atMs: number): KeyState {
   const state = keyState(key, atMs);
@@ -66,6 +71,5 @@ export function isVerifying(key: KeyTimes, atMs: number): boolean {
  * Texts encrypted with it are decrypted until it retires.
  */
 export function isPublished(key: ScheduledKey, atMs: number): boolean {
-  if (!isEncryptionAlgorithm(key.alg)) return isVerifying(key, atMs);
-  return key.isNew !== true && keyState(key, atMs) === "active";
+  return isEncryptionAlgorithm(key.alg) ? keyState(key, atMs) === "active" : isVerifying(key, atMs);
 }

@@ -1,4 +1,5 @@
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 /**
  * **Creates a grant**: its id names the revocation shard on which all of its tokens are revoked, refreshed and exchanged ones
@@ -10,3 +11,9 @@ export interface GrantIdentity {
   readonly address: ShardAddress;
   readonly grantCreatedAtMs: number;
 }
+
+export const isGrantIdentity = objectOf<GrantIdentity>({
+  grantId: isText,
+  address: isShardAddress,
+  grantCreatedAtMs: isNumber,
+});

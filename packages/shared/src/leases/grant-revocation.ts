@@ -1,4 +1,6 @@
-import type { ShardAddress } from "../storage/shard-address.ts";
+import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import { limits } from "../config/limits.ts";
+import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 import type { GrantIdentity } from "./grant-identity.ts";
 import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
 
@@ -18,6 +20,7 @@ export interface GrantRevocation {
     | "code_replayed"
     | "device_code_replayed"
     | "session_ended"
+    | "client_logout"
     | "administrator"
     | "consent_withdrawn";
   /** The expiry of the last token of the grant, refresh tokens included. */
@@ -32,11 +35,18 @@ export interface GrantFamily {
   readonly tokensEndAtMs: number;
 }
 
-/** A token may be judged by a clock that is behind the one by which its row is deleted. */
-const rowMarginMs = 60_000;
+export const isGrantFamily = objectOf<GrantFamily>({ address: isShardAddress, tokensEndAtMs: isNumber });
 
+export const isGrantRevocation = objectOf<GrantRevocation>({
+  grant: objectOf<GrantRevocation["grant"]>({ grantId: isText, address: isShardAddress }),
+  clientId: isText,
+  reason: isText,
+  untilMs: isNumber,
+});
+
+/** Until when a row is needed: a request that arrived before its last token expired may be decided later. Shards and replicas allow for clocks. */
 export function rowUntilMs(expiresAtMs: number): number {
-  return expiresAtMs + rowMarginMs;
+  return expiresAtMs + limits.decisionMs;
 }
 
 export function grantRevocationRequest({ grant, clientId, reason, untilMs }: GrantRevocation): RevokeRequest {

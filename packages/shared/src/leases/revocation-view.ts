@@ -3,6 +3,7 @@ import { limits } from "../config/limits.ts";
 import { ControlShards } from "../control/control-shards.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { withoutTimeLimit } from "../storage/call-object.ts";
@@ -18,6 +19,13 @@ import { type LeasedShard, type RevocationBindings, ShardLeases, shardStubOf } f
 export type { RevocationBindings };
 
 type Context = RequestContext<RevocationBindings>;
+
+/** Without a row, a token may have been revoked, if it has expired since its request arrived and the row was deleted (`rowUntilMs`). */
+function assertRowsKept({ arrivedAtMs }: Context): void {
+  const elapsedMs = nowMs() - arrivedAtMs;
+  if (elapsedMs > limits.decisionMs)
+    throw new UnavailableError("revocation", new Error(`not decided within ${elapsedMs} ms`));
+}
 
 interface CheckRequest {
   readonly shard: LeasedShard;
@@ -66,9 +74,12 @@ export class RevocationView {
       pending ??= new Map();
       pending.set(shard, [...(pending.get(shard) ?? []), subject]);
     }
-    if (pending === undefined) return false;
-    const verdicts = await Promise.all([...pending].map(([shard, those]) => this.#consult(context, shard, those)));
-    return verdicts.includes(true);
+    if (pending !== undefined) {
+      const verdicts = await Promise.all([...pending].map(([shard, those]) => this.#consult(context, shard, those)));
+      if (verdicts.includes(true)) return true;
+    }
+    assertRowsKept(context);
+    return false;
   }
 
   /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
@@ -142,6 +153,7 @@ export class RevocationView {
     await this.#control.observe(context, response.cv, response.changes);
     return response;
   }
+
   /** The estimated size of all replicas. */
   get heldBytes(): number {
     return this.#leases.heldBytes;

@@ -1,6 +1,7 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import * as z from "zod";
 import { scopeValue, visibleText } from "../http/plain-text.ts";
 
@@ -49,6 +50,10 @@ export const resourceMetadataSchema = z.strictObject({
     .exactOptional()
     .describe("Seconds; the shorter of this and the client's lifetime applies."),
   access_token_signed_response_alg: z.enum(signingAlgorithms).exactOptional().describe("Signature of its tokens."),
+  access_token_typ: z
+    .enum(accessTokenTypes)
+    .exactOptional()
+    .describe("The `typ` of its tokens: `at+jwt` (RFC 9068) by default, or `JWT` for libraries that refuse that."),
   bound_tokens_required: z
     .boolean()
     .exactOptional()

@@ -1,5 +1,5 @@
-import type { Stored } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
 import type { resourceMetadataSchema } from "./resource-schema.ts";
 

@@ -33,7 +33,7 @@ export const requestEvents = {
       code: text("The error code of the response."),
       reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
       detail: text(
-        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI without user information, query values and fragment, at most 200 characters. The response contains neither.",
+        "Details of the request, or the meaning of the reason. For an unregistered redirect URI: the URI that was sent and those that are registered, without user information, query values and fragments, at most 200 characters each. The response contains neither, except how far a clock differs.",
       ),
       clientId: optional(text("The client, once it has authenticated or its token was verified.")),
       claimedClientId: optional(
@@ -106,10 +106,32 @@ export const requestEvents = {
       requestId,
     },
   },
+  "logout-without-session": {
+    level: "info",
+    meaning:
+      "`GET /logout` with an `id_token_hint` and without a session cookie: nothing was ended. A back end that means to sign its user out sends a POST with the client's authentication.",
+    fields: { clientId: text("The client of the hint."), requestId },
+  },
   "client-key-refused": {
     level: "info",
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
     fields: { cause },
+  },
+  "client-metadata-dropped": {
+    level: "info",
+    meaning:
+      "A client that no administrator registered has redirect URIs or scope values that it cannot have here. They are left out; the response of a registration states what is registered.",
+    fields: {
+      clientId: text("The client."),
+      dropped: texts("At most ten of them, each with the reason."),
+      requestId: optional(requestId),
+    },
+  },
+  "scope-dropped": {
+    level: "info",
+    meaning:
+      "An authorization request asked for scope values that its client may not have: it registered none of them, and no requested resource gives them. They are left out; the token response states the scope.",
+    fields: { clientId: text("The client."), dropped: texts("The values."), requestId },
   },
   "body-cancelled": {
     level: "info",

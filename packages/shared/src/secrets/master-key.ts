@@ -13,7 +13,7 @@ export interface MasterKeyBindings {
   /** Only used to read: the previous `OP_MASTER_KEY` or, during the change itself, the next one. */
   readonly OP_MASTER_KEY_PREVIOUS?: string;
   /**
-   * The secret from which pairwise subjects are derived, permanently; `OP_MASTER_KEY` by default. Relying parties know users by
+   * The secret from which pairwise subjects and session ids are derived, permanently; `OP_MASTER_KEY` by default. Relying parties know users by
    * these subjects.
    */
   readonly OP_PAIRWISE_KEY?: string;
@@ -27,6 +27,7 @@ type Purpose =
   | "refresh-seal"
   | "subject-seal"
   | "session-seal"
+  | "sid-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -40,6 +41,7 @@ const algorithms = {
   "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
@@ -53,7 +55,7 @@ const derived = new Map<string | undefined, Map<Purpose, CryptoKey>>();
 
 /** The key that new values are created with. */
 export function deriveKey(env: MasterKeyBindings, purpose: Purpose): CryptoKey | Promise<CryptoKey> {
-  const isPairwise = purpose === "pairwise-mac" && isGiven(env.OP_PAIRWISE_KEY);
+  const isPairwise = (purpose === "pairwise-mac" || purpose === "sid-seal") && isGiven(env.OP_PAIRWISE_KEY);
   return deriveFrom(env, isPairwise ? "OP_PAIRWISE_KEY" : "OP_MASTER_KEY", purpose);
 }
 

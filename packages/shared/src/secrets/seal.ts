@@ -1,5 +1,6 @@
 /**
- * **Encrypts text that clients store for this provider**: AES-256-GCM under a derived key, random iv, base64url of iv ‖ ciphertext.
+ * **Encrypts text that clients store for this provider**: AES-256-GCM under a derived key, base64url of iv ‖ ciphertext. The iv
+ * is random, or a MAC of the text where equal texts must have equal results.
  *
  * @see https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
@@ -7,14 +8,19 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
-export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal";
+export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal" | "sid-seal";
 
-const ivBytes = 12;
+export const ivBytes = 12;
 const unbound = new Uint8Array();
 const utf8 = new TextDecoder();
 
-export async function sealText(env: MasterKeyBindings, purpose: SealPurpose, text: string): Promise<string> {
-  return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text)));
+export async function sealText(
+  env: MasterKeyBindings,
+  purpose: SealPurpose,
+  text: string,
+  iv?: Uint8Array<ArrayBuffer>,
+): Promise<string> {
+  return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text), unbound, iv));
 }
 
 /**
@@ -50,8 +56,8 @@ export async function sealBytes(
   key: CryptoKey,
   content: BufferSource,
   bound: Uint8Array<ArrayBuffer> = unbound,
+  iv: Uint8Array<ArrayBuffer> = crypto.getRandomValues(new Uint8Array(ivBytes)),
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
   const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: bound }, key, content);
   const bytes = new Uint8Array(ivBytes + sealed.byteLength);
   bytes.set(iv);

@@ -1,4 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { Settings } from "../config/settings.ts";
 import { type FetchRules, fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
 import { type HostBudget, HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -17,6 +18,8 @@ export interface DocumentKind<Value> {
   /** How long a copy may be used after it was fresh, while its server fails. */
   readonly staleSeconds: number;
   readonly failureSeconds: number;
+  /** Whether a failure only spares the fetch where another copy can be used; it is never the result of a later request. */
+  readonly forgetsFailures?: true;
   /** The maximum size of all copies together. */
   readonly maxBytes: number;
   /** The maximum size of each of three lists of URLs: renewed, failed, being fetched. */
@@ -25,7 +28,7 @@ export interface DocumentKind<Value> {
   /** The budget for documents whose URLs anyone can name. */
   readonly hostBudget?: HostBudget;
   /** The document in a body, or the reason why there is none. */
-  read(body: string, url: string, issuer: string): Value | DocumentRefusal | Promise<Value | DocumentRefusal>;
+  read(body: string, url: string, settings: Settings): Value | DocumentRefusal | Promise<Value | DocumentRefusal>;
 }
 
 export interface DocumentRefusal {
@@ -108,9 +111,13 @@ export class FetchedDocuments<Value extends object> {
   async find(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
     const fresh = this.held(context, url);
     if (fresh !== undefined) return { kind: "document", ...fresh };
-    const fetched = this.#failed.get(url, context.arrivedAtMs)?.outcome ?? (await this.#share(context, url));
-    if (fetched.kind === "document" || fetched.kind === "refused") return fetched;
     const stale = this.#held.get(url, context.arrivedAtMs);
+    const failed = this.#failed.get(url, context.arrivedAtMs)?.outcome;
+    const fetched =
+      failed !== undefined && (stale !== undefined || this.#kind.forgetsFailures !== true)
+        ? failed
+        : await this.#share(context, url);
+    if (fetched.kind === "document" || fetched.kind === "refused") return fetched;
     if (stale !== undefined) return { kind: "document", ...stale };
     if (fetched.kind === "throttled") throw new HostBusyError(url, fetched.retryAfterSeconds);
     return fetched;
@@ -158,6 +165,7 @@ export class FetchedDocuments<Value extends object> {
   ): FetchedDocument<Value> {
     log("document-not-fetched", { kind: this.#kind.name, url, reason: outcome.reason, requestId: context.requestId });
     if (outcome.kind === "refused") this.#held.delete(url);
+    if (outcome.kind === "refused" && this.#kind.forgetsFailures) return outcome;
     this.#failed.set(url, { outcome }, context.arrivedAtMs + this.#kind.failureSeconds * 1000);
     return outcome;
   }
@@ -177,7 +185,7 @@ export class FetchedDocuments<Value extends object> {
     const type = headers.get("content-type");
     const isJson = type === null ? content === "json or untyped" : isJsonType(type);
     if (content !== "image" && !isJson) return { kind: "refused", reason: `media type ${type}` };
-    const value = await this.#kind.read(body, url, context.settings.issuer);
+    const value = await this.#kind.read(body, url, context.settings);
     if ("refused" in value) return { kind: "refused", reason: value.refused };
     const seconds = freshSeconds(headers, freshness, context.arrivedAtMs);
     return { kind: "document", value, freshUntilMs: context.arrivedAtMs + seconds * 1000 };

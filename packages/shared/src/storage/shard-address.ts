@@ -1,3 +1,5 @@
+import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
+
 /**
  * **The shard of an id**, and the text forms that contain it. An id that does not parse, or that names a generation, region or
  * shard outside the table, is refused before any object is addressed (G1), so that callers cannot create objects.
@@ -7,6 +9,8 @@ export interface ShardAddress {
   readonly region: string;
   readonly shard: number;
 }
+
+export const isShardAddress = objectOf<ShardAddress>({ generation: isNumber, region: isText, shard: isNumber });
 
 /** The stores that ids name: each has a generation at any time. The names are part of object names and never change. */
 export const namedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;

@@ -1,7 +1,8 @@
 /**
  * **The access token format**: a signed JWT, written and read only here. Private claims, read by this provider only: `grant_client` (client of the
  * grant, if another than the token's), `via` (clients that exchanged it in between), `lineage` (ids of the tokens it was exchanged from),
- * `sealed_sub` (the user, where `sub` is pairwise). Cost: write 1 signature; read 1 verification, 0 if verified before.
+ * `sealed_sub` (the user, where `sub` is pairwise). Where the resource's rules choose the `typ` `JWT`, `client_id` and the absence of `azp` tell it from
+ * an ID token. Cost: write 1 signature; read 1 verification, 0 if verified before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
  */
@@ -14,6 +15,7 @@ import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization
 import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
+import { type AccessTokenType, accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import type { RevocationSubject } from "../leases/revocation-subject.ts";
@@ -31,17 +33,21 @@ export type AccessTokenContent = Pick<
 > &
   Partial<AccessToken>;
 
-const typ = "at+jwt";
-
 export interface TokenSigner {
   readonly keyRing: KeyRing;
 }
 
-/** Signs an access token with `alg`. Equal content produces equal claims. */
+/** The form of a token, by the rules of its resources. */
+export interface TokenFormat {
+  readonly alg: SigningAlgorithm;
+  readonly typ: AccessTokenType;
+}
+
+/** Signs an access token. Equal content produces equal claims. */
 export async function signAccessToken(
   context: RequestContext<KeyBindings>,
   isolate: TokenSigner,
-  alg: SigningAlgorithm,
+  { alg, typ }: TokenFormat,
   content: AccessTokenContent,
 ): Promise<string> {
   const claims = toClaims(context.settings.issuer, content);
@@ -128,7 +134,7 @@ export async function readAccessToken(
   const seen = isolate.verifiedTokens.get(token, context.arrivedAtMs);
   if (seen !== undefined) return seen;
   const insertion = isolate.verifiedTokens.begin();
-  const verified = await isolate.keyRing.verify(context, token, { typ: [typ, `application/${typ}`] });
+  const verified = await isolate.keyRing.verify(context, token, { typ: accessTokenTypes });
   if (verified === undefined || verified.claims["iss"] !== context.settings.issuer) return undefined;
   const read = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
   if (read === undefined || !isTimely(read, verified.claims, context.arrivedAtMs)) return undefined;
@@ -203,6 +209,8 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     issuedAtSeconds === undefined ||
     expiresAtSeconds === undefined ||
     audiences === undefined ||
+    // An ID token, which may have the same `typ`.
+    claims["azp"] !== undefined ||
     // Without its binding, the token would be a bearer token.
     (cnf !== undefined && !isJsonObject(cnf))
   ) {

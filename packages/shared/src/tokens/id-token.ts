@@ -1,5 +1,5 @@
 /**
- * **The ID token format**, written and read only here; it contains registered claims only. The `jti` contains the grant, so that an ID token can be
+ * **The ID token format**, written and read only here; it contains registered claims and those about the user. The `jti` contains the grant, so that an ID token can be
  * exchanged and is revoked with its grant. Cost: write 1 signature; read 1 verification.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
@@ -107,11 +107,12 @@ export async function readIdToken(
   return expired && options.acceptExpired !== true ? undefined : idToken;
 }
 
-/** Other JWTs of this provider have no `azp` and no grant, so none of them can be mistaken for an ID token, whatever its `typ`. */
+/** Other JWTs of this provider have no `azp`, so none of them can be mistaken for an ID token, whatever its `typ`; access tokens have `client_id`. */
 function fromClaims(claims: JwtClaims): IdToken | undefined {
-  const { sub, aud, azp, iat, exp, jti } = claims;
+  const { sub, aud, azp, iat, exp, jti, client_id: clientId } = claims;
   const id = typeof jti === "string" ? parseTokenId(jti) : undefined;
   if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
+  if (clientId !== undefined) return undefined;
   if (typeof iat !== "number" || typeof exp !== "number") return undefined;
   const { sid } = claims;
   return {

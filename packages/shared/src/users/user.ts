@@ -1,4 +1,4 @@
-import type { Stored } from "@edge-op/protocol/encoding/json-object";
+import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
 import type { RecordedCutOff } from "../control/cut-offs.ts";
 import type { claimsSchema } from "./claims-schema.ts";

@@ -15,7 +15,8 @@ const assertionClient = {
   token_endpoint_auth_method: "private_key_jwt",
 };
 
-const requireDocument = (document: Record<string, unknown>) => requireDocumentOf(document, "https://op.example.com");
+const requireDocument = (document: Record<string, unknown>) =>
+  requireDocumentOf(document, { issuer: "https://op.example.com", privateUseSchemes: [] });
 
 /** The refusal that the caller receives. */
 async function refusalOf(document: Record<string, unknown>) {

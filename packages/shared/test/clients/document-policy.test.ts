@@ -31,7 +31,7 @@ it.each([
   ["a user", "https://a@evil.example/client"],
   ["a backslash", "https:\\\\evil.example\\client"],
   ["dot segments", "https://evil.example/./client"],
-  ["no path", "https://evil.example/"],
+  ["no path", "https://evil.example"],
 ])("draft-ietf-oauth-client-id-metadata-document §3: a client_id with %s is not a document", (_, id) => {
   expect(isDocumentUrl(id, settings)).toBe(false);
 });

@@ -3,9 +3,9 @@ import { exportJWK, generateKeyPair } from "jose";
 import { describe, expect, it } from "vitest";
 import { requireDocument } from "../../src/clients/checked-metadata.ts";
 
-const issuer = "https://op.example.com";
+const settings = { issuer: "https://op.example.com", privateUseSchemes: [] };
 const web = { redirect_uris: ["https://app.example/cb"] };
-const choose = (document: Record<string, unknown>) => requireDocument({ ...web, ...document }, issuer);
+const choose = (document: Record<string, unknown>) => requireDocument({ ...web, ...document }, settings);
 
 async function fault(document: Record<string, unknown>): Promise<string> {
   const error = (await choose(document).then(
@@ -52,6 +52,30 @@ describe("OpenID Connect RP Metadata Choices 1.0 §2", () => {
   ])("the strongest authentication method that the client supports: %j with %j is %s", async (list, more, method) => {
     const metadata = await choose({ token_endpoint_auth_methods_supported: list, ...more });
     expect(metadata.token_endpoint_auth_method).toBe(method);
+  });
+
+  it("§4: a preferred value that is not supported is replaced by one of the list", async () => {
+    const metadata = await choose({
+      ...{ id_token_signed_response_alg: "PS512", id_token_signing_alg_values_supported: ["PS512", "PS256"] },
+      ...{ token_endpoint_auth_method: "client_secret_jwt" },
+      token_endpoint_auth_methods_supported: ["client_secret_jwt", "client_secret_post"],
+    });
+    expect(metadata).toMatchObject({
+      id_token_signed_response_alg: "PS256",
+      token_endpoint_auth_method: "client_secret_post",
+    });
+  });
+
+  it("a list of encryption algorithms asks for no encryption, and corrects the algorithm of a client that does", async () => {
+    const { publicKey } = await generateKeyPair("ECDH-ES", { extractable: true });
+    const jwks = { keys: [await exportJWK(publicKey)] };
+    const lists = {
+      id_token_encryption_alg_values_supported: ["RSA1_5", "ECDH-ES"],
+      request_object_encryption_enc_values_supported: ["A256GCM"],
+    };
+    expect(Object.keys(await choose({ jwks, ...lists })).filter((name) => name.includes("encrypt"))).toEqual([]);
+    const asked = await choose({ jwks, ...lists, id_token_encrypted_response_alg: "RSA1_5" });
+    expect(asked.id_token_encrypted_response_alg).toBe("ECDH-ES");
   });
 
   it("a list without a supported value is refused, and so is one that contradicts the single member", async () => {

@@ -14,11 +14,20 @@ export function checkRedirectUri(client: Client, parameters: Form): string {
   const given = parameters.require("redirect_uri");
   if (!isRegisteredRedirectUri(client.metadata, given)) {
     throw new OAuthError("invalid_request", "redirect-uri-not-registered", {
-      detail: `redirect_uri ${loggedUri(given)}`,
+      detail: describeUnregistered("redirect_uri", given, client.metadata.redirect_uris),
       description: "The redirect_uri is not registered for this client.",
     });
   }
   return given;
+}
+
+const longestList = 10;
+
+/** What was sent and what is registered, for the log. */
+export function describeUnregistered(parameter: string, sent: string, registered: readonly string[] = []): string {
+  const further = registered.length > longestList ? [`and ${registered.length - longestList} more`] : [];
+  const listed = [...registered.slice(0, longestList).map(loggedUri), ...further].join(", ");
+  return `${parameter} ${loggedUri(sent)}; registered: ${listed || "none"}`;
 }
 
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^#]*)?$/;

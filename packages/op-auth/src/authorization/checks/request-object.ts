@@ -1,5 +1,6 @@
 import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
+import { clockDifference, findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -40,6 +41,10 @@ export async function readRequestObject(
   if (verified === undefined) throw refusal("request-object-signature");
   const problem = findProblem(context, client, verified.claims);
   if (problem !== undefined) throw refusal("request-object-claims", problem);
+  const now = toSeconds(context.arrivedAtMs);
+  const late = findTimeProblem(client, verified.claims, now, signsMessages(context.settings, client));
+  // The client signed these times: it learns by how much its clock differs.
+  if (late !== undefined) throw refusal("request-object-claims", late, `The request object is invalid: ${late}.`);
   return toForm(verified.claims);
 }
 
@@ -56,8 +61,7 @@ function findProblem(
   if (!mayOmitAudience && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
   // RFC 9101 §10.8: a client assertion, whose subject is the client, must not be accepted as a request object.
   if (sub === client.clientId) return "sub is the client";
-  if ("request" in claims || "request_uri" in claims) return "a request within a request";
-  return findTimeProblem(client, claims, toSeconds(context.arrivedAtMs), signsMessages(context.settings, client));
+  return "request" in claims || "request_uri" in claims ? "a request within a request" : undefined;
 }
 
 /**
@@ -75,13 +79,13 @@ function findTimeProblem(
   const life = limits.requestObjectLifetimeSeconds;
   const { exp, nbf, iat } = claims;
   if (!isTimeOrAbsent(exp) || !isTimeOrAbsent(nbf) || !isTimeOrAbsent(iat)) return "exp, nbf or iat malformed";
-  if (exp !== undefined && exp <= now - skew) return "exp past";
-  if (exp !== undefined && exp > now + life + skew) return `exp more than ${life} seconds ahead`;
+  const clock = findClockFault(claims, now);
+  if (clock !== undefined) return clock;
+  const beyond = (name: string, time: number) => `${clockDifference(name, time, now)}; ${life} s are allowed`;
+  if (exp !== undefined && exp > now + life + skew) return beyond("exp", exp);
   if (exp !== undefined && nbf !== undefined && exp - nbf > life) return `exp more than ${life} seconds after nbf`;
   for (const [name, time] of Object.entries({ nbf, iat })) {
-    if (time === undefined) continue;
-    if (time > now + skew) return `${name} ahead`;
-    if (time < now - life - skew) return `${name} more than ${life} seconds ago`;
+    if (time !== undefined && time < now - life - skew) return beyond(name, time);
   }
   if (!metadata.require_signed_request_object && !isMessageSigning) return undefined;
   const needsBoth = isMessageSigning || metadata.request_object_signing_alg !== undefined;
@@ -90,7 +94,7 @@ function findTimeProblem(
 }
 
 function isTimeOrAbsent(value: unknown): value is number | undefined {
-  return value === undefined || typeof value === "number";
+  return value === undefined || isTime(value);
 }
 
 function toForm(claims: Readonly<Record<string, unknown>>): Form {
@@ -113,6 +117,6 @@ function toTexts(name: string, value: unknown): readonly string[] {
   throw refusal("request-object-claims", `${name} is not of the type that it must be`);
 }
 
-function refusal(reason: RefusalReason, detail?: string): OAuthError {
-  return new OAuthError("invalid_request_object", reason, { detail });
+function refusal(reason: RefusalReason, detail?: string, description?: string): OAuthError {
+  return new OAuthError("invalid_request_object", reason, { detail, description });
 }

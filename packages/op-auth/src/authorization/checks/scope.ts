@@ -1,15 +1,17 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { loggedValue, shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { registeredScope } from "@edge-op/shared/clients/client";
+import { requireAdminScope } from "@edge-op/shared/clients/requested-scope";
 import { resourceCaller } from "@edge-op/shared/clients/token-targets";
 import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
+import { log } from "@edge-op/shared/runtime/log";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
  * **The requested scope, limited to what the client registered** and to the scopes of the requested resources whose rules admit it
- * (ADR 45). Other values are ignored (OIDC Core §3.1.2.1). Without a resource, an empty scope is refused; with one, a request
+ * (ADR 45). Other values are left out (OIDC Core §3.1.2.1), except admin scopes, and the log names them. Without a resource, an empty scope is refused; with one, a request
  * without `scope` has the default scopes of the resource. `offline_access` needs a client that may refresh and a person who can
  * consent: a silent request has it only if an administrator has consented for everyone.
  *
@@ -17,7 +19,7 @@ import type { CheckInput } from "./check-input.ts";
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
 export function checkScope(
-  { client, parameters }: CheckInput,
+  { context, client, parameters }: CheckInput,
   described: readonly Resource[],
 ): Pick<AuthorizationRequest, "scope"> {
   const { metadata } = client;
@@ -26,6 +28,7 @@ export function checkScope(
   const isSilent = parameters.get("prompt") === "none";
   const mayBeOffline = metadata.grant_types.includes("refresh_token") && (!isSilent || metadata.skip_consent === true);
   const allowed = [...registeredScope(client), ...scopesOf(admitting)];
+  requireAdminScope(asked, allowed);
   const scope = intersectScope(asked, allowed).filter((value) => value !== "offline_access" || mayBeOffline);
   // Such a token is limited by its audience or authorization details (RFC 9396 §3) alone.
   const hasDetails = parameters.get("authorization_details") !== undefined;
@@ -36,6 +39,10 @@ export function checkScope(
         ? "The scope is missing."
         : `The client is not registered for any of: ${shownValue(asked.join(" "))}.`;
     throw new OAuthError("invalid_scope", "scope-not-registered", { description: values });
+  }
+  if (scope.length < asked.length) {
+    const dropped = asked.filter((value) => !scope.includes(value)).map(loggedValue);
+    log("scope-dropped", { clientId: client.clientId, dropped, requestId: context.requestId });
   }
   return { scope };
 }

@@ -1,9 +1,9 @@
 import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
-import type { RbacClaims, User } from "@edge-op/shared/users/user";
+import type { RbacClaims, User } from "./user.ts";
 
 /**
- * **The claims of a user that a token may read**: those of its scope values, and those that were requested individually at
- * /authorize. A claim without a value is omitted.
+ * **The claims of a user that a client sees**, at UserInfo and in ID tokens: those of the scope values, and those that were requested individually
+ * at /authorize. A claim without a value is omitted.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
