@@ -280,7 +280,7 @@ export class ProductRun {
 }
 
 /** Installs packages, unless the folder has them since an earlier run. */
-async function install(folder: string, packages: Packages): Promise<void> {
+export async function install(folder: string, packages: Packages): Promise<void> {
   const [marker, wanted] = [join(folder, "installed.json"), JSON.stringify(packages)];
   if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return;
   rmSync(folder, { recursive: true, force: true });

@@ -3,14 +3,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
 import { Person } from "../../../packages/edge-op/src/testing/person.ts";
+import { Browser } from "../browser.ts";
 
-const pagesAtMost = 20;
+const pagesAtMost = 5;
 
 /**
- * **The browser that a product opens**: a program under the names that products look for. It fills in the provider's pages as a user, submits the
- * first form of any other page, and ends at the product's callback.
+ * **The browser that a product opens**: a program under the names that products look for. A user fills in the provider's
+ * pages and the first form of any other page, and ends at the product's callback.
  */
-export class Browser {
+export class OpenedBrowser {
   /** The URLs that products opened. */
   readonly opened: URL[] = [];
   /** The environment in which products find this browser. */
@@ -27,7 +28,7 @@ export class Browser {
       const url = new URL(new URL(request.url ?? "/", issuer).searchParams.get("url") ?? "");
       browser.opened.push(url);
       response.end();
-      visit(url, new Person(issuer, user), issuer).catch((error: unknown) => {
+      visit(url, new Browser(issuer, new Person(issuer, user))).catch((error: unknown) => {
         console.error(`the browser at ${url}: ${error instanceof Error ? error.message : String(error)}`);
       });
     });
@@ -38,7 +39,7 @@ export class Browser {
     writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" -e '${source}' "$1"\n`);
     chmodSync(program, 0o755);
     const environment = { BROWSER: program, PATH: `${folder}${delimiter}${process.env["PATH"]}`, DISPLAY: "" };
-    const browser = new Browser(environment, () => {
+    const browser = new OpenedBrowser(environment, () => {
       server.closeAllConnections();
       server.close();
     });
@@ -50,38 +51,20 @@ export class Browser {
   }
 }
 
-/** Cookies are those of the product's own pages; the person has the provider's. */
-async function visit(start: URL, person: Person, issuer: string): Promise<void> {
-  const cookies = new Map<string, string>();
-  let url = start;
-  let init: RequestInit = {};
+/** Signs in, and agrees to what a page of the product asks on the way. */
+async function visit(start: URL, browser: Browser): Promise<void> {
+  let shown = await browser.open(start);
   for (let page = 0; page < pagesAtMost; page += 1) {
-    if (url.origin === issuer) {
-      url = (await person.visit(url)).url;
-      continue;
-    }
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(url, { ...init, headers: { cookie }, redirect: "manual" });
-    init = {};
-    for (const line of response.headers.getSetCookie()) {
-      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      cookies.set(name, value);
-    }
-    const location = response.headers.get("location");
-    const html = await response.text();
-    if (location !== null) {
-      url = new URL(location, url);
-      continue;
-    }
-    const [, attributes, inner = ""] = /<form([^>]*)>([\s\S]*?)<\/form>/.exec(html) ?? [];
-    if (attributes === undefined) return;
-    const inputs = [...inner.matchAll(/<(?:input|button)[^>]*>/g)].map(([tag]) => [
+    const [, attributes = "", inner = ""] = /<form([^>]*)>([\s\S]*?)<\/form>/.exec(shown.text) ?? [];
+    if (inner === "") return;
+    const inputs = [...inner.matchAll(/<(?:input|button)[^>]*>/g)].map(([tag]): [string, string] => [
       /name="([^"]*)"/.exec(tag)?.[1] ?? "",
       /value="([^"]*)"/.exec(tag)?.[1] ?? "",
     ]);
-    const fields = new Map(inputs.filter(([name]) => name !== "").toReversed() as [string, string][]);
-    url = new URL(/action="([^"]*)"/.exec(attributes)?.[1] ?? "", url);
-    init = { method: "POST", body: new URLSearchParams([...fields]) };
+    // Of several buttons with one name, the first is the one that agrees.
+    const fields = new Map(inputs.filter(([name]) => name !== "").toReversed());
+    const action = new URL(/action="([^"]*)"/.exec(attributes)?.[1] ?? "", shown.url);
+    shown = await browser.open(action, { method: "POST", body: new URLSearchParams([...fields]) });
   }
   throw new Error("no end of pages");
 }

@@ -1,5 +1,6 @@
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { npmPackages, pythonPackages } from "./installed.ts";
+import { install } from "../stage.ts";
 import { BridgeSession, CommandSession, ownHome, ProgramSession, type Session } from "./sessions.ts";
 import type { Stage } from "./stage.ts";
 
@@ -14,14 +15,27 @@ export interface McpClient {
   start(stage: Stage, document?: string): Promise<Session>;
 }
 
+/** A folder with this package, which later runs use again. */
+async function npmFolder(pin: string): Promise<string> {
+  const folder = join(tmpdir(), "edge-op-products", pin.replaceAll(/[^\w.]+/g, "-"));
+  await install(folder, { npm: [pin] });
+  return folder;
+}
+
+/** The Python that has this package. */
+export async function pythonWith(pin: string): Promise<string> {
+  const folder = join(tmpdir(), "edge-op-products", pin);
+  await install(folder, { pip: [pin] });
+  return join(folder, ".venv/bin/python3");
+}
+
 function python(version: string, ...words: readonly [program: string, pin: string]): McpClient {
   const [program, pin] = words;
   return {
     version,
     async start(stage, document) {
-      const env = { ...stage.environment, ...(await pythonPackages(pin)) };
       const known = document === undefined ? {} : { CLIENT_DOCUMENT: document };
-      return new ProgramSession("python3", [join(programs, program)], { ...env, ...known });
+      return new ProgramSession(await pythonWith(pin), [join(programs, program)], { ...stage.environment, ...known });
     },
   };
 }
@@ -34,7 +48,7 @@ export const clients = {
   "mcp-remote": {
     version: versions.mcpRemote,
     async start(stage, document) {
-      const folder = await npmPackages(`mcp-remote@${versions.mcpRemote}`);
+      const folder = await npmFolder(`mcp-remote@${versions.mcpRemote}`);
       const known = document === undefined ? [] : ["--client-metadata-url", document];
       const words = [join(folder, "node_modules/mcp-remote/dist/proxy.js"), stage.resource, "--allow-http", ...known];
       return BridgeSession.start(process.execPath, words, ownHome(stage));
@@ -43,7 +57,7 @@ export const clients = {
   inspector: {
     version: versions.inspector,
     async start(stage, document) {
-      const folder = await npmPackages(`@modelcontextprotocol/inspector@${versions.inspector}`);
+      const folder = await npmFolder(`@modelcontextprotocol/inspector@${versions.inspector}`);
       const command = join(folder, "node_modules/.bin/mcp-inspector");
       const known = document === undefined ? [] : ["--client-metadata-url", document];
       const words = (tool: string) => [

@@ -23,7 +23,9 @@ function product(clientName: keyof typeof clients, serverName: keyof typeof serv
       try {
         return { ...(await connect(stage, client, server)), ...(await connectByDocument(stage, client, server)) };
       } catch (error) {
-        throw new Error(`${clientName} at ${serverName}: ${(error as Error).message}\n${describe(stage)}`, { cause: error });
+        throw new Error(`${clientName} at ${serverName}: ${(error as Error).message}\n${describe(stage)}`, {
+          cause: error,
+        });
       } finally {
         await stage.stop();
       }
@@ -39,8 +41,16 @@ async function connect(stage: Stage, client: McpClient, server: McpServer): Prom
     const [opened] = stage.browser.opened;
     const asked = opened?.searchParams;
     assert.ok(found(stage.server.exchanges, "GET /.well-known/oauth-protected-resource/mcp 200"));
-    assert.ok(found(stage.provider.exchanges, server.issuesTokens ? /openid-configuration 200/ : "GET /.well-known/oauth-authorization-server 200"));
-    const registered = found(server.issuesTokens ? stage.server.exchanges : stage.provider.exchanges, "POST /register 201");
+    assert.ok(
+      found(
+        stage.provider.exchanges,
+        server.issuesTokens ? /openid-configuration 200/ : "GET /.well-known/oauth-authorization-server 200",
+      ),
+    );
+    const registered = found(
+      server.issuesTokens ? stage.server.exchanges : stage.provider.exchanges,
+      "POST /register 201",
+    );
     assert.ok(registered);
     assert.deepEqual([asked?.get("code_challenge_method"), asked?.get("resource")], ["S256", stage.resource]);
     const method = (JSON.parse(registered.body) as Record<string, unknown>)["token_endpoint_auth_method"];

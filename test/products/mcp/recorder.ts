@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, request as sendRequest, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A request of the product and its response. */
@@ -60,7 +60,14 @@ async function forward(incoming: IncomingMessage, outgoing: ServerResponse, port
   });
   await new Promise<void>((resolve) => received.on("close", resolve));
   outgoing.end();
-  return { method, path, form, status: received.statusCode ?? 502, challenge: received.headers["www-authenticate"], body };
+  return {
+    method,
+    path,
+    form,
+    status: received.statusCode ?? 502,
+    challenge: received.headers["www-authenticate"],
+    body,
+  };
 }
 
 async function readText(message: IncomingMessage): Promise<string> {

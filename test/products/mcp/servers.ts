@@ -1,7 +1,8 @@
-import { cpSync, existsSync, mkdirSync } from "node:fs";
+import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EmptyFolder } from "../../conformance/fixtures/packed-package.ts";
-import { installPackages, pythonPackages } from "./installed.ts";
+import { install } from "../stage.ts";
+import { pythonWith } from "./clients.ts";
 
 const programs = join(import.meta.dirname, "programs");
 const versions = { server: "2.4.0", deno: "2.9.6", bun: "1.4.5", fastmcp: "4.1.2", nodeServer: "2.0.12" };
@@ -36,9 +37,8 @@ function javascript(version: string, runtime: string, words: (bin: string) => re
     async program(folder) {
       const cwd = folder.file("server");
       if (existsSync(cwd)) return started(cwd);
-      mkdirSync(cwd);
       const tarball = await folder.pack("resource-server");
-      await installPackages(cwd, tarball, `@modelcontextprotocol/server@${versions.server}`, runtime);
+      await install(cwd, { npm: [tarball, `@modelcontextprotocol/server@${versions.server}`, runtime] });
       for (const name of ["notes.js", "serve.js"]) cpSync(join(programs, name), join(cwd, name));
       return started(cwd);
     },
@@ -52,18 +52,25 @@ function fastmcp(auth: string, seesRevocation: boolean): McpServer {
     issuesTokens: auth === "proxy",
     hasStepUp: false,
     program: async (folder) => ({
-      command: "python3",
+      command: await pythonWith(`fastmcp==${versions.fastmcp}`),
       words: [join(programs, "fastmcp_server.py")],
       cwd: folder.path,
-      environment: { ...(await pythonPackages(`fastmcp==${versions.fastmcp}`)), AUTH: auth },
+      environment: { AUTH: auth },
     }),
   };
 }
 
 /** **The MCP servers that the provider protects.** */
 export const servers = {
-  node: javascript(process.versions.node, `@hono/node-server@${versions.nodeServer}`, () => [process.execPath, "serve.js"]),
-  deno: javascript(versions.deno, `deno@${versions.deno}`, (bin) => ["sh", "-c", `${bin}/deno serve --allow-all --host 127.0.0.1 --port $PORT notes.js`]),
+  node: javascript(process.versions.node, `@hono/node-server@${versions.nodeServer}`, () => [
+    process.execPath,
+    "serve.js",
+  ]),
+  deno: javascript(versions.deno, `deno@${versions.deno}`, (bin) => [
+    "sh",
+    "-c",
+    `${bin}/deno serve --allow-all --host 127.0.0.1 --port $PORT notes.js`,
+  ]),
   bun: javascript(versions.bun, `bun@${versions.bun}`, (bin) => [join(bin, "bun"), "notes.js"]),
   "fastmcp-jwt": fastmcp("jwt", false),
   "fastmcp-introspection": fastmcp("introspection", true),

@@ -27,7 +27,10 @@ export class ProgramSession implements Session {
   readonly #lines: AsyncIterator<string>;
 
   constructor(command: string, words: readonly string[], env: NodeJS.ProcessEnv) {
-    const child = spawn(command, words, { env, stdio: ["pipe", "pipe", process.env["VERBOSE"] ? "inherit" : "ignore"] });
+    const child = spawn(command, words, {
+      env,
+      stdio: ["pipe", "pipe", process.env["VERBOSE"] ? "inherit" : "ignore"],
+    });
     this.#child = child;
     this.#lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   }
@@ -89,7 +92,10 @@ export class CommandSession implements Session {
 
   async call(tool: string): Promise<string> {
     try {
-      const { stdout } = await promisify(execFile)(this.#command, this.#words(tool), { env: this.#env, timeout: 60_000 });
+      const { stdout } = await promisify(execFile)(this.#command, this.#words(tool), {
+        env: this.#env,
+        timeout: 60_000,
+      });
       const { result } = JSON.parse(stdout) as { readonly result: CallToolResult };
       return textOf(result);
     } catch (error) {

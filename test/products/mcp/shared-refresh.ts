@@ -10,8 +10,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import type * as Testing from "../../../packages/edge-op/src/testing/testing.ts";
 import { findFreePort } from "../../../packages/edge-op/src/free-port.ts";
+import type * as Testing from "../../../packages/edge-op/src/testing/testing.ts";
 import { EmptyFolder } from "../../conformance/fixtures/packed-package.ts";
 import { servers } from "./servers.ts";
 import { ProgramSession } from "./sessions.ts";
@@ -19,7 +19,6 @@ import { ProgramSession } from "./sessions.ts";
 const hours = Number(process.env["HOURS"] ?? 12);
 const processes = 4;
 const [graceText = "30", only = ""] = process.argv.slice(2);
-const secret = "a secret of the notes server";
 
 const folder = new EmptyFolder();
 await folder.install("edge-op", ["miniflare"]);
@@ -35,8 +34,18 @@ interface Kind {
   readonly environment: Readonly<Record<string, string>>;
 }
 const kinds: readonly Kind[] = [
-  { name: "TypeScript SDK 2.4, file read at every use", command: process.execPath, words: [agent], environment: { HOLDS: "file" } },
-  { name: "TypeScript SDK 2.4, tokens kept in memory", command: process.execPath, words: [agent], environment: { HOLDS: "memory" } },
+  {
+    name: "TypeScript SDK 2.4, file read at every use",
+    command: process.execPath,
+    words: [agent],
+    environment: { HOLDS: "file" },
+  },
+  {
+    name: "TypeScript SDK 2.4, tokens kept in memory",
+    command: process.execPath,
+    words: [agent],
+    environment: { HOLDS: "memory" },
+  },
   {
     name: "the same, refreshes 30 s before expiry (as Codex)",
     command: process.execPath,
@@ -62,7 +71,7 @@ function random(seed: number): () => number {
 }
 
 async function measure(kind: Kind, pauseSeconds: number): Promise<string> {
-  const provider = await testing.createTestProvider({ settings: { REFRESH_GRACE: graceText } });
+  const provider = await testing.createTestProvider();
   const port = await findFreePort("127.0.0.1");
   const resource = `http://127.0.0.1:${port}/mcp`;
   await provider.admin("POST", "/resources", {
@@ -71,20 +80,32 @@ async function measure(kind: Kind, pauseSeconds: number): Promise<string> {
     clients: "any",
     scopes: [{ value: "notes:read", description: "Read", default: true }],
   });
-  const introspector = await provider.createClient({ client_id: "notes-server", grant_types: ["client_credentials"], introspection: { audiences: [resource] } });
-  await provider.createClient({
+  const introspector = await provider.createClient({
+    client_id: "notes-server",
+    grant_types: ["client_credentials"],
+    introspection: { audiences: [resource] },
+  });
+  const isConfidential = Number(graceText) > 30;
+  const { client_secret: agentSecret } = await provider.createClient({
     client_id: "agent",
     application_type: "native",
-    token_endpoint_auth_method: "none",
+    token_endpoint_auth_method: isConfidential ? "client_secret_post" : "none",
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
     redirect_uris: ["http://127.0.0.1/callback"],
     scope: "offline_access",
+    refresh_token_grace: Number(graceText),
   });
   const { command, words, cwd } = await servers.node.program(folder);
   const server = spawn(command, words, {
     cwd,
-    env: { ...process.env, ISSUER: provider.issuer, RESOURCE: resource, CLIENT_SECRET: introspector.client_secret, PORT: String(port) },
+    env: {
+      ...process.env,
+      ISSUER: provider.issuer,
+      RESOURCE: resource,
+      CLIENT_SECRET: introspector.client_secret,
+      PORT: String(port),
+    },
     stdio: "ignore",
   });
   const personServer = createServer(async (request, response) => {
@@ -97,10 +118,22 @@ async function measure(kind: Kind, pauseSeconds: number): Promise<string> {
   const person = `http://127.0.0.1:${(personServer.address() as AddressInfo).port}/`;
   const tokens = folder.file("tokens.json");
   rmSync(tokens, { force: true });
-  const environment = { ...process.env, ...kind.environment, TOKENS_FILE: tokens, MCP_SERVER: resource, ISSUER: provider.issuer };
-  const isListening = () => fetch(resource, { method: "POST" }).then(({ status }) => status === 401, () => false);
+  const environment = {
+    ...process.env,
+    ...kind.environment,
+    ...(isConfidential ? { CLIENT_SECRET: agentSecret } : {}),
+    TOKENS_FILE: tokens,
+    MCP_SERVER: resource,
+    ISSUER: provider.issuer,
+  };
+  const isListening = () =>
+    fetch(resource, { method: "POST" }).then(
+      ({ status }) => status === 401,
+      () => false,
+    );
   while (!(await isListening())) await sleep(100);
-  const start = (own: Record<string, string>) => new ProgramSession(kind.command, kind.words, { ...environment, ...own });
+  const start = (own: Record<string, string>) =>
+    new ProgramSession(kind.command, kind.words, { ...environment, ...own });
   const running: ProgramSession[] = [];
   const startMs = Date.now();
   let nowMs = startMs;
@@ -146,7 +179,8 @@ async function measure(kind: Kind, pauseSeconds: number): Promise<string> {
 
 console.log(`grace: ${graceText} s, ${processes} processes, ${hours} hours`);
 for (const kind of kinds.filter(({ name }) => name.includes(only))) {
-  for (const [name, seconds] of pauses) console.log(`${kind.name}; a call every ${name} on average: ${await measure(kind, seconds)}`);
+  for (const [name, seconds] of pauses)
+    console.log(`${kind.name}; a call every ${name} on average: ${await measure(kind, seconds)}`);
 }
 folder.remove();
 process.exit(0);

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findFreePort } from "../../../packages/edge-op/src/free-port.ts";
 import { AdminApi, type Credentials } from "../../../packages/edge-op/src/provider-api.ts";
-import { selfSigned } from "../../fixtures/client-certificates.ts";
 import { EmptyFolder } from "../../conformance/fixtures/packed-package.ts";
-import { Browser } from "./browser.ts";
+import { selfSigned } from "../../fixtures/client-certificates.ts";
+import { OpenedBrowser } from "./browser.ts";
 import { Recorder } from "./recorder.ts";
 import type { McpServer } from "./servers.ts";
 
@@ -17,7 +17,8 @@ const secret = "a secret of the notes server";
 /** Short, so that products refresh their tokens within a script. */
 const accessTokenSeconds = 5;
 const patienceMs = 60_000;
-const output = process.env["VERBOSE"] === undefined ? (["ignore", "ignore"] as const) : (["inherit", "inherit"] as const);
+const output =
+  process.env["VERBOSE"] === undefined ? (["ignore", "ignore"] as const) : (["inherit", "inherit"] as const);
 
 /** **The provider as `npx edge-op dev` runs it, an MCP server that it protects, and a user's browser.** */
 export class Stage {
@@ -25,7 +26,7 @@ export class Stage {
   readonly issuer: string;
   readonly provider: Recorder;
   readonly server: Recorder;
-  readonly browser: Browser;
+  readonly browser: OpenedBrowser;
   /** The URL of a client's metadata document. */
   readonly document: string;
   readonly #processes: ChildProcess[];
@@ -99,7 +100,7 @@ export class Stage {
     recorded.exchanges.length = 0;
     mkdirSync(folder.file("browser"));
     const user = { username: "alice", password: "correct horse battery staple" };
-    const browser = await Browser.start(folder.file("browser"), provider.origin, user);
+    const browser = await OpenedBrowser.start(folder.file("browser"), provider.origin, user);
     return new Stage({ folder, provider, server: recorded, browser, document }, running, documents);
   }
 
@@ -139,7 +140,10 @@ async function startDocument(folder: EmptyFolder): Promise<{ readonly documents:
   writeFileSync(folder.file("documents.pem"), cert);
   const documents = createServer({ cert, key }, (_request, response) => {
     response.writeHead(200, { "content-type": "application/json" });
-    const paths = ["callback", "oauth/callback"].flatMap((path) => [`http://127.0.0.1/${path}`, `http://localhost/${path}`]);
+    const paths = ["callback", "oauth/callback"].flatMap((path) => [
+      `http://127.0.0.1/${path}`,
+      `http://localhost/${path}`,
+    ]);
     const metadata = { client_name: "An agent", application_type: "native", token_endpoint_auth_method: "none" };
     response.end(JSON.stringify({ client_id: document, redirect_uris: paths, ...metadata }));
   });
@@ -152,7 +156,11 @@ function seedOf(identifier: string, origin: string) {
   return {
     users: { alice: { password: "correct horse battery staple", claims: { name: "Alice Adams" } } },
     clients: {
-      "notes-server": { client_secret: secret, grant_types: ["client_credentials"], introspection: { audiences: [identifier] } },
+      "notes-server": {
+        client_secret: secret,
+        grant_types: ["client_credentials"],
+        introspection: { audiences: [identifier] },
+      },
       "notes-proxy": {
         client_name: "Notes",
         client_secret: secret,

@@ -4,13 +4,16 @@
  * that the access token expires, it refreshes by itself.
  */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { UnauthorizedError } from "@modelcontextprotocol/client";
-import { ClientAuthorization, type SavedAuthorization } from "../../../../examples/mcp-client/src/client-authorization.ts";
+import {
+  ClientAuthorization,
+  type SavedAuthorization,
+} from "../../../../examples/mcp-client/src/client-authorization.ts";
 import { McpSession } from "../../../../examples/mcp-client/src/mcp-session.ts";
 
-const { TOKENS_FILE = "", MCP_SERVER = "", ISSUER = "", HOLDS, EARLY, PERSON } = process.env;
+const { TOKENS_FILE = "", MCP_SERVER = "", ISSUER = "", HOLDS, EARLY, PERSON, CLIENT_SECRET } = process.env;
 const startedAtMs = Date.now();
 let aheadMs = 0;
 Date.now = () => startedAtMs + performance.now() + aheadMs;
@@ -33,10 +36,24 @@ const store = {
     const isNew = saved.tokens?.access_token !== shared?.saved.tokens?.access_token;
     const expiresAtMs = isNew ? Date.now() + (saved.tokens?.expires_in ?? 0) * 1000 : (shared?.expiresAtMs ?? 0);
     shared = { saved, expiresAtMs };
-    writeFileSync(TOKENS_FILE, JSON.stringify(shared));
+    // In one step: other processes read it meanwhile.
+    writeFileSync(`${TOKENS_FILE}.${process.pid}`, JSON.stringify(shared));
+    renameSync(`${TOKENS_FILE}.${process.pid}`, TOKENS_FILE);
   },
 };
-const authorization = new ClientAuthorization(store, { redirectUrl: "http://127.0.0.1:50125/callback", clientId: "agent", issuer: ISSUER });
+/** With a secret, if the agent has one. */
+class AgentAuthorization extends ClientAuthorization {
+  override clientInformation() {
+    const known = super.clientInformation();
+    return known === undefined || CLIENT_SECRET === undefined ? known : { ...known, client_secret: CLIENT_SECRET };
+  }
+}
+
+const authorization = new AgentAuthorization(store, {
+  redirectUrl: "http://127.0.0.1:50125/callback",
+  clientId: "agent",
+  issuer: ISSUER,
+});
 const session = new McpSession({
   server: MCP_SERVER,
   authorization,
@@ -54,7 +71,11 @@ for await (const line of createInterface(process.stdin)) {
   let said: object;
   try {
     store.load();
-    if (EARLY !== undefined && shared!.saved.tokens !== undefined && Date.now() > shared!.expiresAtMs - Number(EARLY) * 1000) {
+    if (
+      EARLY !== undefined &&
+      shared!.saved.tokens !== undefined &&
+      Date.now() > shared!.expiresAtMs - Number(EARLY) * 1000
+    ) {
       await session.refresh();
     }
     said = { text: await session.callTool("whoami"), expiresAtMs: shared!.expiresAtMs };

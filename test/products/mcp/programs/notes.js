@@ -27,7 +27,11 @@ const mcp = createMcpHandler(({ authInfo }) => {
 });
 
 export default new OAuthResourceServer({
-  resourceMetadata: { resource: RESOURCE, authorization_servers: [ISSUER], scopes_supported: ["notes:read", "notes:write"] },
+  resourceMetadata: {
+    resource: RESOURCE,
+    authorization_servers: [ISSUER],
+    scopes_supported: ["notes:read", "notes:write"],
+  },
   requiredScopes: ["notes:read"],
   validateToken: () => validate,
   handler: { fetch: (request, _env, { auth }) => mcp.fetch(request, { authInfo: toMcpAuthInfo(auth) }) },
