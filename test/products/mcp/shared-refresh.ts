@@ -5,7 +5,7 @@
 
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -108,11 +108,14 @@ async function measure(kind: Kind, pauseSeconds: number): Promise<string> {
     },
     stdio: "ignore",
   });
-  const personServer = createServer(async (request, response) => {
+  const signIn = async (request: IncomingMessage): Promise<string> => {
     let url = "";
     for await (const part of request) url += String(part);
     const arrival = await new testing.Person(provider.issuer, provider.users["alice"]!).visit(url);
-    response.end(arrival.url.searchParams.toString());
+    return arrival.url.searchParams.toString();
+  };
+  const personServer = createServer((request, response) => {
+    void signIn(request).then((query) => response.end(query));
   });
   await new Promise<void>((resolve) => personServer.listen(0, "127.0.0.1", resolve));
   const person = `http://127.0.0.1:${(personServer.address() as AddressInfo).port}/`;
