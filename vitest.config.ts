@@ -226,7 +226,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance",
-          include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
+          include: ["test/{conformance,topology,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,

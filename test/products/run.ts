@@ -27,7 +27,11 @@ async function run(name: string, show: () => Promise<object>): Promise<void> {
 }
 
 const stage = chosen.length > 0 ? await Stage.open() : undefined;
-for (const product of chosen) await run(product.name, () => stage!.run(product));
+for (const product of chosen) {
+  const { npm, pip, go, deb, maven } = product.packages;
+  const versions = [npm, pip, go, deb, maven].flat().filter((each) => each !== undefined);
+  await run(`${product.name} (${versions.join(" ")})`, () => stage!.run(product));
+}
 await stage?.close();
 for (const { name, show } of chosenOfMcp) await run(name, show);
 const count = chosen.length + chosenOfMcp.length;

@@ -49,7 +49,14 @@ function rotate(refreshToken: string) {
     const accessToken = { jti: "j2", iatSeconds: 1, expSeconds: 2 };
     const use = {
       ...{ clientId: "app", cnf: undefined, scope: undefined, resources: undefined, authorizationDetails: undefined },
-      ...{ accessToken, tokensEndAtMs: Date.now(), keepsToken: false, bindsToken: false, dropsScope: false, graceMs: 30_000 },
+      ...{
+        accessToken,
+        tokensEndAtMs: Date.now(),
+        keepsToken: false,
+        bindsToken: false,
+        dropsScope: false,
+        graceMs: 30_000,
+      },
       targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {}, defaultChecked: true },
       allowedScope: ["openid", "offline_access"],
     };

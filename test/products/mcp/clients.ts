@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { install } from "../stage.ts";
+import { install } from "../install.ts";
 import { BridgeSession, CommandSession, ownHome, ProgramSession, type Session } from "./sessions.ts";
 import type { Stage } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import type { EmptyFolder } from "../../conformance/fixtures/packed-package.ts";
-import { install } from "../stage.ts";
+import { install } from "../install.ts";
 import { pythonWith } from "./clients.ts";
 
 const programs = join(import.meta.dirname, "programs");
