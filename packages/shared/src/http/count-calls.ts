@@ -9,47 +9,37 @@ export interface CallCounts {
   d1: number;
 }
 
+export type Store = keyof CallCounts;
+
+/** Makes one call to a store, or does something before and after it. */
+export type AroundCall = (store: Store, call: () => unknown) => unknown;
+
 const d1Calls = new Set(["first", "run", "all", "raw"]);
 
-function countMethods<T extends object>(target: T, count: (method: string) => void): T {
-  return new Proxy(target, {
-    get(object, property) {
-      const value: unknown = Reflect.get(object, property, object);
-      if (typeof value !== "function" || typeof property !== "string") return value;
-      return (...args: unknown[]) => {
-        count(property);
-        return Reflect.apply(value, object, args);
-      };
-    },
-  });
-}
-
-/** Statements delegate to the real one. `batch` needs the real one again, so `unwrap` stores it. */
-function countDatabase(database: D1Database, counts: CallCounts): D1Database {
+/** Statements delegate to the real one. `batch` needs the real one again, so `originals` stores it. */
+function wrapDatabase(database: D1Database, around: AroundCall): D1Database {
   const originals = new WeakMap<object, D1PreparedStatement>();
-  const countStatement = (statement: D1PreparedStatement): D1PreparedStatement => {
-    const counted = new Proxy(statement, {
+  const wrapStatement = (statement: D1PreparedStatement): D1PreparedStatement => {
+    const wrapped = new Proxy(statement, {
       get(object, property) {
         const value: unknown = Reflect.get(object, property, object);
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
-          if (d1Calls.has(String(property))) counts.d1 += 1;
-          const result: unknown = Reflect.apply(value, object, args);
-          return property === "bind" ? countStatement(result as D1PreparedStatement) : result;
+          const call = (): unknown => Reflect.apply(value, object, args);
+          if (d1Calls.has(String(property))) return around("d1", call);
+          return property === "bind" ? wrapStatement(call() as D1PreparedStatement) : call();
         };
       },
     });
-    originals.set(counted, statement);
-    return counted;
+    originals.set(wrapped, statement);
+    return wrapped;
   };
   return new Proxy(database, {
     get(object, property) {
-      if (property === "prepare") return (query: string) => countStatement(object.prepare(query));
+      if (property === "prepare") return (query: string) => wrapStatement(object.prepare(query));
       if (property === "batch") {
-        return (statements: D1PreparedStatement[]) => {
-          counts.d1 += 1;
-          return object.batch(statements.map((statement) => originals.get(statement) ?? statement));
-        };
+        return (statements: D1PreparedStatement[]) =>
+          around("d1", () => object.batch(statements.map((statement) => originals.get(statement) ?? statement)));
       }
       const value: unknown = Reflect.get(object, property, object);
       return typeof value === "function" ? value.bind(object) : value;
@@ -58,16 +48,13 @@ function countDatabase(database: D1Database, counts: CallCounts): D1Database {
 }
 
 /** A stub's methods are indistinguishable from properties before the call, so every call on it counts. */
-function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): DurableObjectNamespace {
-  const countStub = <T extends object>(stub: T): T =>
+function wrapNamespace(namespace: DurableObjectNamespace, around: AroundCall): DurableObjectNamespace {
+  const wrapStub = (stub: object): object =>
     new Proxy(stub, {
       get(object, property) {
         const value: unknown = Reflect.get(object, property, object);
         if (typeof value !== "function") return value;
-        return (...args: unknown[]) => {
-          counts.object += 1;
-          return Reflect.apply(value, object, args);
-        };
+        return (...args: unknown[]) => around("object", () => Reflect.apply(value, object, args));
       },
     });
   return new Proxy(namespace, {
@@ -76,8 +63,8 @@ function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): 
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
         const result: unknown = Reflect.apply(value, object, args);
-        if (property === "jurisdiction") return countNamespace(result as DurableObjectNamespace, counts);
-        return property === "get" || property === "getByName" ? countStub(result as object) : result;
+        if (property === "jurisdiction") return wrapNamespace(result as DurableObjectNamespace, around);
+        return property === "get" || property === "getByName" ? wrapStub(result as object) : result;
       };
     },
   });
@@ -85,21 +72,38 @@ function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): 
 
 const kvMethods = ["get", "getWithMetadata", "put", "delete", "list"];
 
-function wrapBinding(binding: unknown, counts: CallCounts): unknown {
-  if (typeof binding !== "object" || binding === null) return binding;
-  if ("idFromName" in binding) return countNamespace(binding as DurableObjectNamespace, counts);
-  if ("prepare" in binding && "batch" in binding) return countDatabase(binding as D1Database, counts);
-  if ("getWithMetadata" in binding) {
-    return countMethods(binding as KVNamespace, (method) => {
-      if (kvMethods.includes(method)) counts.kv += 1;
-    });
-  }
-  return binding;
+function wrapCache(cache: KVNamespace, around: AroundCall): KVNamespace {
+  return new Proxy(cache, {
+    get(object, property) {
+      const value: unknown = Reflect.get(object, property, object);
+      if (typeof value !== "function") return value;
+      const isCall = kvMethods.includes(String(property));
+      return (...args: unknown[]) => {
+        const call = (): unknown => Reflect.apply(value, object, args);
+        return isCall ? around("kv", call) : call();
+      };
+    },
+  });
 }
 
-/** `env` with storage bindings that count into `counts`; other bindings are unchanged. */
-export function countCalls<Env extends object>(env: Env, counts: CallCounts): Env {
+function wrapBinding(binding: unknown, around: AroundCall): unknown {
+  if (typeof binding !== "object" || binding === null) return binding;
+  if ("idFromName" in binding) return wrapNamespace(binding as DurableObjectNamespace, around);
+  if ("prepare" in binding && "batch" in binding) return wrapDatabase(binding as D1Database, around);
+  return "getWithMetadata" in binding ? wrapCache(binding as KVNamespace, around) : binding;
+}
+
+/** `env` with storage bindings whose calls go through `around`; other bindings are unchanged. */
+export function wrapCalls<Env extends object>(env: Env, around: AroundCall): Env {
   const wrapped: Record<string, unknown> = {};
-  for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, counts);
+  for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, around);
   return wrapped as Env;
+}
+
+/** `env` with storage bindings that count into `counts`. */
+export function countCalls<Env extends object>(env: Env, counts: CallCounts): Env {
+  return wrapCalls(env, (store, call) => {
+    counts[store] += 1;
+    return call();
+  });
 }
