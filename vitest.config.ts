@@ -162,7 +162,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
 export default defineConfig({
   test: {
     // Tests mostly wait: for leases, alarms, clocks.
-    maxWorkers: 4,
+    maxWorkers: 3,
     projects: [
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],
@@ -226,7 +226,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance",
-          include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
+          include: ["test/{conformance,topology,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { BuiltWorker } from "../packages/edge-op/src/builds.ts";
@@ -12,6 +12,7 @@ const source = join(repositoryRoot, "packages/edge-op/src");
 export async function buildEdgeOp(into: string): Promise<void> {
   await Promise.all([buildPrograms(into), writeWorkers(join(into, "workers"))]);
   copyFileSync(join(source, "workerd-of-parent.sh"), join(into, "workerd-of-parent.sh"));
+  cpSync(join(source, "../starter"), join(into, "starter"), { recursive: true });
 }
 
 /** Everything but the runtime is inside. */

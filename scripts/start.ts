@@ -111,7 +111,7 @@ Try:
     -d assertion=$(node scripts/demo/assertion.mjs alice) ${origin}/token
   npm run -s mcp -- call whoami, a tool of the MCP server at ${provider.resources["mcp"]}
 
-The demo's clients and users are in .op/dev.json; the README has two walks. Ctrl-C stops the provider.
+The demo's clients and users are in .op/dev.json; README.md and docs/tour.md have walks. Ctrl-C stops the provider.
 Why a request was refused: ${origin}/dev/refusals${options.verbose ? ". The log follows." : ""}`;
 }
 

@@ -67,7 +67,7 @@ export function auditEventsOf(users: number, habits: Habits = defaultHabits): nu
 /** Bytes of a row with its indexes, in SQLite. */
 export const rowBytes = {
   family: 1_300,
-  sessions: 390,
+  sessions: 450,
   session_clients: 180,
   session_grants: 460,
   code: 1_000,

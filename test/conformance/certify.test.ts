@@ -177,7 +177,7 @@ describe("docs/operating/certify.md, followed literally", () => {
     const person = new Person(provider.issuer, { username: "alice", password: "" }, viaProxy);
     const start = authorizationUrl();
     const signIn = await person.openPage(start);
-    const interaction = (page: Page) => `${provider.issuer}/interaction/i/${page.name}`;
+    const interaction = (page: Page) => `${provider.issuer}/flow/${page.name}?f=sealed`;
     const typing = commandsFor(start.href, interaction(signIn), signIn);
     expect(namesOf(typing)).toEqual([
       "wait sign-in",
@@ -211,7 +211,7 @@ describe("docs/operating/certify.md, followed literally", () => {
       proxiedFetch(provider.issuer, provider.origin),
     );
     const signIn = await person.openPage(authorizationUrl());
-    const typing = commandsFor(`${provider.issuer}/authorize?`, `${provider.issuer}/interaction/i/sign-in`, signIn);
+    const typing = commandsFor(`${provider.issuer}/authorize?`, `${provider.issuer}/flow/sign-in?f=sealed`, signIn);
     await person.submit(signIn, { "sign-in": typedIn(typing) });
     const start = `${provider.issuer}/logout`;
     const confirm = await person.openPage(start);
@@ -220,7 +220,7 @@ describe("docs/operating/certify.md, followed literally", () => {
     const end = await person.submit(confirm, { logout: { decision: "leave" } });
     if (end.kind !== "page") throw new Error("no page says that the person is signed out");
     expect(end.html).not.toContain('id="sign-out"');
-    const seen = commandsFor(start, `${provider.issuer}/interaction/logout`, end);
+    const seen = commandsFor(start, `${provider.issuer}/logout/confirm`, end);
     expect([namesOf(seen), screenshots(seen)]).toEqual([["wait //body"], seen]);
     const bad = new URL(`${start}?post_logout_redirect_uri=${encodeURIComponent(`${suite}/other`)}`);
     const refused = await person.openPage(bad);
@@ -301,7 +301,7 @@ describe("docs/operating/certify.md, followed literally", () => {
     const person = new Person(provider.issuer, demoUsers.alice, proxiedFetch(provider.issuer, provider.origin));
     const start = authorizationUrl();
     const signIn = await person.openPage(start);
-    const url = `${provider.issuer}/interaction/i/${signIn.name}`;
+    const url = `${provider.issuer}/flow/${signIn.name}?f=sealed`;
     const commands = (browser: Browser) => commandsFor(start.href, url, signIn, browser);
     expect(namesOf(commands(module("user-rejects-authentication")))).toEqual(["click cancel"]);
     const rejected = await person.submit(signIn, { "sign-in": { cancel: "1" } });

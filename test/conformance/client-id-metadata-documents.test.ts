@@ -241,6 +241,18 @@ describe("draft-ietf-oauth-client-id-metadata-document-02 §3: a client by its U
     expect(server.requests.get("/counted.json")).toBe(1);
   });
 
+  test("§5.2: an error response is not cached: the next request gets the document", async () => {
+    for (const [path, status] of [
+      ["/late-500.json", 500],
+      ["/late-404.json", 404],
+    ] as const) {
+      const clientId = server.answer(path, (_, response) => response.writeHead(status).end());
+      expect((await person.openPage(authorizeUrl(clientId))).status).toBe(400);
+      server.serve(path, usual);
+      expect((await person.openPage(authorizeUrl(clientId))).name).toBe("consent");
+    }
+  });
+
   test("at the token endpoint an unknown URL is invalid_client, and is not fetched", async () => {
     const clientId = server.serve("/never.json", usual);
     const response = await refresh(clientId, "rt.x");

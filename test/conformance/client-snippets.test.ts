@@ -8,7 +8,7 @@ import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/s
 import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
-import { block } from "../fixtures/clients-page.ts";
+import { block, page } from "../fixtures/clients-page.ts";
 import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
@@ -52,6 +52,10 @@ afterAll(async () => {
   await provider.stop();
 });
 
+function named(kind: "registration" | "snippet", name: string): string {
+  return name === "web with a key" ? keyed(block(kind, "web")) : block(kind, name);
+}
+
 /** The names that the page assumes to exist. */
 const given = [
   "issuer",
@@ -66,7 +70,7 @@ const given = [
 ];
 
 async function run(name: string, values: Readonly<Record<string, unknown>>): Promise<Outcome> {
-  const lines = block("snippet", name).split("\n");
+  const lines = named("snippet", name).split("\n");
   const imports = lines.filter((line) => line.startsWith("import "));
   const body = lines.filter((line) => !line.startsWith("import "));
   const kept = (name: string) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`;
@@ -78,8 +82,18 @@ async function run(name: string, values: Readonly<Record<string, unknown>>): Pro
   return snippet.default(values);
 }
 
+/** The web application with a key in place of its secret, as its section says. */
+function keyed(text: string): string {
+  const [, method, keys, authentication] =
+    /register `([^`]+)` and `([^`]+)`, or `jwks_uri`, and authenticate by `([^`]+)`/.exec(page) ?? [];
+  return text
+    .replace('"token_endpoint_auth_method": "client_secret_basic"', `${method}, ${keys}`)
+    .replace("client.ClientSecretBasic(clientSecret)", authentication!);
+}
+
 test.each([
   ["web", undefined],
+  ["web with a key", undefined],
   ["native", undefined],
   ["device", undefined],
   ["dpop", "jkt"],
@@ -93,7 +107,7 @@ test.each([
     generateKeyPair("ES256", { extractable: true }),
     generateKeyPair("RSA-OAEP-256", { extractable: true }),
   ]);
-  const registration = block("registration", name)
+  const registration = named("registration", name)
     .replace('"PUBLIC_KEY"', JSON.stringify({ ...(await exportJWK(signing.publicKey)), kid: "k1" }))
     .replace('"PUBLIC_ENCRYPTION_KEY"', JSON.stringify({ ...(await exportJWK(encryption.publicKey)), kid: "enc" }));
   const created = await fixtures.admin.require("POST", "/clients", JSON.parse(registration));

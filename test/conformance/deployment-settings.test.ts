@@ -94,7 +94,7 @@ describe("behind a proxy that speaks TLS", () => {
     }
     expect(response.headers.get("strict-transport-security")).toContain("max-age=31536000");
     // Relative to the browser's location, without a host that a request could have named.
-    expect(response.headers.get("location")).toMatch(/^\/interaction\//);
+    expect(response.headers.get("location")).toMatch(/^\/flow\//);
   });
 
   test("RFC 7523 §3, OIDC Core §9: an assertion for this issuer is accepted; one for the socket's address is not", async () => {

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { checkSeed } from "../../packages/edge-op/src/demo/read-seed-file.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import type * as Testing from "../../packages/edge-op/src/testing/testing.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { randomFrom } from "../simulation/simulated-time.ts";
@@ -120,6 +121,89 @@ describe("edge-op dev", () => {
     expect(await start(...words)).toContain(message);
     expect(running!.exitCode).toBe(2);
   });
+});
+
+describe("edge-op init", () => {
+  const children: ChildProcess[] = [];
+  const paths = () =>
+    readdirSync(folder.file("starter"), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+
+  beforeAll(async () => {
+    await folder.install("resource-server", ["jose"]);
+    for (const [name, version] of Object.entries({ hono: "4", "@hono/node-server": "2", "openid-client": "6" })) {
+      folder.link(name, version);
+    }
+  }, 180_000);
+  afterAll(async () => {
+    for (const child of children) {
+      const ended = once(child, "exit");
+      if (child.kill("SIGTERM")) await ended;
+    }
+  });
+
+  /** Starts a program of the starter; resolves when it says that it is ready. */
+  async function start(ready: string, ...words: readonly [string, ...string[]]): Promise<void> {
+    const [program, ...rest] = words;
+    const child = spawn(program, rest, { cwd: folder.file("starter"), stdio: ["ignore", "pipe", "inherit"] });
+    children.push(child);
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+    while (!output.includes(ready)) {
+      if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}: ${output}`);
+      await sleep(20);
+    }
+  }
+
+  test("at most twenty files; a second time, none is replaced", async () => {
+    expect(await folder.run(command, ["init", "starter"])).toContain("npm run provider");
+    const written = paths().map(({ name }) => name);
+    expect(written.length).toBeLessThanOrEqual(20);
+    expect(written).toEqual(expect.arrayContaining([".gitignore", "ci.yml", "production.json", "seed.json"]));
+    await expect(folder.run(command, ["init", "starter"])).rejects.toThrow("is not empty: ");
+    const { issuer } = JSON.parse(readFileSync(folder.file("starter/deployments/production.json"), "utf8")) as {
+      readonly issuer: string;
+    };
+    expect(issuer).toBe("https://op.example.com");
+  });
+
+  test("its test passes: the API refuses a revoked token", async () => {
+    expect(await folder.run("sh", ["-c", "cd starter && node --test"])).toMatch(/pass 1\b/);
+  }, 60_000);
+
+  test("its application signs a user in, and its API accepts the token", async () => {
+    const ports = await Promise.all(["3000", "4000", "8787"].map(() => findFreePort("127.0.0.1")));
+    const [appPort, apiPort, providerPort] = ports;
+    expect(new Set(ports).size).toBe(3);
+    for (const { parentPath, name } of paths()) {
+      const path = join(parentPath, name);
+      const text = readFileSync(path, "utf8");
+      writeFileSync(
+        path,
+        text
+          .replaceAll("localhost:3000", `localhost:${appPort}`)
+          .replaceAll("localhost:4000", `localhost:${apiPort}`)
+          .replaceAll("localhost:8787", `localhost:${providerPort}`),
+      );
+    }
+    await Promise.all([
+      start("Ready in", command, "dev", "--port", String(providerPort), "--seed", "provider/seed.json"),
+      start("The API listens", process.execPath, "api/server.js"),
+      start("The application listens", process.execPath, "app/server.js"),
+    ]);
+    const origin = `http://localhost:${appPort}`;
+    const login = await fetch(`${origin}/login`, { redirect: "manual" });
+    const cookie = login.headers.get("set-cookie")!.split(";")[0]!;
+    const carol = new Person(`http://localhost:${providerPort}`, {
+      ...{ username: "carol", password: "several uncommon words" },
+    });
+    const { url } = await carol.visit(login.headers.get("location")!);
+    const callback = await fetch(url, { headers: { cookie }, redirect: "manual" });
+    const renewed = callback.headers.get("set-cookie")!.split(";")[0]!;
+    expect(renewed).not.toBe(cookie);
+    const page = await (await fetch(`${origin}/`, { headers: { cookie: renewed } })).text();
+    expect(page).toContain("The first note of carol");
+    expect((await fetch(`http://localhost:${apiPort}/notes`)).status).toBe(401);
+  }, 60_000);
 });
 
 test.each([

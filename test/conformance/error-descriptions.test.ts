@@ -72,7 +72,9 @@ describe("RFC 6749 §5.2: error_description", () => {
       "invalid_client",
       "The client is registered for none, not for client_secret_post.",
     ]);
+    await fixtures.admin.require("PATCH", `/clients/${open.client_id}`, { status: "disabled" });
     const generic = [401, "invalid_client", "Client authentication failed."];
+    expect(described(await post("any", open.client_id))).toEqual(generic);
     expect(described(await post("a wrong secret"))).toEqual(generic);
     expect(described(await post(secret, "no-such-client"))).toEqual(generic);
     const keyed = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });

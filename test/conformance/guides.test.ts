@@ -62,7 +62,7 @@ test("docs/operating/workloads.md: a CI job gets a token without a secret", asyn
     expect(token).toMatchObject({ token_type: "Bearer", scope: "deployments:write", expires_in: 600 });
     const claims = claimsOf(String(token!["access_token"]));
     expect(claims).toMatchObject({ sub: "deploy-job", client_id: "deploy-job", aud: "https://deploy.example.com" });
-    expect(guide.issuers).toHaveLength(3);
+    expect(guide.issuers).toHaveLength(4);
     for (const record of guide.issuers) await fixtures.admin.require("POST", "/issuers", record);
   } finally {
     await Promise.all([keys.stop(), jobTokens.stop()]);

@@ -98,7 +98,7 @@ const authorization = fc.oneof(
 const hostile = fc.record({
   path: fc.constantFrom(
     ...["/token", "/introspect", "/revoke", "/userinfo", "/par", "/authorize", "/logout", "/jwks", "/health"],
-    ...["/.well-known/openid-configuration", "/interaction/ch.g1.wnam.0.AAAA/sign-in", "/account", "/admin/clients"],
+    ...["/.well-known/openid-configuration", "/flow/sign-in?f=AAAA", "/account", "/admin/clients"],
   ),
   method: fc.constantFrom("POST", "POST", "POST", "GET", "HEAD", "OPTIONS", "PUT"),
   fields: fc.array(fc.tuple(fc.constantFrom(...parameterNames), value), { maxLength: 10 }),

@@ -12,7 +12,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const page = readFileSync(join(repositoryRoot, "docs/reference/endpoints.md"), "utf8");
 
-/** The headings of the page are the endpoints: `GET /userinfo`, `/interaction/:id/consent`. */
+/** The headings of the page are the endpoints: `GET /userinfo`, `/flow/consent`. */
 const headings = page.split("\n").filter((line) => line.startsWith("### "));
 const paths = [...new Set(headings.flatMap((line) => line.match(/\/[a-z_.:/-]*/g) ?? []))].map((path) =>
   path.replace(/:[a-z_]+/g, "unknown"),
@@ -139,8 +139,8 @@ describe("in every form", () => {
     for (const path of [
       "/authorize?client_id=no-such-client",
       "/logout?id_token_hint=x",
-      "/interaction/x/sign-in",
-      "/interaction/x/consent",
+      "/flow/sign-in?f=x",
+      "/flow/consent?f=x",
     ]) {
       const response = await refused(path);
       expect(await response.text(), path).toContain(response.headers.get("request-id"));

@@ -310,6 +310,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     backchannel_logout_session_required: { value: true },
     frontchannel_logout_uri: { value: uri },
     frontchannel_logout_session_required: { value: true },
+    id_token_claims: { value: "requested" },
     dpop_bound_access_tokens: { value: true },
     tls_client_certificate_bound_access_tokens: { value: true },
   };
@@ -319,7 +320,13 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
     ...{ tls_client_auth_subject_dn: "CN=a", tls_client_auth_san_dns: "a.example", tls_client_auth_san_uri: "urn:a" },
     ...{ tls_client_auth_san_ip: "192.0.2.1", tls_client_auth_san_email: "a@a.example" },
     ...{ access_token_signed_response_alg: "ES256", access_token_lifetime: 86_400, dpop_nonce_required: true },
-    ...{ security_profile: "fapi2", audiences: ["*"], require_pkce: false, skip_consent: true },
+    ...{
+      refresh_token_grace: 60,
+      security_profile: "fapi2",
+      audiences: ["*"],
+      require_pkce: false,
+      skip_consent: true,
+    },
     ...{ token_exchange: { subject_clients: ["*"] }, jwt_bearer: { subjects: ["*"] }, id_jag_targets: [] },
     introspection: { clients: ["*"] },
   };

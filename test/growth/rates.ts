@@ -22,7 +22,8 @@ export const ratesPerDay = {
   /** Includes silent ones; each creates a code. */
   authorizations: ofActive(authorizationsPerDay(defaultHabits)),
   /** Authorizations that show a page: sign-ins, half of them with another page. */
-  interactions: 1.5 * ofActive(defaultHabits.signIns),
+  /** Of more than 6 KiB. */
+  largeFlows: 0.01 * ofActive(defaultHabits.signIns),
   /** A device is connected about once in its life. */
   deviceAuthorizations: 50_000,
   refreshFamilies: ofActive(defaultHabits.signIns),

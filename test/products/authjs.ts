@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** Its session is a cookie with the tokens; the callback `jwt` refreshes them. */
 export const authjs: Product = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** It refreshes the access token when a request to a resource finds that it expires within a minute. */
 export const authlibFlask: Product = {

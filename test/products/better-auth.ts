@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** Without a database, it keeps accounts in memory and the session in a cookie. */
 export const betterAuth: Product = {

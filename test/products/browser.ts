@@ -1,3 +1,5 @@
+import { type IncomingMessage, request } from "node:http";
+import { buffer } from "node:stream/consumers";
 import type { Arrival, Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 
 export interface Shown {
@@ -31,21 +33,21 @@ export class Browser {
 
   /** Requests a URL of the application or the provider, and follows redirects to the page that is shown at the end. */
   async open(start: URL | string, init: RequestInit = {}): Promise<Shown> {
-    let [url, request] = [new URL(start), init];
+    let [url, sent] = [new URL(start), init];
     for (let step = 0; step < stepsAtMost; step += 1) {
       if (url.origin === this.#provider) {
-        const reached = await this.#visitProvider(url, request);
+        const reached = await this.#visitProvider(url, sent);
         if (reached.kind === "page") return { url, status: reached.status, headers: new Headers(), text: reached.html };
         const { body } = reached;
-        [url, request] = [reached.url, body === undefined ? {} : { method: "POST", body }];
+        [url, sent] = [reached.url, body === undefined ? {} : { method: "POST", body }];
         continue;
       }
-      const response = await this.send(url, request);
+      const response = await this.send(url, sent);
       const location = response.headers.get("location");
       if (location === null || response.status < 300) {
         return { url, status: response.status, headers: response.headers, text: await response.text() };
       }
-      [url, request] = [new URL(location, url), response.status >= 307 ? request : {}];
+      [url, sent] = [new URL(location, url), response.status >= 307 ? sent : {}];
     }
     throw new Error(`no end of redirects at ${url}`);
   }
@@ -53,9 +55,11 @@ export class Browser {
   /** One request to the application. */
   async send(url: URL, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    const sent = this.#cookies.filter(({ path }) => `${url.pathname}/`.startsWith(path.endsWith("/") ? path : `${path}/`));
+    const sent = this.#cookies.filter(({ path }) =>
+      `${url.pathname}/`.startsWith(path.endsWith("/") ? path : `${path}/`),
+    );
     if (sent.length > 0) headers.set("cookie", sent.map(({ name, value }) => `${name}=${value}`).join("; "));
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
+    const response = await navigate(new Request(url, { ...init, headers }));
     for (const line of response.headers.getSetCookie()) this.#keep(line, url);
     return response;
   }
@@ -91,6 +95,26 @@ export class Browser {
     const others = this.#cookies.filter((cookie) => cookie.name !== name || cookie.path !== path);
     this.#cookies = isOver ? others : [{ name, value, path }, ...others];
   }
+}
+
+/** Requests a page like a browser: a `fetch` would say that it comes from a script. */
+async function navigate(input: Request): Promise<Response> {
+  const headers = { accept: "text/html,*/*;q=0.8", ...Object.fromEntries(input.headers), "sec-fetch-mode": "navigate" };
+  const body = Buffer.from(await input.arrayBuffer());
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = {
+      method: input.method,
+      headers: { ...headers, "content-length": body.length },
+      agent: false,
+    } as const;
+    request(input.url, options, resolve).once("error", reject).end(body);
+  });
+  const received = Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  const content = await buffer(incoming);
+  const status = incoming.statusCode!;
+  return new Response([204, 304].includes(status) ? null : content, { status, headers: received });
 }
 
 function decode(attribute: string): string {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type DjangoPage, startDjango } from "./django.ts";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** Its session is Django's: it uses no refresh token, and its sign-out ends nothing at the provider. */
 export const djangoAllauth: Product = {

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ProductRun } from "./stage.ts";
+import type { ProductRun } from "./product-run.ts";
 
 /** **A new Django project with the printed settings at the end of its own**, and a page that shows who is signed in. */
 export async function startDjango(run: ProductRun, urls: string): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { alice, type Product, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
 
 export const expressOpenidConnect: Product = {
   name: "express-openid-connect",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
-const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "unixd", "dir", "auth_openidc"];
+const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "dir", "auth_openidc"];
 
 /** The module of Apache as a product of Debian, unpacked into the folder. */
 export const modAuthOpenidc: Product = {
@@ -19,8 +19,8 @@ export const modAuthOpenidc: Product = {
     run.write("www/welcome/index.html", "Welcome");
     run.write(
       "httpd.conf",
-      `ServerRoot ${run.folder}\nServerName localhost\nListen APP_PORT\nPidFile httpd.pid\nErrorLog error.log
-${modules.map(load).join("\n")}\nDocumentRoot www\nDirectoryIndex index.html\nOIDCCABundlePath ${run.stage.certificate}\nInclude oidc.conf`,
+      `ServerRoot ${run.folder}\nServerName localhost\nListen APP_PORT\nPidFile httpd.pid\nUser nobody\nGroup nogroup\nErrorLog error.log
+${modules.map(load).join("\n")}\nDocumentRoot www\nDirectoryIndex index.html\nLogLevel auth_openidc:debug\nOIDCCABundlePath ${run.stage.certificate}\nInclude oidc.conf`,
     );
     await run.changeClient({ access_token_lifetime: 64, post_logout_redirect_uris: [`${run.origin}/welcome/`] });
     const libraries = `${run.folder}/root/usr/lib/x86_64-linux-gnu`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import { type DjangoPage, startDjango } from "./django.ts";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** Its middleware asks the provider again, by `prompt=none`, when the sign-in is older than `OIDC_RENEW_ID_TOKEN_EXPIRY_SECONDS`. */
 export const mozillaDjangoOidc: Product = {

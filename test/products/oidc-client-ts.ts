@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { serveApplication } from "./openid-client-in-a-browser.ts";
-import { alice, type Product, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
 
 export const oidcClientTs: Product = {
   name: "oidc-client-ts",
@@ -24,7 +24,10 @@ export const oidcClientTs: Product = {
     await until("refreshed", () => run.tokenResponses === 2);
 
     await page.click("#sign-out");
-    await until("signed out", async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in");
+    await until(
+      "signed out",
+      async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in",
+    );
     await page.goto(`${run.stage.issuer}/account`);
     await page.waitForSelector("#username");
     assert.equal(run.tokenResponses, 2);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { alice, type Product, type ProductRun, until } from "./stage.ts";
+import { page as clientsPage } from "../fixtures/clients-page.ts";
+import { alice, type Product, until } from "./product.ts";
+import type { ProductRun } from "./product-run.ts";
 
 /** Bundles and serves the application. */
 export async function serveApplication(run: ProductRun): Promise<void> {
@@ -13,6 +15,10 @@ export const openidClientInABrowser: Product = {
   registration: "spa",
   packages: { isHere: true },
   async show(run) {
+    if (run.stage.issuer.startsWith("http:")) {
+      const [, argument] = /one more argument: `([^`]+)`/.exec(clientsPage)!;
+      run.write("app.js", run.read("app.js").replace("client.None())", `client.None(), ${argument})`));
+    }
     await serveApplication(run);
     const page = await run.openPage();
     const person = () => page.textContent("#person");
@@ -26,7 +32,10 @@ export const openidClientInABrowser: Product = {
     assert.equal(run.tokenResponses, 2);
 
     await page.click("#sign-out");
-    await until("signed out", async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in");
+    await until(
+      "signed out",
+      async () => new URL(page.url()).origin === run.origin && (await person()) === "Not signed in",
+    );
     await page.goto(`${run.stage.issuer}/account`);
     await page.waitForSelector("#username");
     return { claims: { name: alice.name }, refresh: "rotated, bound by DPoP", signOut: "RP-initiated" };

@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 export const passportOpenidconnect: Product = {
   name: "passport-openidconnect",
-  packages: {
-    npm: [
-      ...["passport@0.7.0", "passport-openidconnect@0.1.2", "passport-oauth2-refresh@2.2.0"],
-      ...["express@5.3.0", "express-session@1.19.0"],
-    ],
-  },
+  packages: { isHere: true },
   async show(run) {
     await run.start("node", ["app.js"]);
     const read = async (path: string) =>

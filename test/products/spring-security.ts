@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import { inputValue } from "./browser.ts";
-import { alice, type Product, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
 
 const starter = (name: string) =>
   `<dependency><groupId>org.springframework.boot</groupId><artifactId>${name}</artifactId></dependency>`;
 
+const version = "4.1.2";
+
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
-  <parent><groupId>org.springframework.boot</groupId><artifactId>spring-boot-starter-parent</artifactId><version>4.1.2</version></parent>
+  <parent><groupId>org.springframework.boot</groupId><artifactId>spring-boot-starter-parent</artifactId><version>${version}</version></parent>
   <groupId>app</groupId><artifactId>app</artifactId><version>1</version>
   <properties><java.version>17</java.version></properties>
   <dependencies>${starter("spring-boot-starter-oauth2-client")}${starter("spring-boot-starter-web")}</dependencies>
@@ -38,7 +40,7 @@ public class Application {
 /** It refreshes an access token that expires within a minute when the application uses it. */
 export const springSecurity: Product = {
   name: "Spring Security",
-  packages: {},
+  packages: { maven: [`spring-boot-starter-oauth2-client@${version}`] },
   async show(run) {
     run.write("pom.xml", pom);
     run.write("src/main/java/app/Application.java", application);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { alice, type Product } from "./stage.ts";
+import { alice, type Product } from "./product.ts";
 
 /** Its pages are drawn over a WebSocket, so that it needs a real browser. */
 export const streamlit: Product = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { alice, type Product, until } from "./stage.ts";
+import { alice, type Product, until } from "./product.ts";
 
 const files = ["-c", "homeserver.yaml", "-c", "oidc.yaml", "-c", "test.yaml"];
 

@@ -265,8 +265,12 @@ export class Simulation {
 
   #signIn(): void {
     this.#attempt(1, async ({ context, memory }) => {
-      const signIn = { sub: "someone", acr: "urn:pwd", amr: ["pwd"], version: memory.control.version ?? 0 };
-      const { id } = await memory.sessions.open(context, signIn, { idleMs: 3_600_000, absoluteMs: 3_600_000 });
+      const version = memory.control.version ?? 0;
+      const proof = { method: "password", sub: "someone", atMs: this.#world.nowMs, controlVersion: version } as const;
+      const lifetime = { idleMs: 3_600_000, absoluteMs: 3_600_000 };
+      const prepared = await memory.sessions.prepare(context, { sub: "someone", proofs: [proof], version }, lifetime);
+      const { id } = prepared;
+      await memory.sessions.open(context, prepared, lifetime);
       const tokens: Token[] = [];
       for (const clientId of ["client", "other"]) {
         const token = this.#token();

@@ -13,7 +13,11 @@ const source = `export default {
     const { pathname } = new URL(request.url);
     const isBrowser = request.headers.get("accept")?.includes("text/html");
     const isPanel = pathname === "/" && isBrowser && (request.method === "GET" || request.method === "HEAD");
-    if (isPanel || pathname.startsWith("/dev/")) return PAGES.fetch(request);
+    if (isPanel || pathname.startsWith("/dev/")) {
+      const page = await PAGES.fetch(request);
+      // At another name, as behind a proxy, the provider's own start page remains.
+      if (!isPanel || page.status !== 421) return page;
+    }
     const response = await PROVIDER.fetch(request);
     const id = response.headers.get("request-id");
     const isPage = response.headers.get("content-type")?.startsWith("text/html");

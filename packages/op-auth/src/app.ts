@@ -21,21 +21,20 @@ import {
 import type { AccountRequest } from "./account/require-person.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
-import { showConsent, submitConsent } from "./authorization/consent-endpoint.tsx";
-import { submitScript } from "./authorization/form-post-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
-import { showSelectAccount, submitSelectAccount } from "./authorization/select-account-endpoint.tsx";
 import { readDeployment } from "./deployment.ts";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
 import { userCodeScript } from "./device/user-code-script.ts";
+import { restartFlow, showStep, submitStep } from "./flow/serve-step.ts";
+import { steps } from "./flow/steps.ts";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
+import { submitScript } from "./response/form-post-page.tsx";
 import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
-import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
-import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
+import { signInMethods } from "./steps/sign-in/methods.ts";
 
 const pageScripts = [
   ...signInMethods.flatMap(({ scripts }) => scripts),
@@ -66,21 +65,18 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     POST: (context, request) => decideDevice({ context, isolate, request }),
   });
 
-  servePage(app, isolate, "/interaction/:id/sign-in", {
-    GET: (context, request, { id = "" }) => showSignIn({ context, isolate, request, id }),
-    POST: (context, request, { id = "" }) => submitSignIn({ context, isolate, request, id }),
-  });
-  servePage(app, isolate, "/interaction/:id/select-account", {
-    GET: (context, request, { id = "" }) => showSelectAccount({ context, isolate, request, id }),
-    POST: (context, request, { id = "" }) => submitSelectAccount({ context, isolate, request, id }),
-  });
-  servePage(app, isolate, "/interaction/:id/consent", {
-    GET: (context, request, { id = "" }) => showConsent({ context, isolate, request, id }),
-    POST: (context, request, { id = "" }) => submitConsent({ context, isolate, request, id }),
+  for (const step of steps) {
+    servePage(app, isolate, `/flow/${step.name}`, {
+      GET: (context, request) => showStep({ context, isolate, request }, step),
+      POST: (context, request) => submitStep({ context, isolate, request }, step),
+    });
+  }
+  servePage(app, isolate, "/flow/restart", {
+    GET: (context, request) => restartFlow({ context, isolate, request }),
   });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
   servePage(app, isolate, "/logout", { GET: logout, POST: logout });
-  servePage(app, isolate, "/interaction/logout", {
+  servePage(app, isolate, "/logout/confirm", {
     POST: (context, request) => confirmLogout(context, isolate, request),
   });
 

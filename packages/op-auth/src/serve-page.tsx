@@ -8,9 +8,9 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { AuthEnv } from "./auth-env.ts";
-import { ExpiredInteractionError } from "./authorization/interaction.ts";
 import type { AuthIsolate } from "./isolate.ts";
 import { frameOf } from "./pages/frame.ts";
+import { ShownError } from "./response/shown-error.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
 
@@ -66,6 +66,9 @@ function describe(
     const link = { href: "/", text: t("home.link") };
     return { title: t("notFound.title"), text: t("notFound.text"), code, description, link };
   }
-  const text = t(error instanceof ExpiredInteractionError ? "error.expired" : "error.back");
-  return { text, code, description };
+  if (!(error instanceof ShownError)) return { text: t("error.back"), code, description };
+  const { next } = error;
+  if (next === undefined) return { text: t("error.expired"), code, description };
+  const continuing = next.client === undefined ? t("flow.continue") : t("flow.continueTo", { client: next.client });
+  return { text: t("flow.expiredText"), code, description, link: { href: next.href, text: continuing } };
 }

@@ -29,7 +29,7 @@ async function submitAccount(path: string, fields: Record<string, string>): Prom
 describe("a person's own page", () => {
   it("requires a sign-in first, and then returns", async () => {
     const page = locationOf(await browser.get("/account"));
-    expect(page).toMatch(/sign-in$/);
+    expect(page).toMatch(/sign-in\?f=/);
     expect(locationOf(await browser.signIn(page))).toBe("/account");
     expect(await (await browser.get("/account")).text()).toContain("Signed in as Alice Example");
   });
@@ -205,7 +205,7 @@ describe("a person's own page", () => {
     const fields = { form_token: formTokenOf(html), credential_id: passkey.id };
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 11 * 60_000 });
     try {
-      expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toMatch(/sign-in$/);
+      expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toMatch(/sign-in\?f=/);
       expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).not.toBeNull();
     } finally {
       vi.useRealTimers();

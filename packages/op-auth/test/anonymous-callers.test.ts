@@ -76,7 +76,7 @@ describe("POST /authorize without a session", () => {
 describe("RFC 6585 §4: pages that need no authentication are limited by address", () => {
   const limiter: RateLimit = { limit: async () => ({ success: false }) };
 
-  const interaction = "/interaction/ch.g1.wnam.0.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+  const flow = "f=ch.g1.wnam.0.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
   const stored = "request_uri=urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.AAAA";
 
   /** Every route of op-auth that calls a store for any caller, with invented ids. Assets and unknown paths are not included. */
@@ -87,14 +87,15 @@ describe("RFC 6585 §4: pages that need no authentication are limited by address
     ["GET", "/logout?client_id=nobody2"],
     ["GET", "/logout?request=ch.g1.wnam.0.AAAA"],
     ["POST", "/logout"],
-    ["POST", "/interaction/logout"],
+    ["POST", "/logout/confirm"],
     ...["sign-in", "select-account", "consent"].flatMap(
       (step) =>
         [
-          ["GET", `${interaction}/${step}`],
-          ["POST", `${interaction}/${step}`],
+          ["GET", `/flow/${step}?${flow}`],
+          ["POST", `/flow/${step}?${flow}`],
         ] as const,
     ),
+    ["GET", `/flow/restart?${flow}`],
     ["GET", "/device"],
     ["GET", "/device?user_code=BCDF-GHJK"],
     ["POST", "/device"],

@@ -33,7 +33,7 @@ function costOf(requests: number, emptyCache: boolean, authorize: (browser: Brow
 }
 
 async function withoutSession(browser: Browser) {
-  expect(locationOf(await browser.authorize())).toMatch(/sign-in$/);
+  expect(locationOf(await browser.authorize())).toMatch(/sign-in\?f=/);
 }
 
 async function silently(browser: Browser) {

@@ -14,6 +14,7 @@ import {
   origin,
   password,
   redirectUri,
+  stepOf,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
@@ -99,7 +100,7 @@ describe("control changes by a person", () => {
         await browser.signInWhole();
         await postAccount("/account/sessions/end-others", {});
         const { form_token } = { form_token: formTokenOf(await (await browser.get("/logout")).text()) };
-        await browser.post("/interaction/logout", { form_token, decision: "logout" });
+        await browser.post("/logout/confirm", { form_token, decision: "logout" });
       },
     ],
     [
@@ -178,7 +179,7 @@ describe("ADR 47: a first consent takes effect without a control change", () => 
     await seedRegistration("deleted");
     for (const client_id of ["ended", "deleted"]) {
       const page = locationOf(await browser.authorize({ client_id }));
-      const consent = page.endsWith("/sign-in") ? locationOf(await browser.signIn(page)) : page;
+      const consent = stepOf(page) === "sign-in" ? locationOf(await browser.signIn(page)) : page;
       const html = await (await browser.get(consent)).text();
       if (client_id === "deleted") await authEnv.DB.prepare("DELETE FROM clients WHERE client_id = 'deleted'").run();
       vi.useFakeTimers({ now: Date.now() + 120_000, toFake: ["Date"] });

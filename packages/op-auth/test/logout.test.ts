@@ -95,16 +95,16 @@ describe("RP-initiated logout", () => {
     const fields = Object.fromEntries(
       [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((match) => [match[1]!, match[2]!]),
     );
-    const stayed = await browser.post("/interaction/logout", { ...fields, decision: "stay" });
+    const stayed = await browser.post("/logout/confirm", { ...fields, decision: "stay" });
     expect(await stayed.text()).toContain("You are still signed in");
     expect(await isSignedIn()).toBe(true);
-    const left = await browser.post("/interaction/logout", { ...fields, decision: "leave" });
+    const left = await browser.post("/logout/confirm", { ...fields, decision: "leave" });
     expect(locationOf(left)).toBe(`${goodbye}?state=s`);
     expect(await isSignedIn()).toBe(false);
   });
 
   it("RFC 9700 §4.7: the confirmation cannot be forged", async () => {
-    const response = await browser.post("/interaction/logout", {
+    const response = await browser.post("/logout/confirm", {
       decision: "leave",
       form_token: "AAAAAAAAAAAAAAAAAAAAAA",
     });

@@ -46,7 +46,7 @@ describe("RFC 8252 §8.6: a public client whose redirect URI any program on the 
     expect((await browser.signInWhole(parameters)).get("code")).not.toBeNull();
     for (let time = 0; time < 2; time += 1) {
       const page = locationOf(await browser.authorize(parameters));
-      expect(page).toMatch(/\/consent$/);
+      expect(page).toMatch(/\/consent\?f=/);
       expect(sentToClient(await browser.allow(page), uri).code).toBeDefined();
     }
   });
@@ -62,7 +62,7 @@ describe("RFC 8252 §8.6: a public client whose redirect URI any program on the 
     const parameters = { client_id: "native", redirect_uri: loopback };
     await browser.signInWhole(parameters);
     const page = locationOf(await browser.authorize({ ...parameters, prompt: "login" }));
-    expect(locationOf(await browser.signIn(page))).toMatch(/\/consent$/);
+    expect(locationOf(await browser.signIn(page))).toMatch(/\/consent\?f=/);
   });
 
   it("consent given for https does not apply there, and still applies for https", async () => {
@@ -105,7 +105,7 @@ describe("RFC 8252 §8.6: a first-party client without authentication (skip_cons
     const silent = await browser.authorize({ ...parameters, prompt: "none" });
     expect(sentToClient(silent, loopback).error).toBe("consent_required");
     const page = locationOf(await browser.authorize(parameters));
-    expect(page).toMatch(/\/consent$/);
+    expect(page).toMatch(/\/consent\?f=/);
     expect(sentToClient(await browser.allow(page), loopback).code).toBeDefined();
   });
 
@@ -151,7 +151,7 @@ describe("ADR 9: a web client on http://localhost", () => {
     await registerWeb("none", type);
     const visitor = fixtures.browser(bindings);
     await visitor.signInWhole(parameters);
-    expect(locationOf(await visitor.authorize(parameters))).toMatch(/\/consent$/);
+    expect(locationOf(await visitor.authorize(parameters))).toMatch(/\/consent\?f=/);
     const silent = await visitor.authorize({ ...parameters, prompt: "none" });
     expect(sentToClient(silent, uri).error).toBe("consent_required");
   });

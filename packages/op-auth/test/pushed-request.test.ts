@@ -93,9 +93,11 @@ describe("pushed authorization requests", () => {
     const first = locationOf(await person.get(`/authorize?${query}`));
     const reloaded = locationOf(await person.get(`/authorize?${query}`));
     expect(sentToClient(await person.signIn(reloaded)).code).toBeDefined();
-    const late = await person.signIn(first);
-    expect(late.status).toBe(400);
-    expect(late.headers.get("location")).toBeNull();
+    const late = await (await person.get(first)).text();
+    const restart = /href="(\/flow\/restart[^"]+)"/.exec(late)![1]!;
+    const again = await person.get(restart);
+    expect(again.status).toBe(400);
+    expect(again.headers.get("location")).toBeNull();
     expect((await person.get(`/authorize?${query}`)).status).toBe(400);
   });
 
@@ -125,7 +127,7 @@ describe("pushed authorization requests", () => {
     }
   });
 
-  it("an interaction, a passkey ceremony or a logout is not a request_uri, and none of them is a page", async () => {
+  it("a stored flow, a passkey ceremony or a logout is not a request_uri, and none of them is a page", async () => {
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const parameters = new Form(new Map([["client_id", ["app"]]]));
     const logoutForm = { parameters, pushedBy: undefined };
@@ -138,20 +140,16 @@ describe("pushed authorization requests", () => {
       logoutForm,
       lifetime,
     );
-    const interaction = locationOf(await fixtures.browser().authorize());
+    const flow = await fixtures.isolate.challenges.put(context, "flow", "sealed", Date.now() + 60_000);
     const html = await (await browser.get("/account")).text();
-    const ids = [
-      logout,
-      /\/interaction\/([^/]+)\//.exec(interaction)![1]!,
-      /name="ceremony" value="([^"]+)"/.exec(html)![1]!,
-    ];
+    const ids = [logout, flow, /name="ceremony" value="([^"]+)"/.exec(html)![1]!];
     const request = (await pushed()).replace("urn:ietf:params:oauth:request_uri:", "");
     for (const id of ids) {
       expect((await byReference(`urn:ietf:params:oauth:request_uri:${id}`)).status).toBe(400);
     }
     for (const id of [ids[0]!, ids[2]!, request]) {
       for (const page of ["sign-in", "consent", "select-account"]) {
-        expect((await browser.get(`/interaction/${id}/${page}`)).status).toBe(400);
+        expect((await browser.get(`/flow/${page}?f=${id}`)).status).toBe(400);
       }
     }
     for (const id of [ids[1]!, ids[2]!, request]) {

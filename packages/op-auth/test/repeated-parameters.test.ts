@@ -85,7 +85,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
 
   it("RFC 8707 §2: resource may be repeated", async () => {
     const page = locationOf(await ask("resource=https://api.example.com&resource=https://api.example.com"));
-    expect(page).toMatch(/sign-in$/);
+    expect(page).toMatch(/sign-in\?f=/);
   });
 
   it.each<[string, string, AuthorizationParameters]>([
@@ -132,6 +132,6 @@ describe("RFC 9126 §2.3: a repeated parameter at /par", () => {
     const { request_uri: reference } = await response.json<{ request_uri: string }>();
     const query = new URLSearchParams({ client_id: "app", request_uri: reference });
     expect((await browser.get(`/authorize?${query}&state=1&state=2`)).status).toBe(400);
-    expect(locationOf(await browser.get(`/authorize?${query}`))).toMatch(/sign-in$/);
+    expect(locationOf(await browser.get(`/authorize?${query}`))).toMatch(/sign-in\?f=/);
   });
 });

@@ -1,6 +1,6 @@
 import { authenticationContexts, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { signInMethods } from "../src/sign-in/page/sign-in-methods.ts";
+import { signInMethods } from "../src/steps/sign-in/methods.ts";
 import {
   type AuthFixtures,
   type AuthorizationParameters,
@@ -63,7 +63,8 @@ describe("the page shows why a person must sign in again", () => {
 
   it("a preferred password, for a person who signed in by passkey", async () => {
     const passkey = await SoftwarePasskey.register("alice");
-    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    browser = fixtures.browser();
+    const page = locationOf(await browser.authorize());
     const html = await (await browser.get(page)).text();
     await browser.submit(page, { credential: await passkey.assert(html) });
     expect(purposeOf(await signInPage({ acr_values: passwordAcr }))).toBe(

@@ -182,25 +182,25 @@ describe("when to sign in again", () => {
 
   it("OIDC Core §3.1.2.1: prompt=login requires a new sign-in once, despite a session", async () => {
     const page = locationOf(await browser.authorize({ prompt: "login" }));
-    expect(page).toMatch(/sign-in$/);
+    expect(page).toMatch(/sign-in\?f=/);
     expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
   });
 
   it("OIDC Core §3.1.2.1: prompt=consent shows the consent page despite earlier consent", async () => {
     const page = locationOf(await browser.authorize({ prompt: "consent" }));
-    expect(page).toMatch(/consent$/);
+    expect(page).toMatch(/consent\?f=/);
     expect(sentToClient(await browser.allow(page)).code).toBeDefined();
   });
 
   it("OIDC Core §3.1.2.1: prompt=select_account lets the user continue or change the account", async () => {
     const page = locationOf(await browser.authorize({ prompt: "select_account" }));
-    expect(page).toMatch(/select-account$/);
+    expect(page).toMatch(/select-account\?f=/);
     expect(await (await browser.get(page)).text()).toContain("Continue as Alice Example");
     expect(sentToClient(await browser.submit(page, { account: "current" })).code).toBeDefined();
 
     const again = locationOf(await browser.authorize({ prompt: "select_account" }));
     const other = locationOf(await browser.submit(again, { account: "other" }));
-    expect(other).toMatch(/sign-in$/);
+    expect(other).toMatch(/sign-in\?f=/);
     const consent = locationOf(await browser.signIn(other, "bob"));
     const { code } = sentToClient(await browser.allow(consent));
     expect((await redeem(code!)).sub).toBe("bob");
@@ -263,7 +263,7 @@ describe("OIDC Core §5.5.1.1: a preferred acr", () => {
 
   it("is requested once by a page, and the sign-in made then suffices", async () => {
     const page = locationOf(await browser.authorize({ acr_values: "phr" }));
-    expect(page).toMatch(/sign-in$/);
+    expect(page).toMatch(/sign-in\?f=/);
     expect(await (await browser.get(page)).text()).toContain('name="password"');
     expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
   });
@@ -279,7 +279,7 @@ describe("OIDC Core §5.5.1.1: a preferred acr", () => {
     const metadata = { ...codeClient, skip_consent: true, default_acr_values: ["phr"] };
     await seedClient(authEnv, "cautious", metadata);
     const password = authenticationContexts.password.acr;
-    expect(locationOf(await browser.authorize({ client_id: "cautious" }))).toMatch(/sign-in$/);
+    expect(locationOf(await browser.authorize({ client_id: "cautious" }))).toMatch(/sign-in\?f=/);
     expect((await silently({ client_id: "cautious" })).code).toBeDefined();
     const named = await browser.authorize({ client_id: "cautious", acr_values: password });
     expect(sentToClient(named).code).toBeDefined();

@@ -15,11 +15,11 @@ it("depth of introspections and revocations: cold, after a pause, busy", { retry
   const issuer = new ManagementFixtures();
   const token = await issuer.token();
   const createApp = () => new ManagementFixtures().app;
-  const depths = await measureDepths({
-    introspection: { createApp, send: (to) => postForm(to, managementEnv, "/introspect", { token }, api) },
+  const depths = await measureDepths(managementEnv, {
+    introspection: { createApp, send: (to, env) => postForm(to, env, "/introspect", { token }, api) },
     "revocation of an access token": {
       createApp,
-      send: async (to) => postForm(to, managementEnv, "/revoke", { token: await issuer.token() }, app),
+      send: async (to, env) => postForm(to, env, "/revoke", { token: await issuer.token() }, app),
     },
   });
   expect(depths).toEqual({

@@ -36,11 +36,10 @@ const session = {
   sid: "sid-1",
   sub: "alice",
   signedInAtMs: 1,
-  acr: "phr",
-  amr: ["hwk"],
+  proofs: [{ method: "boundPasskey", sub: "alice", atMs: 1, controlVersion: 0 }],
   idleMs: 86_400_000,
   endsAtMs: Date.now() + 86_400_000,
-};
+} as const;
 const redeem = {
   id: "none",
   operationId: "o",
@@ -64,7 +63,7 @@ it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   ["RefreshTokenRotator.rotate", families, async () => families().rotate([])],
   ["AuthorizationCodeStore.redeem of an unknown code", codes, async () => codes().redeem(redeem)],
 ])("ADR 15: %s responds after a write, which a superseded instance cannot make", async (_, stub, call) => {
-  await sessions().open(session);
+  await sessions().open({ session });
   await call();
   const before = await passes(stub());
   await call();

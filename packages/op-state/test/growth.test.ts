@@ -45,7 +45,7 @@ it.each([
     insert("code (id, payload, expires_at_ms, grant_ends_at_ms, until_ms)", "i, '{}', at, at, at"),
     1_000,
   ],
-  ["SESSION_STORE", "sessions", insert("sessions", "i, i, 'alice', 0, 'acr', '[]', 1, 0, at, NULL, at"), 200],
+  ["SESSION_STORE", "sessions", insert("sessions", "i, i, 'alice', 0, '[]', 1, 0, at, NULL, at"), 200],
   [
     "SESSION_STORE",
     "session_grants",
@@ -54,6 +54,7 @@ it.each([
   ],
   ["SESSION_STORE", "due_revocation", insert("due_revocation", "i, '{}', at, NULL"), 1_000],
   ["SESSION_STORE", "attempts", insert("attempts", "i, 1, 0, at"), 500],
+  ["SESSION_STORE", "spent_names", insert("spent_names", "i, at"), 500],
   ["SESSION_STORE", "throttle_reports", insert("throttle_reports", "i, at"), 500],
   ["CHALLENGE_STORE", "challenge", insert("challenge", "i, NULL, at"), 1_000],
 ])("%s: a backlog of %s is deleted in consecutive bounded sweeps", async (binding, table, fill, atMost) => {

@@ -24,8 +24,9 @@ useControlPlaneFixtures();
 
 async function openSession(sid: string, sub: string): Promise<void> {
   const endsAtMs = start + 14 * day;
-  const about = { sid, sub, key: `key-${sid}`, signedInAtMs: start, acr: "1", amr: ["pwd"], idleMs: day, endsAtMs };
-  await storeOf(sid).open(about);
+  const proof = { method: "password", sub, atMs: start, controlVersion: 0 } as const;
+  const about = { sid, sub, key: `key-${sid}`, signedInAtMs: start, proofs: [proof], idleMs: day, endsAtMs };
+  await storeOf(sid).open({ session: about });
   const client = { clientId: "app", subject: sub, consented: [], registeredAtMs: 0 };
   expect(await storeOf(sid).admit(about.key, client, undefined)).toBe(true);
   const insert =

@@ -32,14 +32,15 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+const proof = { method: "boundPasskey", sub: "alice", atMs: start, controlVersion: 7 } as const;
+
 function newSession(changes: Partial<NewSession> = {}): NewSession {
   return {
     key: "key-1",
     sid: "g1.wnam.0.sid-1",
     sub: "alice",
     signedInAtMs: start,
-    acr: "phr",
-    amr: ["hwk"],
+    proofs: [proof],
     idleMs: day,
     endsAtMs: start + 14 * day,
     ...changes,
@@ -59,7 +60,7 @@ describe("the lifetime of a session", () => {
     const sids = ["g1.wnam.0.idle", "g1.wnam.0.late", "g1.wnam.0.used"];
     const insert = `INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, 'alice', '', 0, ?2)`;
     for (const [index, sid] of sids.entries()) {
-      await store.open(newSession({ sid, key: sid, idleMs: (index + 1) * day }));
+      await store.open({ session: newSession({ sid, key: sid, idleMs: (index + 1) * day }) });
       await DB.prepare(insert)
         .bind(sid, start + 14 * day)
         .run();
@@ -79,14 +80,13 @@ describe("the lifetime of a session", () => {
   });
 
   it("is found by its key, with the facts of the sign-in", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     expect(await store.use("key-1", "app", undefined)).toEqual({
       session: {
         sid: "g1.wnam.0.sid-1",
         sub: "alice",
         signedInAtMs: start,
-        acr: "phr",
-        amr: ["hwk"],
+        proofs: [proof],
         endsAtMs: start + 14 * day,
       },
       client: undefined,
@@ -96,7 +96,7 @@ describe("the lifetime of a session", () => {
   });
 
   it("ends a day after its last use, and each use postpones that", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     vi.setSystemTime(start + 0.9 * day);
     expect(await store.use("key-1", "app", undefined)).toBeDefined();
     vi.setSystemTime(start + 1.8 * day);
@@ -107,7 +107,7 @@ describe("the lifetime of a session", () => {
   });
 
   it("ends at its absolute end regardless of its use", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     for (let at = 0.9; at < 14; at += 0.9) {
       vi.setSystemTime(start + at * day);
       expect(await store.use("key-1", "app", undefined)).toBeDefined();
@@ -117,23 +117,51 @@ describe("the lifetime of a session", () => {
   });
 
   it("is renewed under a new key with its clients; the old key becomes useless", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     await store.admit("key-1", app, undefined);
-    expect(await store.renew("key-1", newSession({ key: "key-2", signedInAtMs: start + 1 }))).toBe(true);
+    const session = newSession({ key: "key-2", signedInAtMs: start + 1 });
+    expect(await store.open({ session, replaces: "key-1" })).toBe("opened");
     expect(await store.read("key-1")).toBeUndefined();
     expect(await store.read("key-2")).toMatchObject({ session: { signedInAtMs: start + 1 }, clients: [app] });
   });
 
   it("is not renewed for another user, or after it has ended", async () => {
-    await store.open(newSession());
-    expect(await store.renew("key-1", newSession({ key: "key-2", sub: "bob" }))).toBe(false);
+    await store.open({ session: newSession() });
+    const bobs = newSession({ key: "key-2", sub: "bob" });
+    expect(await store.open({ session: bobs, replaces: "key-1" })).toBe("gone");
     await store.end({ key: "key-1" }, "logout");
-    expect(await store.renew("key-1", newSession({ key: "key-2" }))).toBe(false);
+    expect(await store.open({ session: newSession({ key: "key-2" }), replaces: "key-1" })).toBe("gone");
     expect(await store.read("key-2")).toBeUndefined();
   });
 
+  it("a flow opens one session, with its client and grant; a repeated call finds what it has opened", async () => {
+    const flow = { fid: "fid-1", untilMs: start + 1_800_000 };
+    const opening = { session: newSession(), flow, admitted: { client: app, grant } };
+    const open = () => store.open(opening);
+    expect(await Promise.all([open(), open()])).toEqual(["opened", "opened"]);
+    expect((await store.use("key-1", "app", undefined))?.client).toEqual(app);
+    const second = { session: newSession({ key: "key-2", sid: "g1.wnam.0.sid-2" }), flow };
+    expect(await store.open(second)).toBe("spent");
+    await store.end({ key: "key-1" }, "logout");
+    expect(await store.open(second)).toBe("spent");
+    expect(await store.read("key-2")).toBeUndefined();
+  });
+
+  it("a session that could not replace another leaves its flow unspent", async () => {
+    const flow = { fid: "fid-1", untilMs: start + 1_800_000 };
+    expect(await store.open({ session: newSession(), replaces: "key-0", flow })).toBe("gone");
+    expect(await store.open({ session: newSession(), flow })).toBe("opened");
+  });
+
+  it("ADR 16: a session that is ended before it is opened is not opened", async () => {
+    expect(await store.end({ sid: "g1.wnam.0.sid-1" }, "password changed")).toBeUndefined();
+    expect(await store.open({ session: newSession() })).toBe("gone");
+    vi.setSystemTime(start + 300_000);
+    expect(await store.open({ session: newSession() })).toBe("opened");
+  });
+
   it("is ended by its key or its sid, once", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     const ended = await store.end({ sid: "g1.wnam.0.sid-1" }, "logout");
     expect(ended).toMatchObject({ session: { sub: "alice" }, clients: [], due: [] });
     expect(await store.end({ key: "key-1" }, "logout")).toEqual(ended);
@@ -146,7 +174,7 @@ describe("the lifetime of a session", () => {
   });
 
   it("leaves no row after it has expired and was swept", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     await store.admit("key-1", app, { ...grant, untilMs: start + 30 * day });
     const rows = () =>
       runInDurableObject(store, (_, ctx) =>
@@ -163,7 +191,7 @@ describe("the lifetime of a session", () => {
   });
 
   it("ADR 22: due grants are found by the key, by the sid and by the client, until they are acknowledged; then no row is left", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     await store.admit("key-1", app, grant);
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...grant, grantId: "grant-2" });
     const idsOf = (due: readonly GrantRevocation[] = []) => due.map((each) => each.grant.grantId);
@@ -186,7 +214,7 @@ describe("the lifetime of a session", () => {
   });
 
   it("ADR 22: a session with very many grants is revoked by its Worker in parts", async () => {
-    await store.open(newSession());
+    await store.open({ session: newSession() });
     await store.admit("key-1", app, undefined);
     for (let index = 0; index < 450; index += 1) {
       await store.use("key-1", "app", { ...grant, grantId: `grant-${index}` });
@@ -252,7 +280,7 @@ describe("effects of its end", () => {
   beforeEach(async () => {
     await seedClient("app", { backchannel_logout_uri: "https://app.example.com/logout" });
     await seedClient("mute", {});
-    await store.open(newSession());
+    await store.open({ session: newSession() });
   });
 
   it("Back-Channel Logout §2.4: each client that registered for it is sent a logout token", async () => {
@@ -285,7 +313,7 @@ describe("effects of its end", () => {
     const { payload } = await verifyLogoutToken(requests[0]!);
     const sid = await sectorSessionId(stateEnv, newSession(), "alice-at-app");
     expect(payload).toMatchObject({ sub: "alice-at-app", sid });
-    expect(sid).toMatch(/^[\w-]{22}$/);
+    expect(sid).toMatch(/^[\w-]{50,100}$/);
     expect(JSON.stringify(payload)).not.toContain("sid-1");
   });
 
@@ -325,7 +353,7 @@ describe("effects of its end", () => {
     await store.end({ key: "key-1" }, "logout");
     await runDurableObjectAlarm(store);
     await expect.poll(() => fetched.mock.calls.length, { interval: 5 }).toBe(1);
-    await store.open(newSession({ key: "key-2", sid: "g1.wnam.0.sid-2" }));
+    await store.open({ session: newSession({ key: "key-2", sid: "g1.wnam.0.sid-2" }) });
     await store.admit("key-2", { ...app, clientId: "mute" }, { ...grant, grantId: "grant-2" });
     await store.end({ key: "key-2" }, "logout");
     await runDurableObjectAlarm(store);
@@ -485,12 +513,12 @@ const laneOf = (key: string) => [[{ key, limit }]];
 
 describe("attempts", () => {
   it("fill a bucket that drains: no wait is longer than the time to drain one place", async () => {
-    const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", laneOf("alice"))));
+    const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt(laneOf("alice"))));
     expect(results.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
     expect(results[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
     vi.setSystemTime(start + 10_000);
-    expect(await store.reserveAttempt("alice", laneOf("alice"))).toEqual({ kind: "allowed", lane: laneOf("alice")[0] });
-    expect((await store.reserveAttempt("alice", laneOf("alice"))).kind).toBe("refused");
+    expect(await store.reserveAttempt(laneOf("alice"))).toEqual({ kind: "allowed", lane: laneOf("alice")[0] });
+    expect((await store.reserveAttempt(laneOf("alice"))).kind).toBe("refused");
   });
 
   async function auditEvents(): Promise<{ type: string; payload: unknown }[]> {
@@ -507,9 +535,9 @@ describe("attempts", () => {
     const throttled = { method: "password", sub: "alice", reason: "too many attempts: account" } as const;
     await store.recordFailedSignIn(failed);
     await store.recordFailedSignIn({ ...failed, sub: undefined, reason: "unknown user" });
-    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", laneOf("alice"), throttled);
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.recordThrottledSignIn("alice", throttled);
     vi.setSystemTime(start + 60_000);
-    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", laneOf("alice"), throttled);
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.recordThrottledSignIn("alice", throttled);
     expect(await auditEvents()).toEqual([
       { type: "sign-in.failed", payload: failed },
       { type: "sign-in.failed", payload: { method: "password", reason: "unknown user" } },
@@ -520,7 +548,7 @@ describe("attempts", () => {
 
   it("that succeeded are returned", async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) {
-      expect((await store.reserveAttempt("bob", laneOf("bob"))).kind).toBe("allowed");
+      expect((await store.reserveAttempt(laneOf("bob"))).kind).toBe("allowed");
       await store.refundAttempt(laneOf("bob")[0]!);
     }
     const rows = await runInDurableObject(store, (_, { storage }) =>
@@ -537,7 +565,7 @@ describe("attempts", () => {
       ],
       [{ key: "shared", limit: { capacity: 1, drainMs: 30_000 } }],
     ];
-    const attempt = () => store.reserveAttempt("carol", lanes);
+    const attempt = () => store.reserveAttempt(lanes);
     expect(await attempt()).toEqual({ kind: "allowed", lane: lanes[0] });
     expect(await attempt()).toEqual({ kind: "allowed", lane: lanes[1] });
     expect(await attempt()).toEqual({ kind: "refused", retryAfterMs: 30_000 });

@@ -26,7 +26,7 @@ function measured(
 ): MeasuredRequest<typeof tokenEnv> {
   return {
     createApp: () => createApp(createIsolate()),
-    send: async (app) => postForm(app, tokenEnv, "/token", await fields(), client),
+    send: async (app, env) => postForm(app, env, "/token", await fields(), client),
   };
 }
 
@@ -44,7 +44,7 @@ it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () 
   };
   let { refresh_token: token } = await tokensOf(await login.redeem(await authorize(), web));
   const refresh = measured(web, () => ({ grant_type: "refresh_token", refresh_token: token }));
-  const depths = await measureDepths({
+  const depths = await measureDepths(tokenEnv, {
     "client credentials": measured(service, () => ({ grant_type: "client_credentials" })),
     "token exchange": measured(service, () => ({
       ...{ grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType },
@@ -52,8 +52,8 @@ it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () 
     })),
     refresh: {
       ...refresh,
-      async send(to) {
-        const response = await refresh.send(to);
+      async send(to, env) {
+        const response = await refresh.send(to, env);
         token = (await response.clone().json<{ refresh_token: string }>()).refresh_token;
         return response;
       },

@@ -1,4 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import {
   findAccessToken,
   type PresentationScheme,
@@ -7,7 +8,6 @@ import {
   resourceError,
   verifyPresented,
 } from "@edge-op/shared/callers/require-access-token";
-import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { encryptForClient, encryptsFor } from "@edge-op/shared/clients/encrypt-for-client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";

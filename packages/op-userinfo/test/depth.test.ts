@@ -10,10 +10,10 @@ it("depth of UserInfo: cold, after a pause, busy", { retry: 2 }, async () => {
   await seedClient(userinfoEnv, "app");
   await seedUser(userinfoEnv, "alice", { claims: { email: "alice@example.com" } });
   const token = await new UserinfoFixtures().token({ scope: ["openid", "email", "roles"] });
-  const depths = await measureDepths({
+  const depths = await measureDepths(userinfoEnv, {
     UserInfo: {
       createApp: () => new UserinfoFixtures().app,
-      send: (app) => call(app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}` } }),
+      send: (app, env) => call(app, env, "/userinfo", { headers: { authorization: `Bearer ${token}` } }),
     },
   });
   expect(depths).toEqual({ UserInfo: { cold: 2, afterPause: 1, busy: 0 } });

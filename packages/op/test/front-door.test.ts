@@ -25,7 +25,7 @@ it.each([
   ["/logout", "op-auth"],
   ["/account", "op-auth"],
   ["/assets/style.css", "op-auth"],
-  ["/interaction/abc", "op-auth"],
+  ["/flow/sign-in", "op-auth"],
 ])("%s belongs to %s, and reaches it unchanged", async (path, worker) => {
   const response = await call(createApp(), bindings, path, {
     method: "POST",

@@ -23,7 +23,7 @@ interface Asset {
 }
 
 /**
- * Disables forms after a click: a second click would submit a form whose interaction the first one has spent. Going back to the page enables its
+ * Disables forms after a click: a second click would submit a form whose flow the first one has spent. Going back to the page enables its
  * forms again.
  */
 const onceScript = `

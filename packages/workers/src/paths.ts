@@ -21,7 +21,7 @@ export const ownedPaths = {
   "op-auth": {
     binding: "AUTH",
     paths: ["/authorize", "/par", "/device_authorization", "/device"],
-    trees: ["/interaction", "/account", "/logout", "/assets"],
+    trees: ["/flow", "/account", "/logout", "/assets"],
   },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;
 

@@ -79,8 +79,8 @@ export const mends: Readonly<Partial<Record<RefusalReason, string>>> = {
   "grant-type-not-registered": "Add the grant type to `grant_types` of the client.",
   "grant-type-unknown": "Use one of `grant_types_supported` of the discovery document.",
   "id-token-hint-invalid": "Send an ID token of this provider, issued to this client.",
-  "interaction-invalid": "Go back to the application and start again, in the browser that began.",
-  "interaction-spent": "Go back to the application and start again.",
+  "flow-invalid": "Go back to the application and start again, in the browser that began.",
+  "flow-expired": "Continue with the link of the page, or go back to the application and start again.",
   "introspection-by-public-client": "Introspect as a confidential client.",
   "issued-token-claims":
     "The log line lists the claims; compare them with the trusted issuer's record, or use its dry run.",

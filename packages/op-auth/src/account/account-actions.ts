@@ -1,26 +1,20 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import { passkeyAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { acrValuesOf, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/users/credentials";
 import { listOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { listUserSessions } from "../browser/user-sessions.ts";
 import { deleteConsent, emptyConsent, hasAccess } from "../consent/consents.ts";
+import { signInFor } from "../flow/begin-flow.ts";
 import { dismissClient, endSession } from "../logout/end-session.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
-import { describeDevice } from "../sign-in/describe-device.ts";
-import { registerPasskey } from "../sign-in/passkey/register-passkey.ts";
+import { describeDevice } from "../session/describe-device.ts";
+import { registerPasskey } from "../steps/sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
 import { endOtherSessions } from "./end-other-sessions.ts";
-import {
-  type AccountRequest,
-  asPersonPosting,
-  isFresh,
-  mayAddPasskey,
-  signInFirst,
-  signInFor,
-} from "./require-person.ts";
+import { type AccountRequest, asPersonPosting, isFresh, mayAddPasskey, signInFirst } from "./require-person.ts";
 
 /**
  * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one.
@@ -31,7 +25,11 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const credential = form.get("credential");
     const passkeys = await listPasskeys(context.env.DB, person.user.sub);
     if (credential === undefined || !mayAddPasskey(at, person, passkeys)) {
-      return signInFor(at, "/account", {}, passkeys.length === 0 ? undefined : [passkeyAcr]);
+      return signInFor(
+        at,
+        "/account",
+        passkeys.length === 0 ? {} : { requiredAcr: passkeyMethods.flatMap(acrValuesOf) },
+      );
     }
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;

@@ -9,7 +9,7 @@ import { listUserSessions } from "../browser/user-sessions.ts";
 import { listConsents } from "../consent/consents.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { frameOf } from "../pages/frame.ts";
-import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
+import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { type AccountRequest, accountForms, asPerson, mayAddPasskey } from "./require-person.ts";

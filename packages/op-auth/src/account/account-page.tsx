@@ -11,7 +11,7 @@ import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { MessageKey } from "../pages/messages.ts";
-import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
+import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 
 export interface AccountView {

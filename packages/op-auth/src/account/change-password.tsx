@@ -1,22 +1,23 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
+import { withMembers } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { findPassword, savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import type { SignIn } from "@edge-op/shared/users/sessions";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { readDeployment } from "../deployment.ts";
 import { frameOf } from "../pages/frame.ts";
-import { openSession } from "../sign-in/open-session.ts";
-import { reservePasswordAttempt } from "../sign-in/password/reserve-password-attempt.ts";
+import { openSession, prepareSession } from "../session/open-session.ts";
+import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";
 import {
@@ -43,8 +44,7 @@ export function changePassword(at: AccountRequest): Promise<Response> {
     const problem = checkNewPassword(at, person, form) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
     const version = await replacePassword(at, person, form.require("new"));
-    const { acr, amr } = password.needsCurrent ? authenticationContexts.password : person.session;
-    return reopenSession(at, { sub: person.user.sub, acr, amr, version });
+    return reopenSession(at, person, password.needsCurrent, version);
   });
 }
 
@@ -84,16 +84,18 @@ function checkNewPassword({ context }: AccountRequest, { user }: SignedInPerson,
 }
 
 async function checkCurrent(
-  { context, isolate, request }: AccountRequest,
+  at: AccountRequest,
   { user }: SignedInPerson,
   { hash, needsCurrent }: PasswordState,
   form: Form,
 ): Promise<Problem | undefined> {
-  const browser = await identifyBrowser(context, request);
-  const attempt = await reservePasswordAttempt(context, isolate, request, browser, async () => user);
-  if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
+  const attempt = await reservePasswordAttempt(at, await identifyBrowser(at.context, at.request), user.username);
+  if (attempt.retryAfterSeconds !== undefined) {
+    await attempt.recordThrottled(user);
+    return { kind: "throttled", seconds: attempt.retryAfterSeconds };
+  }
   if (!needsCurrent || (await verifyPassword(form.get("current") ?? "", hash))) return undefined;
-  await attempt.recordFailure("wrong password at a change of password");
+  await attempt.recordFailure(user, "wrong password at a change of password");
   return { kind: "wrongCurrent" };
 }
 
@@ -110,11 +112,27 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   return committed.version;
 }
 
-/** Opened after the cut-off, which ends every session opened before it. */
-async function reopenSession({ context, isolate, request }: AccountRequest, how: SignIn): Promise<Response> {
-  const afterwards = { ...context, arrivedAtMs: nowMs() };
-  const { cookie } = await openSession(afterwards, isolate, request, how);
-  return redirect(accountWith("password-changed"), [cookie]);
+/**
+ * Opened after the cut-off, which ends every session opened before it. The new session has the person's proofs of now: the current password, or what
+ * took its place.
+ */
+async function reopenSession(
+  at: AccountRequest,
+  person: SignedInPerson,
+  hasProvenPassword: boolean,
+  version: number,
+): Promise<Response> {
+  const { sub } = person.user;
+  const atMs = nowMs();
+  const { proofs: known } = person.session;
+  const password: Proof = { method: "password", sub, atMs, controlVersion: version };
+  // A proof of the previous password is void.
+  const others = known.filter(({ method }) => method !== "password");
+  const proofs = hasProvenPassword ? [password] : others.map((proof) => ({ ...proof, controlVersion: version }));
+  const afterwards = { ...at, context: withMembers<AuthEnv>(at.context, { arrivedAtMs: atMs }) };
+  const signIn = { sub, proofs, version };
+  const opened = await openSession(afterwards, signIn, await prepareSession(afterwards, signIn, { person }));
+  return redirect(accountWith("password-changed"), opened.kind === "opened" ? [opened.cookie] : []);
 }
 
 async function render(

@@ -1,22 +1,14 @@
-import { redirect } from "@edge-op/pages/respond-page";
-import { passkeyAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { settle } from "@edge-op/shared/control/settle";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Passkey } from "@edge-op/shared/users/credentials";
-import type { AuthEnv } from "../auth-env.ts";
-import { beginInteraction, type CompletedSteps } from "../authorization/interaction.ts";
-import { identifyBrowser } from "../browser/cookies.ts";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { requireFormToken } from "../browser/form-token.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import { signInFor } from "../flow/begin-flow.ts";
+import type { FlowRequest } from "../steps/step.ts";
 
-export interface AccountRequest {
-  readonly context: RequestContext<AuthEnv>;
-  readonly isolate: AuthIsolate;
-  readonly request: ReceivedRequest;
-}
+export type AccountRequest = FlowRequest;
 
 /** The maximum age of a sign-in that may add or remove a passkey. */
 const freshMs = 10 * 60_000;
@@ -27,13 +19,22 @@ const longestQuery = 1500;
 /** The purpose of the form token. All forms of the account pages have the same token, bound to the session. */
 export const accountForms = "account";
 
-export function isFresh({ context }: AccountRequest, { session }: SignedInPerson): boolean {
-  return context.arrivedAtMs - session.signedInAtMs <= freshMs;
+export function isFresh(at: AccountRequest, person: SignedInPerson): boolean {
+  return hasFreshProof(at, person, () => true);
 }
 
 /** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
 export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): boolean {
-  return isFresh(at, person) && person.session.acr === passkeyAcr;
+  return hasFreshProof(at, person, ({ method }) => passkeyMethods.includes(method));
+}
+
+/** The proof itself must be young: a sign-in by another method does not renew it. */
+function hasFreshProof(
+  { context }: AccountRequest,
+  { session }: SignedInPerson,
+  counts: (proof: Proof) => boolean,
+): boolean {
+  return session.proofs.some((proof) => counts(proof) && context.arrivedAtMs - proof.atMs <= freshMs);
 }
 
 /** NIST SP 800-63B-4 §4.1.2.1: a person who has passkeys adds another one by using one of them. */
@@ -69,18 +70,6 @@ export async function signInFirst(at: AccountRequest): Promise<Response> {
   const { pathname, search } = new URL(at.request.url);
   const path = at.request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
   return signInFor(at, path);
-}
-
-/** Redirects to the sign-in page, which returns to a path of this origin. */
-export async function signInFor(
-  { context, isolate, request }: AccountRequest,
-  path: string,
-  steps: CompletedSteps = {},
-  requiredAcr?: readonly string[],
-): Promise<Response> {
-  const browser = await identifyBrowser(context, request);
-  const interaction = { purpose: { kind: "account", path, requiredAcr }, browserId: browser.id, steps } as const;
-  return redirect(await beginInteraction(context, isolate, interaction, "sign-in"), [browser.setCookie]);
 }
 
 function returnAfterForm(pathname: string): string {

@@ -1,4 +1,4 @@
-import { redirect } from "@edge-op/pages/respond-page";
+import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
@@ -7,26 +7,36 @@ import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { readCookie } from "../browser/cookies.ts";
-import { openParameters, type StoredParameters, storeParameters, withScope } from "../browser/stored-parameters.ts";
+import { identifyBrowser, readCookie } from "../browser/cookies.ts";
+import {
+  openParameters,
+  parameterValues,
+  type StoredParameters,
+  storeParameters,
+  withScope,
+} from "../browser/stored-parameters.ts";
+import { decideAuthorization } from "../flow/proceed.ts";
+import { newFlow } from "../flow/sealed-flow.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { refuseToClient } from "../response/refuse-to-client.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { findClient } from "./checks/find-client.ts";
 import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
-import { continueAuthorization } from "./continue-authorization.ts";
-import { refuseToClient } from "./refuse-to-client.ts";
 import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
+
+/** The parameters of a request whose request object or reference has been read. */
+const decidedParameters = authorizationParameters.filter((name) => name !== "request" && name !== "request_uri");
 
 /** Long enough for a browser to follow a redirect. */
 const postedLifetimeMs = 60_000;
 
 /**
  * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (checks/check-request.ts) and decides it
- * (decide-authorization.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
- * Cost: see decide-authorization.ts; 1 object call more for a pushed request or one posted by another site.
+ * (flow/proceed.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
+ * Cost: see proceed.ts; 1 object call more for a pushed request or one posted by another site.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
  */
@@ -61,9 +71,13 @@ export async function authorizeEndpoint(
       // The scope of a request object is part of its signed text.
       if (given.get("request") === undefined) posted = withScope(given, checked.scope);
       if (!isForeignPost) {
-        const sessionId = readCookie(context, request, "op-session");
-        const attempt = { client, request: checked, pushedId, sessionId, steps: {}, decision };
-        return await continueAuthorization(context, isolate, request, attempt);
+        const at = { context, isolate, request };
+        const values = parameterValues(withScope(parameters, checked.scope), decidedParameters);
+        const flow = await newFlow(at, { kind: "authorize", parameters: values, pushedId });
+        const browser = await identifyBrowser(context, request);
+        const attempt = { client, request: checked, pushedId, decision };
+        const response = await decideAuthorization(at, { flow, browser }, attempt);
+        return withCookies(response, [browser.setCookie]);
       }
     } catch (error) {
       return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);

@@ -10,12 +10,12 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { storeParameters, withScope } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { completionMs, pushedRequestSeconds } from "../response/pushed-request.ts";
 import { authorizationParameters } from "./checks/authorization-request.ts";
 import { bindToProof } from "./checks/bind-to-proof.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
-import { completionMs, pushedRequestSeconds } from "./pushed-request.ts";
 import { formatRequestUri } from "./request-uri.ts";
 
 /**

@@ -1,6 +1,7 @@
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { SessionContents } from "@edge-op/shared/users/session-rpc";
+import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
@@ -21,6 +22,6 @@ export async function findSignedInPerson(
   const sessionId = readCookie(context, request, "op-session");
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
   if (sessionId === undefined || contents === undefined) return undefined;
-  const user = await findSignedInUser(context, isolate, sessionId, contents.session);
+  const user = await findSignedInUser(context, isolate, sessionVersion(sessionId), contents.session);
   return user && { ...contents, sessionId, user };
 }

@@ -1,13 +1,12 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
 import type { Session } from "@edge-op/shared/users/session-rpc";
-import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /**
- * **The user of a live session**, if the user is active and was not cut off after signing in: "revoke everything of this
+ * **The user of a session that rests on a control version**, if the user is active and was not cut off after signing in: "revoke everything of this
  * subject" ends sessions too. Every revocation shard holds the cut-offs of the last day, and the `sid` selects the one that is read; the
  * user's record contains the earlier ones (ADR 28).
  * Cost warm: 0 calls (`direct`: 1 object call).
@@ -15,14 +14,12 @@ import type { AuthIsolate } from "../isolate.ts";
 export async function findSignedInUser(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  sessionId: string,
-  session: Session,
+  version: number,
+  { sid, sub }: Pick<Session, "sid" | "sub">,
 ): Promise<User | undefined> {
-  const { sid, sub } = session;
   const address = await isolate.shardMap.place(context, "revocation", sid);
   // A session belongs to the provider: cutting off a client does not end it.
   const grant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
-  const version = sessionVersion(sessionId);
   const subject = { ...grant, versions: { client: version, user: version } };
   const [user, isCutOff] = await Promise.all([
     isolate.users.find(context, sub),

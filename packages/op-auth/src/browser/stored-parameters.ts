@@ -1,3 +1,4 @@
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { limits } from "@edge-op/shared/config/limits";
@@ -19,8 +20,11 @@ export interface StoredParameters {
 
 type ParameterKind = Extract<ChallengeKind, "authorization-request" | "logout-request">;
 
+/** The values of each parameter, by its name. */
+export type ParameterValues = readonly (readonly [string, readonly string[]])[];
+
 interface StoredForm {
-  readonly values: readonly (readonly [string, readonly string[]])[];
+  readonly values: ParameterValues;
   readonly pushedBy?: string;
   readonly opensUntilMs: number;
 }
@@ -32,6 +36,18 @@ export interface ParameterLifetime {
   readonly keptMs?: number;
 }
 
+export function isParameterValues(value: unknown): value is ParameterValues {
+  const isPair = (pair: unknown) => Array.isArray(pair) && isText(pair[0]) && listOf(isText)(pair[1]);
+  return listOf((pair): pair is ParameterValues[number] => isPair(pair))(value);
+}
+
+const isStoredForm = objectOf<StoredForm>({ values: isParameterValues, opensUntilMs: isNumber });
+
+/** The parameters with these names that a form has. */
+export function parameterValues(parameters: Form, names: readonly string[]): ParameterValues {
+  return names.map((name) => [name, parameters.all(name)] as const).filter(([, all]) => all.length > 0);
+}
+
 export async function storeParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -40,7 +56,7 @@ export async function storeParameters(
   { parameters, pushedBy }: StoredParameters,
   { openMs, keptMs = 0 }: ParameterLifetime,
 ): Promise<string> {
-  const values = names.map((name) => [name, parameters.all(name)] as const).filter(([, all]) => all.length > 0);
+  const values = parameterValues(parameters, names);
   const opensUntilMs = context.arrivedAtMs + openMs;
   const stored: StoredForm = { values, opensUntilMs, ...(pushedBy === undefined ? {} : { pushedBy }) };
   const text = JSON.stringify(stored);
@@ -62,7 +78,17 @@ export async function openParameters(
   kind: ParameterKind,
   id: string,
 ): Promise<StoredParameters | undefined> {
-  return readStored(context, await isolate.challenges.peek(context, kind, id));
+  return toParameters(context, await isolate.challenges.peek(context, kind, id));
+}
+
+/** Whether they are neither spent nor forgotten, opened or not. */
+export async function areParametersKept(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  kind: ParameterKind,
+  id: string,
+): Promise<boolean> {
+  return (await isolate.challenges.peek(context, kind, id)) !== undefined;
 }
 
 /** Reads and deletes them: of concurrent callers, one receives them. */
@@ -72,12 +98,12 @@ export async function takeParameters(
   kind: ParameterKind,
   id: string,
 ): Promise<StoredParameters | undefined> {
-  return readStored(context, await isolate.challenges.take(context, kind, id));
+  return toParameters(context, await isolate.challenges.take(context, kind, id));
 }
 
-function readStored(context: RequestContext<AuthEnv>, text: string | undefined): StoredParameters | undefined {
+function toParameters(context: RequestContext<AuthEnv>, text: string | undefined): StoredParameters | undefined {
   if (text === undefined) return undefined;
-  const { values, pushedBy, opensUntilMs } = JSON.parse(text) as StoredForm;
+  const { values, pushedBy, opensUntilMs } = readStored("parameters", text, isStoredForm);
   if (opensUntilMs <= context.arrivedAtMs) return undefined;
   return { parameters: new Form(new Map(values)), pushedBy };
 }

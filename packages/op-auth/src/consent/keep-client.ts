@@ -1,9 +1,9 @@
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { ShownError } from "../response/shown-error.ts";
 
 /**
  * **Stores a client at its first consent**: a client with a metadata document gets its row, which every consent and token requires; a client that
@@ -36,8 +36,8 @@ export async function keepClient(
   wakeAuditLog(context);
 }
 
-function ended(): OAuthError {
-  return new OAuthError("invalid_client", "client-changed", {
+function ended(): ShownError {
+  return new ShownError("invalid_client", "client-changed", {
     status: 400,
     description: "The application is unknown.",
   });

@@ -1,3 +1,4 @@
+import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
@@ -6,12 +7,13 @@ import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/grants/new-grant";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
+import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { AccountRequest } from "../account/require-person.ts";
-import { isRefreshable, loginOf, planGrant } from "../authorization/decide-authorization.ts";
-import { detailAllowances, requestedAllowances } from "../authorization/needs-consent.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { saveConsent } from "../consent/consents.ts";
-import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
+import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
+import { isRefreshable, loginOf, planGrant } from "../response/plan-grant.ts";
+import { readDeviceAuthorization } from "./device-authorization.ts";
 
 /**
  * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a
@@ -24,18 +26,25 @@ export async function approveDevice(
   device: WaitingDevice,
   code: string,
 ): Promise<boolean> {
-  const authorization = JSON.parse(device.request) as DeviceAuthorization;
+  const authorization = readDeviceAuthorization(device);
   const { scope, resources, claims, dpopThumbprint } = authorization;
   const { clientId } = device;
   return settle(context, isolate, async (decision) => {
     const client = await isolate.clients.find(context, clientId);
     if (client?.status !== "active") return false;
     const described = await isolate.resources.findAll(context, resources);
-    const planned = await planGrant(context, isolate, { client, sessionId }, described, device.expiresAtMs);
+    const signInVersion = sessionVersion(sessionId);
+    const redeemableUntilMs = device.expiresAtMs;
+    const plan = { client, signInVersion, resources: described, redeemableUntilMs };
+    const planned = await planGrant(context, isolate, plan);
     const { family, tokenLifetimeSeconds, ...grant } = planned;
     const refreshable = isRefreshable(client, { scope });
+    const { requiredAcr, preferredAcr, maxAgeSeconds } = authorization;
+    const oldestMs = maxAgeSeconds === undefined ? 0 : context.arrivedAtMs - maxAgeSeconds * 1000;
+    const sinceMs = Math.min(oldestMs, authorization.requestedAtMs);
+    const authentication = authenticationOf(session.proofs, { wanted: requiredAcr ?? preferredAcr, sinceMs });
     const payload: AuthorizedGrant = {
-      ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, authorization),
+      ...loginOf(session, authentication, (await pairwiseSubject(context.env, client, sub)) ?? sub, authorization),
       // The device belongs to no browser session.
       sid: undefined,
       cnf: dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: dpopThumbprint },

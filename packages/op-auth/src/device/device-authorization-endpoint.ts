@@ -12,7 +12,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { checkPreferredAcr } from "../authorization/checks/acr.ts";
 import { checkAuthorizationDetails } from "../authorization/checks/authorization-details.ts";
-import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
 import { bindToProof } from "../authorization/checks/bind-to-proof.ts";
 import type { CheckInput } from "../authorization/checks/check-input.ts";
 import { checkClaims } from "../authorization/checks/claims.ts";
@@ -20,21 +20,9 @@ import { checkDpopKey } from "../authorization/checks/dpop-key.ts";
 import { checkMaxAge } from "../authorization/checks/max-age.ts";
 import { checkResource } from "../authorization/checks/resource.ts";
 import { checkScope } from "../authorization/checks/scope.ts";
-import type { Place } from "../browser/user-sessions.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { placeOf } from "../sign-in/place-of.ts";
-
-/** The request of a device and what the person is shown of it; stored as JSON with the device code. */
-export interface DeviceAuthorization
-  extends Pick<
-    AuthorizationRequest,
-    "scope" | "resources" | "authorizationDetails" | "maxAgeSeconds" | "preferredAcr" | "claims" | "requiredAcr"
-  > {
-  readonly dpopThumbprint: CodeRequest["dpopThumbprint"];
-  readonly requestedAtMs: number;
-  /** The device's location, estimated from its network address, so that a person notices a request from elsewhere. */
-  readonly place: Place;
-}
+import { placeOf } from "../session/place-of.ts";
+import type { DeviceAuthorization } from "./device-authorization.ts";
 
 /**
  * The requested claims and their requirements for the sign-in. A `sub` cannot be required, because anyone in front of the device may use the code.

@@ -4,15 +4,16 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { formatUserCode, readUserCode } from "@edge-op/shared/grants/user-code";
 import { readForm } from "@edge-op/shared/http/read-form";
-import { type AccountRequest, asPerson, signInFor } from "../account/require-person.ts";
-import { requestedAllowances } from "../authorization/needs-consent.ts";
-import { reasonToSignInAgain } from "../authorization/needs-sign-in.ts";
+import { type AccountRequest, asPerson } from "../account/require-person.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { requestedAllowances } from "../consent/requested-allowances.ts";
+import { signInFor } from "../flow/begin-flow.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
+import { reasonToSignInAgain } from "../steps/sign-in/state.ts";
 import { approveDevice } from "./approve-device.ts";
-import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
+import { readDeviceAuthorization } from "./device-authorization.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
 import { findWaitingDevice } from "./find-waiting-device.ts";
 
@@ -114,7 +115,7 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   const again = signInAgain(at, person, device, code);
   if (again !== undefined) return again;
   const frame = frameOf(context, request);
-  const authorization = JSON.parse(device.request) as DeviceAuthorization;
+  const authorization = readDeviceAuthorization(device);
   const { scope, resources, claims, authorizationDetails, place, requestedAtMs } = authorization;
   const described = await isolate.resources.findAll(context, resources);
   const view = {
@@ -138,14 +139,15 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
 function signInAgain(
   at: AccountRequest,
   { session }: SignedInPerson,
-  { request }: WaitingDevice,
+  device: WaitingDevice,
   code: string,
 ): Promise<Response> | undefined {
-  const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs } = JSON.parse(request) as DeviceAuthorization;
+  const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs } = readDeviceAuthorization(device);
   const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
-  const reason = reasonToSignInAgain(requirements, session, at.context.arrivedAtMs);
+  const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
-  return reason === undefined || isSettled ? undefined : signInFor(at, pathOf(code), {}, requiredAcr);
+  if (reason === undefined || isSettled) return undefined;
+  return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });
 }
 
 function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {

@@ -2,7 +2,7 @@ import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { log } from "@edge-op/shared/runtime/log";
 import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import type { AccountRequest } from "../account/require-person.ts";
-import { addressBuckets } from "../sign-in/sign-in-limits.ts";
+import { addressBuckets } from "../attempts/sign-in-limits.ts";
 
 /** About 3,000 guesses a day per account, among 25 × 10⁹ codes. */
 const guessLanes = laneOf({ capacity: 10, drainMs: 30_000 });

@@ -197,7 +197,7 @@ async function requestConfirmation(
 ): Promise<Response> {
   const fields = presentParameters(parameters);
   const view = {
-    action: "/interaction/logout",
+    action: "/logout/confirm",
     fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
     client: logout.client && clientMark(logout.client).name,
   };

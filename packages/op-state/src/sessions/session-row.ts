@@ -1,5 +1,5 @@
-import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import type { NewSession, Session } from "@edge-op/shared/users/session-rpc";
+import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import type { NewSession, Proof, Session } from "@edge-op/shared/users/session-rpc";
 import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
 export interface SessionRow extends Record<string, SqlStorageValue> {
@@ -7,8 +7,7 @@ export interface SessionRow extends Record<string, SqlStorageValue> {
   readonly key: string;
   readonly sub: string;
   readonly signed_in_at_ms: number;
-  readonly acr: string;
-  readonly amr: string;
+  readonly proofs: string;
   readonly idle_ms: number;
   readonly seen_at_ms: number;
   readonly ends_at_ms: number;
@@ -16,6 +15,11 @@ export interface SessionRow extends Record<string, SqlStorageValue> {
 }
 
 export type SessionName = { readonly key: string } | { readonly sid: string };
+
+/** All of them are proofs of the session's user. */
+type StoredProof = Omit<Proof, "sub">;
+
+const isStoredProof = objectOf<StoredProof>({ method: isText, atMs: isNumber, controlVersion: isNumber });
 
 export function toTimes(row: SessionRow): SessionTimes {
   return { seenAtMs: row.seen_at_ms, idleMs: row.idle_ms, endsAtMs: row.ends_at_ms };
@@ -26,8 +30,7 @@ export function toSession(row: SessionRow): Session {
     sid: row.sid,
     sub: row.sub,
     signedInAtMs: row.signed_in_at_ms,
-    acr: row.acr,
-    amr: readStored("amr", row.amr, listOf(isText)),
+    proofs: readStored("proofs", row.proofs, listOf(isStoredProof)).map((proof) => ({ ...proof, sub: row.sub })),
     endsAtMs: row.ends_at_ms,
   };
 }
@@ -35,7 +38,7 @@ export function toSession(row: SessionRow): Session {
 /**
  * **The rows of sessions.** The row of an ended session is kept until its owner deletes it. Synchronous: called in the owner's transactions.
  *
- *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms)    dies_at_ms: when a sweep looks at it
+ *   sessions(sid, key, sub, signed_in_at_ms, proofs, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms)    dies_at_ms: when a sweep looks at it
  */
 export class SessionRows {
   readonly #sql: SqlStorage;
@@ -45,7 +48,7 @@ export class SessionRows {
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS sessions (
         sid TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, sub TEXT NOT NULL, signed_in_at_ms INTEGER NOT NULL,
-        acr TEXT NOT NULL, amr TEXT NOT NULL, idle_ms INTEGER NOT NULL, seen_at_ms INTEGER NOT NULL,
+        proofs TEXT NOT NULL, idle_ms INTEGER NOT NULL, seen_at_ms INTEGER NOT NULL,
         ends_at_ms INTEGER NOT NULL, ended_at_ms INTEGER, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS sessions_dying ON sessions (dies_at_ms);`);
   }
@@ -62,13 +65,12 @@ export class SessionRows {
   insert(session: NewSession, atMs: number): number {
     const diesAt = diesAtMs({ seenAtMs: atMs, idleMs: session.idleMs, endsAtMs: session.endsAtMs });
     this.#sql.exec(
-      "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+      "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
       session.sid,
       session.key,
       session.sub,
       session.signedInAtMs,
-      session.acr,
-      JSON.stringify(session.amr),
+      JSON.stringify(session.proofs.map(({ sub: _, ...stored }): StoredProof => stored)),
       session.idleMs,
       atMs,
       session.endsAtMs,

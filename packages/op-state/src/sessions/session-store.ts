@@ -1,3 +1,4 @@
+import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
@@ -9,6 +10,8 @@ import type {
   AttemptResult,
   EndedSession,
   NewSession,
+  Opening,
+  OpenResult,
   RefusedSignIn,
   Session,
   SessionClient,
@@ -27,6 +30,7 @@ import { SessionClients } from "./session-clients.ts";
 import { isAlive } from "./session-machine.ts";
 import { type SessionName, type SessionRow, SessionRows, toSession, toTimes } from "./session-row.ts";
 import { SignInAttempts } from "./sign-in-attempts.ts";
+import { SpentNames } from "./spent-names.ts";
 
 export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBindings;
 
@@ -34,6 +38,11 @@ const sweptSessions = 200;
 const sweptGrants = 1_000;
 /** An expired session is refused at once. Its grants end within this time; one alarm sweeps many sessions. */
 const sweepEveryMs = 60_000;
+/** Longer than a call that opens a session can be under way. */
+const openingMs = 5 * 60_000;
+
+const flowKey = (fid: string) => `flow ${fid}`;
+const sidKey = (sid: string) => `sid ${sid}`;
 
 /**
  * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In the same
@@ -52,6 +61,7 @@ export class SessionStore
   readonly #revocations: GrantRevocations;
   readonly #clients: SessionClients;
   readonly #attempts: SignInAttempts;
+  readonly #spent: SpentNames;
   readonly #notify: AlarmTask;
 
   constructor(ctx: DurableObjectState, env: SessionStoreEnv) {
@@ -65,30 +75,32 @@ export class SessionStore
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
     this.#clients = new SessionClients(sql, this.#notices, this.#revocations);
     this.#attempts = new SignInAttempts(ctx, this.#alarms);
+    this.#spent = new SpentNames(sql, this.#alarms);
     this.#notify = this.#alarms.inBackground(
       () => this.#notices.dueMs(),
       (atMs) => this.#notices.send(atMs),
     );
   }
 
-  async open(session: NewSession, origin?: EventOrigin): Promise<void> {
-    const atMs = nowMs();
-    this.ctx.storage.transactionSync(() => {
-      if (this.#rows.find({ key: session.key }) !== undefined) return;
-      this.#insert(session, atMs);
-      this.#event("sign-in.succeeded", session, atMs, { ...origin });
-    });
-  }
-
-  async renew(oldKey: string, session: NewSession, origin?: EventOrigin): Promise<boolean> {
+  async open({ session, replaces, flow, admitted }: Opening, origin?: EventOrigin): Promise<OpenResult> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      const old = this.#alive({ key: oldKey }, atMs);
-      if (old === undefined || old.sub !== session.sub || old.sid !== session.sid) return false;
-      this.#rows.delete(old.sid);
+      if (this.#rows.find({ key: session.key }) !== undefined) return "opened";
+      if (flow !== undefined && this.#spent.has(flowKey(flow.fid), atMs)) return "spent";
+      if (this.#spent.has(sidKey(session.sid), atMs)) return "gone";
+      if (replaces !== undefined) {
+        const old = this.#alive({ key: replaces }, atMs);
+        if (old === undefined || old.sub !== session.sub || old.sid !== session.sid) return "gone";
+        this.#rows.delete(old.sid);
+      }
+      if (flow !== undefined) this.#spent.add(flowKey(flow.fid), flow.untilMs);
       this.#insert(session, atMs);
-      this.#event("sign-in.succeeded", session, atMs, { ...origin, renewed: true });
-      return true;
+      if (admitted !== undefined) this.#admit(session.sid, admitted.client, admitted.grant);
+      this.#event("sign-in.succeeded", session, atMs, {
+        ...origin,
+        ...(replaces === undefined ? {} : { renewed: true }),
+      });
+      return "opened";
     });
   }
 
@@ -110,8 +122,7 @@ export class SessionStore
       const row = this.#alive({ key }, atMs);
       if (row === undefined) return false;
       this.#rows.touch(row, atMs);
-      this.#clients.put(row.sid, client);
-      if (grant !== undefined) this.#clients.addGrant(row.sid, client.clientId, grant);
+      this.#admit(row.sid, client, grant);
       return true;
     });
   }
@@ -127,7 +138,10 @@ export class SessionStore
       this.#fence.pass();
       // An expired session that was not swept yet still has clients and grants.
       const row = this.#rows.find(by);
-      if (row === undefined) return undefined;
+      if (row === undefined) {
+        if ("sid" in by) this.#spent.add(sidKey(by.sid), atMs + openingMs);
+        return undefined;
+      }
       const session = toSession(row);
       if (row.ended_at_ms === null) {
         this.#clients.dismissAll(row, atMs);
@@ -168,13 +182,15 @@ export class SessionStore
     return this.#revocations.ofSession(sid, clientId);
   }
 
-  async reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult> {
+  async reserveAttempt(lanes: readonly AttemptLane[]): Promise<AttemptResult> {
     const atMs = nowMs();
-    return this.ctx.storage.transactionSync(() => {
-      const result = this.#attempts.reserve(lanes, atMs);
-      const isRecorded = result.kind === "refused" && throttled !== undefined && this.#attempts.isReportDue(key, atMs);
-      if (isRecorded) this.#appendDefined("sign-in.throttled", { ...throttled }, atMs);
-      return result;
+    return this.ctx.storage.transactionSync(() => this.#attempts.reserve(lanes, atMs));
+  }
+
+  async recordThrottledSignIn(key: string, throttled: RefusedSignIn): Promise<void> {
+    const atMs = nowMs();
+    this.ctx.storage.transactionSync(() => {
+      if (this.#attempts.isReportDue(key, atMs)) this.#appendDefined("sign-in.throttled", { ...throttled }, atMs);
     });
   }
 
@@ -192,6 +208,7 @@ export class SessionStore
       [
         (_, passedMs) => this.#sweep(passedMs),
         (_, passedMs) => this.#attempts.sweep(passedMs),
+        (_, passedMs) => this.#spent.sweep(passedMs),
         this.#notify,
         (atMs, passedMs) => this.#revocations.flush(atMs, passedMs),
         (atMs) => this.#audit.flush(atMs),
@@ -205,6 +222,11 @@ export class SessionStore
     // A forged key costs no write.
     if (row !== undefined) this.#fence.pass();
     return row?.ended_at_ms === null && isAlive(toTimes(row), atMs) ? row : undefined;
+  }
+
+  #admit(sid: string, client: SessionClient, grant: SessionGrant | undefined): void {
+    this.#clients.put(sid, client);
+    if (grant !== undefined) this.#clients.addGrant(sid, client.clientId, grant);
   }
 
   #insert(session: NewSession, atMs: number): void {
@@ -263,11 +285,15 @@ export class SessionStore
 
   #event(
     type: string,
-    { sid, sub, amr }: Session,
+    { sid, sub, proofs }: Session,
     atMs: number,
     more: EventOrigin & { reason?: string; renewed?: true },
   ) {
-    this.#appendDefined(type, { sid, sub, amr, ...more }, atMs);
+    this.#appendDefined(
+      type,
+      { sid, sub, amr: proofs.length === 0 ? [] : authenticationOf(proofs).amr, ...more },
+      atMs,
+    );
   }
 
   #appendDefined(type: string, payload: Readonly<Record<string, unknown>>, atMs: number): void {

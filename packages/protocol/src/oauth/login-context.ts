@@ -35,7 +35,7 @@ export function readAuthenticationClaims(claims: Readonly<Record<string, unknown
 /**
  * **The login context: the contribution of one login to every token issued from it.** It is set at /authorize, stored as members of the authorization
  * code and of the refresh family (JSON; members missing in a row are `undefined`), and written by op-token. To add an attribute: its member and
- * {@link loginContext} here, its value in decide-authorization.ts, its claim where it is issued.
+ * {@link loginContext} here, its value in plan-grant.ts, its claim where it is issued.
  */
 export interface LoginContext extends AuthenticationEvent {
   readonly sub: string;

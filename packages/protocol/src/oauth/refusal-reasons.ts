@@ -124,6 +124,8 @@ const reasons = {
   "fapi-token-not-bound": "FAPI 2.0: the request has neither a DPoP proof nor a client certificate.",
   "fapi-workload": "FAPI 2.0: a client authenticates by its own key, not by a token of another issuer.",
   "fields-invalid": "Fields of a JSON body are invalid; the response lists all of them.",
+  "flow-expired": "The page is older than half an hour.",
+  "flow-invalid": "The page belongs to no flow, or to one of another browser.",
   "form-token-invalid": "The form token is missing or belongs to another browser.",
   "generations-too-many": "Admin API: the store has the maximum number of live generations.",
   "grant-cut-off": "The tokens of the user or of the client were cut off after the grant.",
@@ -142,9 +144,6 @@ const reasons = {
   "id-jag-with-actor": "An ID-JAG was requested with an actor token.",
   "id-taken": "Admin API: an id or name is taken.",
   "id-token-hint-invalid": "`id_token_hint` is not an ID token of this provider for this client.",
-  "interaction-invalid":
-    "The page belongs to an authorization that is unknown, completed, expired, or another browser's.",
-  "interaction-spent": "Another request has meanwhile completed the authorization.",
   "introspection-by-public-client": "A public client may not introspect tokens.",
   "issued-token-bound": "The token of another issuer is bound to a key that the request does not prove.",
   "issued-token-cnf": "`cnf` of the token of another issuer is malformed.",

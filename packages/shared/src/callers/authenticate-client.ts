@@ -172,7 +172,7 @@ async function authenticateBySecret(
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
   if (current === undefined) throw invalidClient("client-unknown", usedHeader);
-  if (!usesSecret(current.metadata.token_endpoint_auth_method))
+  if (current.status === "active" && !usesSecret(current.metadata.token_endpoint_auth_method))
     throw methodDiffers(current, presented.method, usedHeader);
   throw invalidClient("client-secret-wrong", usedHeader);
 }

@@ -32,7 +32,7 @@ export async function sectorSessionId(
   if (subject === session.sub) return session.sid;
   // No host contains a colon followed by this text, so no pairwise subject is derived from the same input.
   const mac = decodeBase64Url(await macText(env, "pairwise-mac", `sid:${subject}\n${session.sid}`));
-  return sealText(env, "sid-seal", session.sid, mac!.slice(0, ivBytes));
+  return sealText(env, "sid-seal", session.sid, { iv: mac!.slice(0, ivBytes) });
 }
 
 /** The session's own `sid`, for one that {@link sectorSessionId} has returned. */

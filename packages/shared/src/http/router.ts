@@ -31,7 +31,7 @@ export class Router<Env extends SettingsVariables> {
     this.#patterns.onError((error, { req }) => renderEarlyError(error, req.raw));
   }
 
-  /** Serves a path for every method. The first handler of a path wins. Supports Hono's patterns: `/interaction/:id`, `*`. */
+  /** Serves a path for every method. The first handler of a path wins. Supports Hono's patterns: `/clients/:id`, `*`. */
   serve(path: string, handler: PathHandler<Env>): void {
     if (!/[:*]/.test(path)) {
       if (!this.#exact.has(path)) this.#exact.set(path, handler);

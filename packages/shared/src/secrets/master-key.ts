@@ -27,6 +27,7 @@ type Purpose =
   | "refresh-seal"
   | "subject-seal"
   | "session-seal"
+  | "flow-seal"
   | "sid-seal"
   | "code-mac"
   | "secret-pepper"
@@ -41,6 +42,7 @@ const algorithms = {
   "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],

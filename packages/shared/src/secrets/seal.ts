@@ -8,19 +8,20 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
-export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal" | "sid-seal";
+export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal" | "flow-seal" | "sid-seal";
 
 export const ivBytes = 12;
 const unbound = new Uint8Array();
 const utf8 = new TextDecoder();
 
+/** Opening it requires the same `bound`. */
 export async function sealText(
   env: MasterKeyBindings,
   purpose: SealPurpose,
   text: string,
-  iv?: Uint8Array<ArrayBuffer>,
+  { bound = "", iv }: { readonly bound?: string; readonly iv?: Uint8Array<ArrayBuffer> } = {},
 ): Promise<string> {
-  return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text), unbound, iv));
+  return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text), encodeUtf8(bound), iv));
 }
 
 /**
@@ -31,10 +32,11 @@ export async function openSealed(
   env: MasterKeyBindings,
   purpose: SealPurpose,
   sealed: string,
+  bound = "",
 ): Promise<string | undefined> {
   const bytes = decodeBase64Url(sealed);
   if (bytes === undefined) return undefined;
-  const opened = await openWithEither(env, purpose, bytes);
+  const opened = await openWithEither(env, purpose, bytes, encodeUtf8(bound));
   return opened && utf8.decode(opened);
 }
 

@@ -10,7 +10,7 @@ export interface Spend {
 
 /**
  * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
- * interactions). Times are epoch milliseconds.
+ * large flows). Times are epoch milliseconds.
  */
 export interface ChallengeStoreRpc extends FactsRpc {
   /** True exactly once for each key until its `untilMs`, also for concurrent calls; one durable commit; idempotent for an operation. */

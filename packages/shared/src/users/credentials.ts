@@ -8,6 +8,8 @@ export interface PasswordRecord {
   readonly status: "active" | "suspended";
   /** Absent for a person who has only passkeys. */
   readonly hash: string | undefined;
+  /** What the user has allowed the client that was asked about. */
+  readonly allowed: readonly string[];
 }
 
 export interface Passkey {
@@ -24,17 +26,31 @@ export interface Passkey {
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** The user with a name, in any spelling of it (username.ts). */
-export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
+/** The user with a name, in any spelling of it (username.ts), and their consent to a client, which the same sign-in needs. */
+export async function findPassword(
+  database: D1Database,
+  username: string,
+  clientId?: string,
+): Promise<PasswordRecord | undefined> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        "SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub WHERE u.username_key = ?1",
+        `SELECT u.sub, u.status, p.hash, c.allowed FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
+           LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2 WHERE u.username_key = ?1`,
       )
-      .bind(canonicalUsername(username) ?? null)
-      .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
+      .bind(canonicalUsername(username) ?? null, clientId ?? null)
+      .first<Allowed & { sub: string; status: "active" | "suspended"; hash: string | null }>(),
   );
-  return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
+  if (row === null) return undefined;
+  return { sub: row.sub, status: row.status, hash: row.hash ?? undefined, allowed: toAllowed(row) };
+}
+
+interface Allowed {
+  readonly allowed: string | null;
+}
+
+function toAllowed({ allowed }: Allowed): readonly string[] {
+  return allowed === null ? [] : readStored("consent", allowed, listOf(isText));
 }
 
 /** Stores a password. Returns a statement to be run in one transaction with the other rows of the change. */
@@ -91,21 +107,22 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-/** Contains the user's status. The passkey of a suspended user is returned too; the caller refuses it. */
+/** Contains the user's status, and their consent to a client. The passkey of a suspended user is returned too; the caller refuses it. */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
-): Promise<(Passkey & Pick<User, "status">) | undefined> {
+  clientId?: string,
+): Promise<(Passkey & Pick<User, "status"> & Pick<PasswordRecord, "allowed">) | undefined> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT c.*, u.status FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
-          WHERE c.credential_id = ?1`,
+        `SELECT c.*, u.status, s.allowed FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+           LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
       )
-      .bind(credentialId)
-      .first<PasskeyRow & Pick<User, "status">>(),
+      .bind(credentialId, clientId ?? null)
+      .first<PasskeyRow & Allowed & Pick<User, "status">>(),
   );
-  return row === null ? undefined : { ...toPasskey(row), status: row.status };
+  return row === null ? undefined : { ...toPasskey(row), status: row.status, allowed: toAllowed(row) };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {

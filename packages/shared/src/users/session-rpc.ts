@@ -1,17 +1,26 @@
+import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { EventOrigin } from "../audit/event-origin.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { GrantFamily, GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
-/** The result of a sign-in: the user and the methods. Its members become columns of the session (session-row.ts). */
-export interface Authentication {
+/** **A proof**: who was shown to be present, how and when. `acr`, `amr` and `auth_time` are computed from proofs (authentication-context.ts). */
+export interface Proof {
+  readonly method: ProofMethod;
   readonly sub: string;
-  readonly acr: string;
-  readonly amr: readonly string[];
+  readonly atMs: number;
+  /** The id of the credential, if its method has several. */
+  readonly credential?: string | undefined;
+  /** The control version that was confirmed before the credential was read: a later change of it voids the proof (ADR 28). */
+  readonly controlVersion: number;
 }
 
-export interface Session extends Authentication {
+export interface Session {
+  readonly sub: string;
+  /** The newest of each method. */
+  readonly proofs: readonly Proof[];
   readonly sid: string;
+  /** When the browser got its present session id. */
   readonly signedInAtMs: number;
   /** The absolute end, regardless of use. */
   readonly endsAtMs: number;
@@ -45,6 +54,31 @@ export interface SessionGrant {
   /** Present for a grant with refresh tokens. */
   readonly family?: GrantFamily | undefined;
 }
+
+/** The flow that opens a session. A flow opens one. */
+export interface SessionFlow {
+  readonly fid: string;
+  /** When nothing can present the flow any more. */
+  readonly untilMs: number;
+}
+
+/** A client that is about to get a code, and its grant. */
+export interface SessionAdmission {
+  readonly client: SessionClient;
+  readonly grant: SessionGrant | undefined;
+}
+
+/** A session to be opened, and what belongs to it, in one transaction. */
+export interface Opening {
+  readonly session: NewSession;
+  /** Hash of the secret of the same user's session in this browser: the new one takes over its `sid` and its clients. */
+  readonly replaces?: string | undefined;
+  readonly flow?: SessionFlow | undefined;
+  readonly admitted?: SessionAdmission | undefined;
+}
+
+/** `spent`: the flow has opened a session. `gone`: the session to be replaced has ended, or this one was ended before it was opened. */
+export type OpenResult = "opened" | "spent" | "gone";
 
 export interface SessionUse {
   readonly session: Session;
@@ -93,10 +127,8 @@ export type AttemptResult =
  * receive. Times are epoch milliseconds.
  */
 export interface SessionStoreRpc extends FactsRpc {
-  /** Idempotent by key. */
-  open(session: NewSession, origin?: EventOrigin): Promise<void>;
-  /** The same user signed in again: a new key and times, the same `sid` and clients. False if the old session has ended. */
-  renew(oldKey: string, session: NewSession, origin?: EventOrigin): Promise<boolean>;
+  /** Opens a session and spends its flow, or changes nothing. Idempotent by key. */
+  open(opening: Opening, origin?: EventOrigin): Promise<OpenResult>;
   /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs only this call. */
   use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
   /** A client is about to get a code and will be notified when the session ends. Returns false if the session has ended. */
@@ -104,7 +136,8 @@ export interface SessionStoreRpc extends FactsRpc {
   read(key: string): Promise<SessionContents | undefined>;
   /**
    * Ends a session, also one that has expired and was not swept yet. The object's alarm sends logout tokens to its clients and revokes its grants,
-   * until each has been acknowledged. A repeated call changes nothing and returns the remaining work.
+   * until each has been acknowledged. A repeated call changes nothing and returns the remaining work. A `sid` without a session cannot be opened for
+   * some minutes: the call that opens it may be under way.
    */
   end(
     by: { readonly key: string } | { readonly sid: string },
@@ -127,13 +160,12 @@ export interface SessionStoreRpc extends FactsRpc {
     clientId: string | undefined,
     grantIds: readonly string[],
   ): Promise<readonly GrantRevocation[]>;
-  /**
-   * Takes a place in the first lane that has room before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for
-   * the audit as `throttled`, at most once a minute per `key`.
-   */
-  reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult>;
+  /** Takes a place in the first lane that has room before the attempt, so that concurrent guesses cannot all pass. */
+  reserveAttempt(lanes: readonly AttemptLane[]): Promise<AttemptResult>;
   /** The attempt succeeded, so its places are returned. */
   refundAttempt(lane: AttemptLane): Promise<void>;
+  /** There were too many attempts, which is recorded for the audit, at most once a minute per `key`. */
+  recordThrottledSignIn(key: string, throttled: RefusedSignIn): Promise<void>;
   /** The attempt failed, so it is recorded for the audit. */
   recordFailedSignIn(failed: RefusedSignIn): Promise<void>;
 }

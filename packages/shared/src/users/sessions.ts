@@ -12,8 +12,10 @@ import type { Lane, LaneBucket } from "./attempt-limits.ts";
 import type {
   AttemptLane,
   AttemptResult,
-  Authentication,
   EndedSession,
+  Opening,
+  OpenResult,
+  Proof,
   RefusedSignIn,
   Session,
   SessionClient,
@@ -32,15 +34,20 @@ export interface SessionLifetime {
   readonly absoluteMs: number;
 }
 
-/** A verified sign-in. `version` is the control version that was confirmed before its credentials were read. */
-export interface SignIn extends Authentication {
+/** Verified proofs of one user. `version` is the control version that was confirmed before the oldest of their credentials was read. */
+export interface SignIn {
+  readonly sub: string;
+  readonly proofs: readonly Proof[];
   readonly version: number;
 }
 
-export interface OpenedSession {
+/** A session before it is opened. */
+export interface PreparedSession {
   /** The cookie's value. Every sign-in creates a new one, which prevents session fixation. */
   readonly id: string;
   readonly session: Session;
+  /** The id of the same user's session, whose `sid` this one takes over. */
+  readonly replaces: string | undefined;
 }
 
 interface Located {
@@ -61,44 +68,65 @@ export class Sessions {
     this.#shardMap = shardMap;
   }
 
-  async open(
+  /**
+   * The shard of the sessions that a flow may open: that of the browser's session, so that one call can replace it, else one by the flow's id. Sessions of
+   * an older generation are opened anew instead, so that the generation drains.
+   */
+  async shardOf(
     context: RequestContext<SessionBindings>,
-    signIn: SignIn,
-    lifetime: SessionLifetime,
-    clientId?: string,
-  ): Promise<OpenedSession> {
-    const secret = newSecret(signIn);
-    const address = await this.#shardMap.place(context, "session", secret);
-    const session = newSession(context, signIn, lifetime, toSid(address, randomBase64Url(16)));
-    const stub = await this.#stub(context, address);
-    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
-    const key = await hash(secret);
-    await callObject("session", () =>
-      stub.open({ ...session, key, idleMs: lifetime.idleMs }, originOf(context, clientId)),
-    );
-    return { id: formatOpaqueId("ss", address, secret), session };
+    sessionId: string | undefined,
+    fid: string,
+  ): Promise<ShardAddress> {
+    const placed = await this.#shardMap.place(context, "session", fid);
+    const held = sessionId === undefined ? undefined : parseOpaqueId("ss", sessionId)?.address;
+    if (held === undefined || held.generation !== placed.generation) return placed;
+    return (await this.#shardMap.locateUnverified(context, "session", held)) === undefined ? placed : held;
   }
 
-  /** The same user signs in again: a new id for the same `sid`. `undefined` if the old session has ended or is another user's. */
-  async renew(
+  /** A new id; and the `sid` of `replaced`, if that session is of the same user and in the same shard. Cost: 0. */
+  async prepare(
     context: RequestContext<SessionBindings>,
-    old: { readonly id: string; readonly session: Session },
     signIn: SignIn,
     lifetime: SessionLifetime,
-    clientId?: string,
-  ): Promise<OpenedSession | undefined> {
-    const located = await this.#locate(context, old.id);
-    if (located === undefined) return undefined;
-    const { address, key: oldKey, stub } = located;
+    {
+      shard,
+      replaced,
+    }: {
+      readonly shard?: ShardAddress | undefined;
+      readonly replaced?: { readonly id: string; readonly session: Session } | undefined;
+    } = {},
+  ): Promise<PreparedSession> {
     const secret = newSecret(signIn);
-    // Sessions of an older generation are opened anew instead, so that the generation drains.
-    const current = await this.#shardMap.place(context, "session", secret);
-    if (current.generation !== address.generation) return undefined;
-    const session = newSession(context, signIn, lifetime, old.session.sid);
-    const key = await hash(secret);
-    const renewal = { ...session, key, idleMs: lifetime.idleMs };
-    const renewed = await callObject("session", () => stub.renew(oldKey, renewal, originOf(context, clientId)));
-    return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
+    const address = shard ?? (await this.shardOf(context, replaced?.id, secret));
+    const old = replaced && parseOpaqueId("ss", replaced.id);
+    const isReplaced = old !== undefined && isSameShard(old.address, address) && replaced?.session.sub === signIn.sub;
+    const sid = isReplaced && replaced ? replaced.session.sid : toSid(address, randomBase64Url(16));
+    const session = newSession(context, signIn, lifetime, sid);
+    return { id: formatOpaqueId("ss", address, secret), session, replaces: isReplaced ? replaced?.id : undefined };
+  }
+
+  /** Opens a prepared session. */
+  async open(
+    context: RequestContext<SessionBindings>,
+    { id, session, replaces }: PreparedSession,
+    { idleMs }: SessionLifetime,
+    {
+      clientId,
+      ...more
+    }: Pick<Opening, "flow" | "admitted"> & {
+      /** The client that the person signs in for, for the audit. */
+      readonly clientId?: string | undefined;
+    } = {},
+  ): Promise<OpenResult> {
+    const at = await this.#locate(context, id);
+    if (at === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
+    const old = replaces === undefined ? undefined : parseOpaqueId("ss", replaces);
+    const opening: Opening = {
+      session: { ...session, key: at.key, idleMs },
+      replaces: old && (await hash(old.random)),
+      ...more,
+    };
+    return callObject("session", () => at.stub.open(opening, originOf(context, clientId)));
   }
 
   async use(
@@ -171,16 +199,12 @@ export class Sessions {
     context: RequestContext<SessionBindings>,
     subject: string,
     lanes: readonly Lane[],
-    throttled?: RefusedSignIn,
   ): Promise<AttemptResult> {
-    const { stub, key } = await this.#bucket(context, subject);
+    const { stub } = await this.#bucket(context, subject);
     const keyed = await Promise.all(
       lanes.map((lane) => Promise.all(lane.map((bucket) => keyedBucket(subject, bucket)))),
     );
-    return callObject<AttemptResult>(
-      "session",
-      async () => await stub.reserveAttempt(key, keyed, throttled && { ...originOf(context), ...throttled }),
-    );
+    return callObject<AttemptResult>("session", async () => await stub.reserveAttempt(keyed));
   }
 
   /** Called on the shard of the bucket that limits how often it can be called. */
@@ -191,6 +215,15 @@ export class Sessions {
   ): Promise<void> {
     const { stub } = await this.#bucket(context, subject);
     await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
+  }
+
+  async recordThrottledSignIn(
+    context: RequestContext<SessionBindings>,
+    subject: string,
+    throttled: RefusedSignIn,
+  ): Promise<void> {
+    const { stub, key } = await this.#bucket(context, subject);
+    await callObject("session", () => stub.recordThrottledSignIn(key, { ...originOf(context), ...throttled }));
   }
 
   /** `lane` is the one that allowed the attempt. */
@@ -244,12 +277,16 @@ function originOf({ network, requestId }: RequestContext<unknown>, clientId?: st
 
 function newSession(
   context: RequestContext<unknown>,
-  { sub, acr, amr }: SignIn,
+  { sub, proofs }: SignIn,
   { absoluteMs }: SessionLifetime,
   sid: string,
 ): Session {
   const { arrivedAtMs } = context;
-  return { sub, acr, amr, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
+  return { sub, proofs, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
+}
+
+function isSameShard(left: ShardAddress, right: ShardAddress): boolean {
+  return left.generation === right.generation && left.region === right.region && left.shard === right.shard;
 }
 
 function toSid(address: ShardAddress, random: string): string {

@@ -242,6 +242,18 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "require_pkce: must not be false for a client without authentication",
     ],
     [
+      "RFC 9700 §4.14.2: a grace of more than 30 s for a public client with bearer tokens",
+      { ...web, token_endpoint_auth_method: "none", refresh_token_grace: 31 },
+      "invalid_client_metadata",
+      "refresh_token_grace: must be at most 30 for a client that neither authenticates nor has bound tokens",
+    ],
+    [
+      "a grace beyond the access token",
+      { ...web, refresh_token_grace: 120, access_token_lifetime: 119 },
+      "invalid_client_metadata",
+      "refresh_token_grace: must not be longer than access_token_lifetime",
+    ],
+    [
       "a response type without its grant",
       { grant_types: ["client_credentials"], response_types: ["code"] },
       "invalid_client_metadata",
@@ -332,4 +344,13 @@ describe("RFC 7517 §4: unknown members of a key are omitted", () => {
     });
     expect(document.jwks).toEqual({ keys: [{ ...publicKey, kid: "k1", use: "sig", x5c: ["AAAA"] }] });
   });
+});
+
+it.each([
+  { token_endpoint_auth_method: "none", refresh_token_grace: 30 },
+  { token_endpoint_auth_method: "none", refresh_token_grace: 120, dpop_bound_access_tokens: true },
+  { token_endpoint_auth_method: "none", refresh_token_grace: 120, tls_client_certificate_bound_access_tokens: true },
+  { refresh_token_grace: 120, access_token_lifetime: 120 },
+])("RFC 9700 §4.14.2: a longer grace needs a credential or a key: %j", async (metadata) => {
+  expect(await requireDocument({ ...web, ...metadata })).toMatchObject(metadata);
 });

@@ -97,33 +97,33 @@ it("concurrent uses of keys in one shard share a call, and each has its own resu
 
 it("a value is found by its id and taken once, and its id contains its shard", async () => {
   const challenges = await isolate();
-  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
+  const { result: id } = await withinRequest((context) => challenges.put(context, "flow", "value", until()));
   expect(id).toMatch(/^ch\.g1\.wnam\.[0-7]\.[A-Za-z0-9_-]{43}$/);
   await open(2);
   const later = await isolate();
-  expect((await withinRequest((context) => later.peek(context, "interaction", id))).result).toBe("value");
+  expect((await withinRequest((context) => later.peek(context, "flow", id))).result).toBe("value");
   const taken = await Promise.all(
-    Array.from({ length: 10 }, () => withinRequest((context) => later.take(context, "interaction", id))),
+    Array.from({ length: 10 }, () => withinRequest((context) => later.take(context, "flow", id))),
   );
   expect(taken.map(({ result }) => result).filter((value) => value !== undefined)).toEqual(["value"]);
 });
 
 it("a value of one kind is unknown as any other kind, and stays available for its own", async () => {
   const challenges = await isolate();
-  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
+  const { result: id } = await withinRequest((context) => challenges.put(context, "flow", "value", until()));
   for (const other of ["authorization-request", "logout-request", "passkey-ceremony"] as const) {
     expect((await withinRequest((context) => challenges.peek(context, other, id))).result).toBeUndefined();
     expect((await withinRequest((context) => challenges.take(context, other, id))).result).toBeUndefined();
   }
-  expect((await withinRequest((context) => challenges.take(context, "interaction", id))).result).toBe("value");
+  expect((await withinRequest((context) => challenges.take(context, "flow", id))).result).toBe("value");
 });
 
 it("a presented key and a stored value never collide, whatever a caller's jti is", async () => {
   const challenges = await isolate();
-  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
+  const { result: id } = await withinRequest((context) => challenges.put(context, "flow", "value", until()));
   const random = id.split(".").at(-1)!;
-  await Promise.all([random, `v:${random}`, `v:interaction:${random}`].map((key) => spend(challenges, key)));
-  expect((await withinRequest((context) => challenges.take(context, "interaction", id))).result).toBe("value");
+  await Promise.all([random, `v:${random}`, `v:flow:${random}`].map((key) => spend(challenges, key)));
+  expect((await withinRequest((context) => challenges.take(context, "flow", id))).result).toBe("value");
 });
 
 it.each([
@@ -136,7 +136,7 @@ it.each([
   "ch.g1.wnam.00.abc",
 ])("G1: the id %j addresses no object", async (id) => {
   const challenges = await isolate();
-  const { result, counts } = await withinRequest((context) => challenges.take(context, "interaction", id));
+  const { result, counts } = await withinRequest((context) => challenges.take(context, "flow", id));
   expect(result).toBe(undefined);
   expect(counts.object).toBe(0);
 });

@@ -100,6 +100,23 @@ it.each([
   },
 );
 
+it("draft-ietf-oauth-client-id-metadata-document-02 §5.2: a failure is never the result of a later request; it spares a fetch where a copy can be used", async () => {
+  const documents = new FetchedDocuments({ ...kind, forgetsFailures: true });
+  for (const failure of [new Response("", { status: 500 }), json("[]"), new Response("", { status: 404 })]) {
+    network(() => failure);
+    expect(await documents.find(at(0), url)).not.toMatchObject({ kind: "document" });
+  }
+  network(() => json("{1}"));
+  expect(await documents.find(at(0), url)).toMatchObject({ kind: "document" });
+  const spy = network(() => new Response("", { status: 500 }));
+  for (const seconds of [300, 309]) expect(await documents.find(at(seconds), url)).toMatchObject({ kind: "document" });
+  expect([spy.mock.calls.length, documents.isFailing(at(309), url), documents.isFailing(at(310), url)]).toEqual([
+    1,
+    true,
+    false,
+  ]);
+});
+
 it("a URL that is not allowed is refused without a fetch", async () => {
   const spy = network(() => json("{1}"));
   const documents = new FetchedDocuments(kind);

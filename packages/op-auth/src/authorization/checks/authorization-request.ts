@@ -27,7 +27,7 @@ export interface AuthorizationRequest {
   readonly uiLocales: readonly string[];
 }
 
-/** A request at /authorize, whose response is a redirect with a code. Stored as one flat JSON object with the interaction. */
+/** A request at /authorize, whose response is a redirect with a code. */
 export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
   readonly nonce: string | undefined;
   /** S256; `undefined` only for clients that may omit PKCE. */

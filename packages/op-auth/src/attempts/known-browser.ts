@@ -1,0 +1,49 @@
+/**
+ * **Known browsers**: browsers in which a way in (the password of one account, or one passkey) has succeeded before, recorded in a cookie with a MAC
+ * per way in. Attempts by strangers elsewhere do not throttle them (sign-in-limits.ts). A method defines its ways in as its name and an id. Cost: no
+ * I/O.
+ */
+
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
+import type { AuthEnv } from "../auth-env.ts";
+import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
+
+/** Five accounts, each with a password and a passkey. */
+const waysInKept = 10;
+const knownSeconds = 180 * 86_400;
+
+export type WayIn = `${string}\n${string}`;
+
+/** The `Set-Cookie` value that adds a way in to those of this browser. */
+export async function rememberBrowser(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  browser: Browser,
+  wayIn: WayIn,
+): Promise<string> {
+  const tag = await macText(context.env, "cookie-mac", knownText(browser, wayIn));
+  const others = knownTags(context, request).filter((other) => other !== tag);
+  return formatCookie(context, "op-known", [tag, ...others].slice(0, waysInKept).join("."), knownSeconds);
+}
+
+export async function isKnownBrowser(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  browser: Browser,
+  wayIn: WayIn,
+): Promise<boolean> {
+  const checks = knownTags(context, request).map((tag) =>
+    verifyMac(context.env, "cookie-mac", knownText(browser, wayIn), tag),
+  );
+  return (await Promise.all(checks)).includes(true);
+}
+
+function knownTags(context: RequestContext<AuthEnv>, request: ReceivedRequest): string[] {
+  return readCookie(context, request, "op-known")?.split(".").slice(0, waysInKept) ?? [];
+}
+
+function knownText(browser: Browser, wayIn: WayIn): string {
+  return `known\n${browser.id}\n${wayIn}`;
+}

@@ -1,0 +1,44 @@
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
+import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
+import { claimsCoveredBy } from "@edge-op/protocol/oauth/scope-claims";
+import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
+import { isProviderScope, resourceAllowances } from "../pages/allowances.ts";
+
+export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {
+  return asked.every((item) => allowed.includes(item));
+}
+
+/**
+ * The access that a request needs consent for: single claims that no scope covers, every requested resource, and scope values. A scope value is
+ * consented to for each requested resource, with or without a rule, because its meaning differs between resources; the provider's own scopes are
+ * consented to once.
+ */
+export function requestedAllowances({
+  scope,
+  claims,
+  resources,
+}: Pick<AuthorizationRequest, "scope" | "claims" | "resources">): string[] {
+  const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
+  const covered = claimsCoveredBy(scope);
+  const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));
+  const atResources = scope.filter((value) => !isProviderScope(value));
+  return [
+    ...(resources.length === 0 ? scope : scope.filter(isProviderScope)),
+    ...single.map((name) => `claim:${name}`),
+    ...resources.flatMap((resource) => resourceAllowances(resource, atResources)),
+  ];
+}
+
+/**
+ * The authorization details that a request needs consent for: the hash and the type of each, so that a stored consent covers this object and no other
+ * (RFC 9396 §12). The session does not contain them, because there can be many and each is used once.
+ */
+export async function detailAllowances({
+  authorizationDetails,
+}: Pick<AuthorizationRequest, "authorizationDetails">): Promise<string[]> {
+  const all = (authorizationDetails ?? []).map(async (detail) => {
+    return `detail:${encodeBase64Url(await sha256(canonicalJson(detail)))} ${detail.type}`;
+  });
+  return [...new Set(await Promise.all(all))];
+}

@@ -1,0 +1,16 @@
+import { redirect } from "@edge-op/pages/respond-page";
+import { identifyBrowser } from "../browser/cookies.ts";
+import type { Marks } from "../steps/flow.ts";
+import type { FlowRequest } from "../steps/step.ts";
+import { newFlow, pathOf } from "./sealed-flow.ts";
+
+/** **Redirects to the sign-in page, which returns to a path of this origin.** Cost: 0. */
+export async function signInFor(
+  at: FlowRequest,
+  path: string,
+  { requiredAcr, ...marks }: Marks & { readonly requiredAcr?: readonly string[] } = {},
+): Promise<Response> {
+  const browser = await identifyBrowser(at.context, at.request);
+  const flow = await newFlow(at, { kind: "account", path, requiredAcr }, marks);
+  return redirect(await pathOf(at, flow, browser, "sign-in"), [browser.setCookie]);
+}

@@ -1,0 +1,52 @@
+import type { Client } from "@edge-op/shared/clients/client";
+import type { Settings } from "@edge-op/shared/config/settings";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import { isClientAssured } from "../consent/is-client-assured.ts";
+import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
+import type { Purpose } from "../steps/flow.ts";
+import type { ConsentRule, Policy } from "../steps/step.ts";
+
+/** **The policy of an authorization**, of the client, its request and the deployment as they are now. Cost: 0. */
+export async function authorizationPolicy(
+  { settings }: Pick<RequestContext<unknown>, "settings">,
+  client: Client,
+  request: CodeRequest,
+): Promise<Policy> {
+  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject } = request;
+  const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
+  const consent = consentRule(settings, client, request);
+  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, asked };
+}
+
+/** The policy of a sign-in to a page of this provider. */
+export function accountPolicy({ requiredAcr }: Extract<Purpose, { kind: "account" }>): Policy {
+  const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
+  return { ...unlimited, prompt: [], requiredAcr, consent: "never", asked: [] };
+}
+
+/**
+ * When a person is asked: an administrator has consented for first-party clients. Authorization details need consent each time, unless their type is
+ * defined otherwise. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is first-party, a sign-in made for this
+ * request (RFC 8252 §8.6: an administrator cannot know which program listens on a port).
+ */
+function consentRule(settings: Settings, client: Client, request: CodeRequest): ConsentRule {
+  if (request.prompt.includes("consent")) return "each time";
+  const isAssured = isClientAssured(settings, client, request.redirectUri);
+  if (client.metadata.skip_consent) return isAssured ? "never" : "unless just signed in";
+  if (!isAssured || isAskedEachTime(client) || hasSingleDetails(settings, request)) return "each time";
+  return "remembered";
+}
+
+/** Hosts of metadata documents for which the deployment has no policy. People decide each time and see the host. */
+function isAskedEachTime({ origin, documentPolicy }: Client): boolean {
+  return origin === "document" && documentPolicy !== "allow";
+}
+
+/** RFC 9396 §12: an object such as a payment is authorized once, unless its type is defined with remembered consent. */
+function hasSingleDetails(
+  { authorizationTypes }: Settings,
+  { authorizationDetails = [] }: Pick<AuthorizationRequest, "authorizationDetails">,
+): boolean {
+  return authorizationDetails.some(({ type }) => authorizationTypes[type]?.remember !== true);
+}

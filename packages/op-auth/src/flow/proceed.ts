@@ -1,0 +1,407 @@
+import { redirect, withCookies } from "@edge-op/pages/respond-page";
+import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { grantEndsAtMs } from "@edge-op/shared/grants/new-grant";
+import { Form } from "@edge-op/shared/http/read-form";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
+import type { Session, SessionClient, SessionFlow } from "@edge-op/shared/users/session-rpc";
+import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
+import type { CodeRequest, ResponseTarget } from "../authorization/checks/authorization-request.ts";
+import { checkRequest } from "../authorization/checks/check-request.ts";
+import { findClient } from "../authorization/checks/find-client.ts";
+import { checkResponseTarget } from "../authorization/checks/response-target.ts";
+import { type Browser, readCookie } from "../browser/cookies.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import { findConsent } from "../consent/consents.ts";
+import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
+import {
+  isOffline,
+  isRefreshable,
+  loginOf,
+  type PlannedGrant,
+  planGrant,
+  sessionGrant,
+} from "../response/plan-grant.ts";
+import { spendPushedRequest } from "../response/pushed-request.ts";
+import { refuseToClient } from "../response/refuse-to-client.ts";
+import { respondToClient } from "../response/respond-to-client.tsx";
+import { type OpenedSession, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
+import type { Flow, Purpose } from "../steps/flow.ts";
+import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
+import { nextStep } from "./next-step.ts";
+import { accountPolicy, authorizationPolicy } from "./policy.ts";
+import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
+
+type AuthorizePurpose = Extract<Purpose, { kind: "authorize" }>;
+
+/** What the submitted step adds to the flow. */
+type Added = Pick<Extract<StepResult, { kind: "done" }>, "allowed" | "cookies" | "write">;
+
+/** A flow after a step, or at its beginning. */
+export interface Progress {
+  readonly flow: Flow;
+  readonly browser: Browser;
+  /** The signed-in person, if they were read for the step. */
+  readonly person?: SignedInPerson | undefined;
+  readonly added?: Added;
+}
+
+/**
+ * **Continues a flow** with its next page or its end: a page of this provider, or the response to the client. The client and its request are checked
+ * again, because either may have been changed since the last page.
+ */
+export async function proceed(at: FlowRequest, progress: Progress): Promise<Response> {
+  const { context, isolate, request } = at;
+  const { flow, browser, added } = progress;
+  const { purpose } = flow;
+  const response =
+    purpose.kind === "account"
+      ? await proceedToAccount(at, progress, purpose)
+      : await settle(context, isolate, async (decision) => {
+          const { parameters, client } = await readClient(at, purpose);
+          const { pushedId } = purpose;
+          let target: ResponseTarget | undefined;
+          try {
+            target = checkResponseTarget(context.settings, client, parameters);
+            const checked = await checkRequest({ context, isolate, client, parameters }, target);
+            return await decideAuthorization(at, progress, { client, request: checked, pushedId, decision });
+          } catch (error) {
+            return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
+          }
+        });
+  return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
+}
+
+export async function readClient({ context, isolate }: FlowRequest, { parameters: values }: AuthorizePurpose) {
+  const parameters = new Form(new Map(values));
+  return { parameters, client: await findClient(context, isolate, parameters) };
+}
+
+/** Proofs that have not opened a session yet. */
+function pendingProofs({ isOpened, proofs }: Flow): Flow["proofs"] {
+  return isOpened ? [] : proofs;
+}
+
+/** The session that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
+function signInOf(pending: Flow["proofs"]): SignIn | undefined {
+  const [first] = pending;
+  if (first === undefined) return undefined;
+  if (pending.some(({ sub }) => sub !== first.sub)) throw new Error("proofs of different people in one flow");
+  return { sub: first.sub, proofs: pending, version: Math.min(...pending.map(({ controlVersion }) => controlVersion)) };
+}
+
+function spendingOf({ fid, startedAtMs }: Flow): SessionFlow {
+  return { fid, untilMs: startedAtMs + flowMs };
+}
+
+async function proceedToAccount(
+  at: FlowRequest,
+  { flow, browser, person, added }: Progress,
+  purpose: Extract<Purpose, { kind: "account" }>,
+): Promise<Response> {
+  const signIn = signInOf(pendingProofs(flow));
+  if (signIn === undefined) return redirect(await pathOf(at, flow, browser, "sign-in"));
+  const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
+  const { sub, proofs } = prepared.session;
+  const facts = { person: { sub, subject: sub, proofs }, allowed: [] };
+  const next = nextStep(flow, facts, accountPolicy(purpose), at.context.arrivedAtMs);
+  if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
+  if (next.kind === "page") return redirect(await pathOf(at, flow, browser, next.step.name));
+  const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
+  if (opened.kind === "opened") return redirect(purpose.path, [opened.cookie]);
+  return signInAgain(at, flow, browser, opened);
+}
+
+/** A flow whose session was not opened: spent, it is shown as such; cut off, it begins again. */
+async function signInAgain(
+  at: FlowRequest,
+  flow: Flow,
+  browser: Browser,
+  { kind }: Exclude<OpenedSession, { kind: "opened" }>,
+): Promise<Response> {
+  const again: Flow =
+    kind === "spent"
+      ? { ...flow, proofs: [], problem: { kind: "spent" } }
+      : await newFlow(at, flow.purpose, flow.marks);
+  return redirect(await pathOf(at, again, browser, "sign-in"));
+}
+
+/** A checked request that is being decided. */
+export interface Attempt {
+  readonly client: Client;
+  readonly request: CodeRequest;
+  /** The id of the pushed request, if there was one. */
+  readonly pushedId: string | undefined;
+  readonly decision: OpenDecision;
+}
+
+/** The session in which a request is decided. */
+interface InSession {
+  readonly session: Session;
+  readonly sessionId: string;
+  /** The client's record in the session, if it got a code there before. */
+  readonly known: SessionClient | undefined;
+  readonly subject: string;
+  readonly grant: PlannedGrant;
+  /** Whether the session has recorded the grant. */
+  readonly isRecorded: boolean;
+}
+
+/**
+ * **Decides a checked authorization request**: sends a code, or the page that must come first. With `prompt=none`, a page is a refusal (`OAuthError`).
+ *
+ * Cost, warm: without a session 0. A silent response 2 object calls after each other (use the session, store the code); 1 more between them for the
+ * first code of a client in a session, and 1 D1 call if the consent is not in the session. After a sign-in or a consent: one wave, in which the session
+ * (1 object call), its listing or the consent (1 D1 call) and the code (1 object call) are written beside each other. 1 more for a pushed request.
+ */
+export async function decideAuthorization(at: FlowRequest, progress: Progress, attempt: Attempt): Promise<Response> {
+  const { context, isolate, request } = at;
+  const policy = await authorizationPolicy(context, attempt.client, attempt.request);
+  const resources = await isolate.resources.findAll(context, attempt.request.resources);
+  const signIn = signInOf(pendingProofs(progress.flow));
+  if (signIn !== undefined) return decideSigningIn(at, progress, attempt, { policy, resources, signIn });
+  const sessionId = progress.person?.sessionId ?? readCookie(context, request, "op-session");
+  return decideInSession(at, progress, attempt, { policy, resources, sessionId });
+}
+
+interface Rules {
+  readonly policy: Policy;
+  readonly resources: readonly Resource[];
+}
+
+async function decideInSession(
+  at: FlowRequest,
+  progress: Progress,
+  attempt: Attempt,
+  { policy, resources, sessionId }: Rules & { readonly sessionId: string | undefined },
+): Promise<Response> {
+  const { context, isolate } = at;
+  const { flow, browser, added } = progress;
+  const { client, decision } = attempt;
+  const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
+  const grant = await planGrant(context, isolate, { client, signInVersion, resources });
+  const found = sessionId === undefined ? undefined : await findInSession(at, progress, attempt, sessionId, grant);
+  const facts = await readFacts(at, policy, client, found, added?.allowed);
+  const next = nextStep(flow, facts, policy, context.arrivedAtMs);
+  if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
+  await decision.commit();
+  if (next.kind === "page") {
+    await added?.write?.();
+    return redirect(await pathToStep(at, flow, browser, next.step.name));
+  }
+  if (found === undefined) throw new OAuthError("login_required", "nobody-signed-in");
+  const [code] = await Promise.all([
+    issueCode(at, attempt, policy, flow, found),
+    recordGrant(at, attempt, found, added?.write !== undefined),
+    spendPushedRequest(context, isolate, attempt.pushedId),
+    added?.write?.(),
+  ]);
+  return sendCode(at, attempt, code);
+}
+
+/** A person whose session is gone signs in again in a new flow, because this one has spent its `fid`. */
+async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: StepName): Promise<string> {
+  const isNew = step === "sign-in" && flow.isOpened;
+  return pathOf(at, isNew ? await newFlow(at, flow.purpose, flow.marks) : flow, browser, step);
+}
+
+/** The session, of an active user that no cut-off has ended. Uses it, unless the step has read it. */
+async function findInSession(
+  { context, isolate }: FlowRequest,
+  { person }: Progress,
+  { client, request }: Attempt,
+  sessionId: string,
+  grant: PlannedGrant,
+): Promise<InSession | undefined> {
+  const find = async () => {
+    if (person !== undefined) {
+      const known = person.clients.find(({ clientId }) => clientId === client.clientId);
+      return { session: person.session, user: person.user, known, isRecorded: false };
+    }
+    const recorded = sessionGrant(context, client, request, grant);
+    const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
+    const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
+    return use && user && { session: use.session, user, known: use.client, isRecorded: use.client !== undefined };
+  };
+  const found = await find();
+  if (found === undefined) return undefined;
+  const { session, user, isRecorded } = found;
+  const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
+  return { session, sessionId, known: sameRegistration(found.known, client), subject, grant, isRecorded };
+}
+
+/** The client's record in the session, unless it belongs to a deleted client of the same id. */
+function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Client): SessionClient | undefined {
+  return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
+}
+
+async function readFacts(
+  { context }: FlowRequest,
+  { consent, asked }: Policy,
+  { clientId }: Client,
+  found: Pick<InSession, "session" | "subject" | "known"> | undefined,
+  allowed: readonly string[] | undefined,
+): Promise<Facts> {
+  if (found === undefined) return { person: undefined, allowed: [] };
+  const { sub, proofs } = found.session;
+  const person = { sub, subject: found.subject, proofs };
+  if (consent !== "remembered") return { person, allowed: [] };
+  const inSession = found.known?.consented ?? [];
+  if (isAllowed(inSession, asked)) return { person, allowed: inSession };
+  return { person, allowed: allowed ?? (await findConsent(context.env.DB, sub, clientId))?.allowed ?? [] };
+}
+
+async function decideSigningIn(
+  at: FlowRequest,
+  progress: Progress,
+  attempt: Attempt,
+  { signIn, ...rules }: Rules & { readonly signIn: SignIn },
+): Promise<Response> {
+  const { context, isolate } = at;
+  const { flow, browser, person, added } = progress;
+  const { client, request, decision } = attempt;
+  const { policy, resources } = rules;
+  const { version: signInVersion } = signIn;
+  const grant = await planGrant(context, isolate, { client, signInVersion, resources });
+  const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
+  const user = await findSignedInUser(context, isolate, signInVersion, prepared.session);
+  const subject = user && ((await pairwiseSubject(context.env, client, user.sub)) ?? user.sub);
+  const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
+  const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);
+  const facts = await readFacts(at, policy, client, found, added?.allowed ?? []);
+  const next = nextStep(flow, facts, policy, context.arrivedAtMs);
+  if (next.kind === "refuse") {
+    await added?.write?.();
+    throw new OAuthError(next.code, next.reason);
+  }
+  await decision.commit();
+  if (found === undefined) return signInAgain(at, flow, browser, { kind: "cut off" });
+  // A proof that asks for another proof opens nothing yet.
+  if (next.kind === "page" && !next.step.isForPerson) {
+    await added?.write?.();
+    return redirect(await pathOf(at, flow, browser, next.step.name));
+  }
+  const opening = { flow: spendingOf(flow), clientId: client.clientId };
+  if (next.kind === "page") {
+    const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
+    if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
+    const path = await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name);
+    return redirect(path, [opened.cookie]);
+  }
+  const admitted = {
+    client: admittedClient(attempt, found, false),
+    grant: sessionGrant(context, client, request, grant),
+  };
+  const [opened, code] = await Promise.all([
+    openSession(at, signIn, prepared, { ...opening, admitted }),
+    issueCode(at, attempt, policy, flow, found),
+    saveIfOffline(at, attempt, found),
+    spendPushedRequest(context, isolate, attempt.pushedId),
+    added?.write?.(),
+  ]);
+  if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
+  if (opened.session === prepared) return withCookies(await sendCode(at, attempt, code), [opened.cookie]);
+  // The session is another one than the code is for.
+  const again = { flow: { ...flow, isOpened: true }, browser };
+  const other = { ...attempt, pushedId: undefined };
+  const response = await decideInSession(at, again, other, { ...rules, sessionId: opened.session.id });
+  return withCookies(response, [opened.cookie]);
+}
+
+function newlyIn(
+  { session, id }: PreparedSession,
+  known: SessionClient | undefined,
+  subject: string,
+  grant: PlannedGrant,
+  client: Client,
+): InSession {
+  return { session, sessionId: id, known: sameRegistration(known, client), subject, grant, isRecorded: false };
+}
+
+/**
+ * Records the client that a logout must notify and the grant that a withdrawn consent must end. They are written beside the code, which nobody has
+ * before all of them are.
+ */
+async function recordGrant(at: FlowRequest, attempt: Attempt, found: InSession, isSaving: boolean): Promise<void> {
+  const { context, isolate } = at;
+  const { client, request } = attempt;
+  const { known, subject, grant, isRecorded, sessionId } = found;
+  const admitted = admittedClient(attempt, found, isSaving);
+  // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
+  const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.consented);
+  const admit = async () => {
+    if (isKnown && isRecorded) return;
+    const recorded = sessionGrant(context, client, request, grant);
+    if (await isolate.sessions.admit(context, sessionId, admitted, recorded)) return;
+    throw new OAuthError("login_required", "session-ended");
+  };
+  await Promise.all([admit(), saveIfOffline(at, attempt, found)]);
+}
+
+/** A consent that is being saved counts in the session only once D1 has it. */
+function admittedClient(
+  { client, request }: Attempt,
+  { known, subject }: Pick<InSession, "known" | "subject">,
+  isSaving: boolean,
+): SessionClient {
+  const { clientId, createdAtMs: registeredAtMs, metadata } = client;
+  const consented = metadata.skip_consent === true || isSaving ? [] : requestedAllowances(request);
+  return { clientId, subject, consented: [...new Set([...(known?.consented ?? []), ...consented])], registeredAtMs };
+}
+
+async function saveIfOffline({ context }: FlowRequest, { client, request }: Attempt, { session, grant }: InSession) {
+  if (!isOffline(request)) return;
+  const { grantId, address, family, grantCreatedAtMs } = grant;
+  const untilMs = grantEndsAtMs(context.settings, grantCreatedAtMs);
+  const { clientId } = client;
+  await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, family, sub: session.sub, clientId });
+}
+
+async function issueCode(
+  { context, isolate }: FlowRequest,
+  { client, request }: Attempt,
+  policy: Policy,
+  flow: Flow,
+  { session, subject, grant: planned }: InSession,
+): Promise<string> {
+  const { family, tokenLifetimeSeconds, ...grant } = planned;
+  const wanted = policy.requiredAcr ?? policy.preferredAcr;
+  const sinceMs = sinceOf(policy, flow, session, context.arrivedAtMs);
+  return isolate.codes.issue(context, {
+    ...loginOf(session, authenticationOf(session.proofs, { wanted, sinceMs }), subject, request),
+    grant,
+    clientId: client.clientId,
+    redirectUri: request.redirectUri,
+    codeChallenge: request.codeChallenge,
+    cnf: request.dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: request.dpopThumbprint },
+    scope: request.scope,
+    resources: request.resources,
+    nonce: request.nonce,
+    refreshable: isRefreshable(client, request),
+    familyAddress: family.address,
+    tokenLifetimeSeconds,
+  });
+}
+
+/** The age that the request allows a proof: what it asked for is what the code says. A proof made for the request is young enough. */
+function sinceOf({ prompt, maxAgeSeconds }: Policy, { proofs }: Flow, { sub }: Session, nowMs: number): number {
+  const provenAtMs = Math.min(...proofs.filter((proof) => proof.sub === sub).map(({ atMs }) => atMs));
+  const oldestMs = maxAgeSeconds === undefined ? 0 : nowMs - maxAgeSeconds * 1000;
+  const isProven = Number.isFinite(provenAtMs);
+  if (prompt.includes("login") && isProven) return provenAtMs;
+  return Math.min(oldestMs, provenAtMs);
+}
+
+function sendCode(
+  { context, isolate, request }: FlowRequest,
+  { client, request: target }: Attempt,
+  code: string,
+): Promise<Response> {
+  isolate.clients.noteUse(context, client);
+  return respondToClient(context, isolate, request, client, target, { code });
+}

@@ -1,0 +1,71 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import { type Browser, identifyBrowser, readCookie } from "../browser/cookies.ts";
+import { ShownError } from "../response/shown-error.ts";
+import { type Flow, isFlow, type Marks, type Purpose } from "../steps/flow.ts";
+import type { FlowRequest, StepName } from "../steps/step.ts";
+
+/** The time from the first page of a flow to its end. */
+export const flowMs = 30 * 60_000;
+/** An older flow can only be begun again. */
+const restartableMs = 24 * 3_600_000;
+
+/** Longer ones are stored: browsers and servers accept URLs of 8 KiB and more. */
+const longestSealed = 6 * 1024;
+
+/** The flow of a page, whose browser has been checked. */
+export interface OpenFlow {
+  readonly flow: Flow;
+  readonly browser: Browser;
+}
+
+/** **A new flow of this browser.** Cost: 0. */
+export async function newFlow(
+  { context, isolate, request }: FlowRequest,
+  purpose: Purpose,
+  marks: Marks = {},
+): Promise<Flow> {
+  const fid = randomBase64Url(16);
+  const shard = await isolate.sessions.shardOf(context, readCookie(context, request, "op-session"), fid);
+  return { fid, startedAtMs: context.arrivedAtMs, purpose, shard, proofs: [], isOpened: false, marks };
+}
+
+/**
+ * **The path of a step's page with its flow**: AES-256-GCM, bound to the browser, so that a link to it does not work elsewhere. A flow of more than 6 KiB
+ * is stored as a challenge. Cost: 0; 1 object call for such a flow.
+ */
+export async function pathOf(
+  { context, isolate }: FlowRequest,
+  flow: Flow,
+  { id }: Browser,
+  page: StepName | "restart",
+): Promise<string> {
+  const sealed = await sealText(context.env, "flow-seal", JSON.stringify(flow), { bound: id });
+  const isShort = sealed.length <= longestSealed;
+  const f = isShort ? sealed : await isolate.challenges.put(context, "flow", sealed, flow.startedAtMs + flowMs);
+  return `/flow/${page}?${new URLSearchParams({ f })}`;
+}
+
+/** Opens the flow of a page of this browser, at most `forMs` old. Cost: 0; 1 object call for a stored flow. */
+export async function openFlow(
+  { context, isolate, request }: FlowRequest,
+  f: string | undefined,
+): Promise<OpenFlow & { readonly isExpired: boolean }> {
+  const browser = await identifyBrowser(context, request);
+  const isReference = f?.startsWith("ch.") === true;
+  const sealed = isReference ? await isolate.challenges.peek(context, "flow", f) : f;
+  const isSealed = sealed !== undefined && /^[A-Za-z0-9_-]{40,}$/.test(sealed);
+  const text = isSealed ? await openSealed(context.env, "flow-seal", sealed, browser.id) : undefined;
+  // Another browser's flow is refused: a link to it must not sign a person in to someone else's request.
+  if (text === undefined) throw expired("flow-invalid");
+  const flow = readStored("flow", text, isFlow);
+  const ageMs = context.arrivedAtMs - flow.startedAtMs;
+  if (ageMs > restartableMs) throw expired("flow-expired");
+  return { flow, browser, isExpired: ageMs > flowMs };
+}
+
+export function expired(reason: RefusalReason): ShownError {
+  return new ShownError("invalid_request", reason, { description: "The page has expired or was already used." });
+}

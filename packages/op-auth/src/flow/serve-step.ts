@@ -1,0 +1,163 @@
+import { redirect, withCookies } from "@edge-op/pages/respond-page";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { isFapi } from "@edge-op/shared/clients/security-profile";
+import { settle } from "@edge-op/shared/control/settle";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import { checkRequest } from "../authorization/checks/check-request.ts";
+import { checkResponseTarget } from "../authorization/checks/response-target.ts";
+import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { areParametersKept, openParameters } from "../browser/stored-parameters.ts";
+import { sendRefusal } from "../response/refuse-to-client.ts";
+import type { Flow, Marks } from "../steps/flow.ts";
+import type { FlowRequest, Refusal, Step, StepName, StepRequest } from "../steps/step.ts";
+import { accountPolicy, authorizationPolicy } from "./policy.ts";
+import { proceed, readClient } from "./proceed.ts";
+import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
+
+/**
+ * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the begin of
+ * the flow. Cost: that of the page.
+ */
+export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
+  const opened = await openLive(at, flowParameter(at));
+  const open = await readStep(at, opened);
+  const { flow, browser } = opened;
+  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+    return redirect(await pathOf(at, flow, browser, "restart"));
+  }
+  const token = await formToken(at.context, await tokenPurpose(open, step), browser.id);
+  const f = flowParameter(at) ?? "";
+  const form = { action: `/flow/${step.name}`, fields: { f, form_token: token } };
+  return step.page({ ...open, form, restart: `/flow/restart?${new URLSearchParams({ f })}` });
+}
+
+/**
+ * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: that of `submit`; then as in proceed.ts.
+ */
+export async function submitStep(at: FlowRequest, step: Step): Promise<Response> {
+  const form = readForm(at.request);
+  const opened = await openLive(at, form.get("f") ?? flowParameter(at));
+  const open = await readStep(at, opened);
+  const { flow, browser } = opened;
+  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+    return redirect(await pathOf(at, flow, browser, "restart"));
+  }
+  await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
+  return withCookies(await continueAfter(at, step, open, form), [browser.setCookie]);
+}
+
+async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
+  const { flow, browser } = open;
+  const result = await step.submit(open, form);
+  switch (result.kind) {
+    case "again": {
+      const { problem, typed } = result;
+      return redirect(await pathOf(at, { ...flow, problem, typed: typed ?? flow.typed }, browser, step.name));
+    }
+    case "go to":
+      return redirect(await pathOf(at, await flowAt(at, flow, result.step, result.marks), browser, result.step));
+    case "refuse":
+      return refuse(at, open, result);
+    case "done": {
+      const { proofs = [], marks } = result;
+      const foreign = proofs.find(({ method }) => !step.methods.includes(method));
+      if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
+      const added: Flow = {
+        ...flow,
+        proofs: [...flow.proofs, ...proofs],
+        marks: { ...flow.marks, ...marks },
+        problem: undefined,
+        typed: undefined,
+      };
+      // Only a step that has read the person has one to pass on.
+      const person = step.isForPerson || proofs.length > 0 ? await open.person() : undefined;
+      return proceed(at, { flow: added, browser, person, added: result });
+    }
+  }
+}
+
+/** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
+async function flowAt(at: FlowRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
+  const all = { ...flow.marks, ...marks };
+  if (step === "sign-in" && flow.isOpened) return newFlow(at, flow.purpose, all);
+  return { ...flow, marks: all, problem: undefined };
+}
+
+/** Sends a refusal to the client, for example because the person cancelled. */
+async function refuse(at: FlowRequest, { flow }: StepRequest, { code, reason }: Refusal): Promise<Response> {
+  const { context, isolate, request } = at;
+  const { purpose } = flow;
+  if (purpose.kind === "account") return redirect("/account");
+  const { client, target } = await settle(context, isolate, async () => {
+    const { client, parameters } = await readClient(at, purpose);
+    return { client, target: checkResponseTarget(context.settings, client, parameters) };
+  });
+  const { pushedId } = purpose;
+  return sendRefusal(context, isolate, request, { client, target, pushedId }, new OAuthError(code, reason));
+}
+
+/**
+ * **`GET /flow/restart`**: the same request in a new flow, checked again and without proofs. An expired page links to it, and one whose flow was used. A
+ * pushed request begins again only while it is unspent; with FAPI 2.0 only in its lifetime.
+ */
+export async function restartFlow(at: FlowRequest): Promise<Response> {
+  const { context, isolate } = at;
+  const { flow, browser } = await openFlow(at, flowParameter(at));
+  const { purpose } = flow;
+  if (purpose.kind === "account") return redirect(purpose.path);
+  const { pushedId } = purpose;
+  if (pushedId !== undefined) {
+    const { client } = await settle(context, isolate, () => readClient(at, purpose));
+    const kind = "authorization-request";
+    const isUsable = isFapi(context.settings, client)
+      ? (await openParameters(context, isolate, kind, pushedId)) !== undefined
+      : await areParametersKept(context, isolate, kind, pushedId);
+    if (!isUsable) throw expired("pushed-request-spent");
+  }
+  return proceed(at, { flow: await newFlow(at, purpose), browser });
+}
+
+function flowParameter({ request }: FlowRequest): string | undefined {
+  return new URL(request.url).searchParams.get("f") ?? undefined;
+}
+
+/** The flow of a page, if it has not expired. The error of an expired one leads to a new flow. */
+async function openLive(at: FlowRequest, f: string | undefined): Promise<OpenFlow> {
+  const { isExpired, flow, browser } = await openFlow(at, f);
+  if (!isExpired) return { flow, browser };
+  const error = expired("flow-expired");
+  const { purpose } = flow;
+  const { context, isolate } = at;
+  const client =
+    purpose.kind === "account"
+      ? undefined
+      : await settle(context, isolate, async () => (await readClient(at, purpose)).client);
+  const href = await pathOf(at, { ...flow, problem: undefined }, browser, "restart");
+  error.next = { href, client: client && (client.metadata.client_name ?? client.clientId) };
+  throw error;
+}
+
+/** Reads what a step decides by: the client and its request as they are now, and the policy. */
+async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
+  const { context, isolate, request } = at;
+  const { purpose } = flow;
+  let known: Promise<SignedInPerson | undefined> | undefined;
+  const person = () => (known ??= findSignedInPerson(context, isolate, request));
+  if (purpose.kind === "account") {
+    return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(purpose) };
+  }
+  const { client, ...asked } = await settle(context, isolate, async () => {
+    const { client, parameters } = await readClient(at, purpose);
+    const target = checkResponseTarget(context.settings, client, parameters);
+    return { client, request: await checkRequest({ context, isolate, client, parameters }, target) };
+  });
+  const policy = await authorizationPolicy(context, client, asked.request);
+  return { ...at, flow, browser, person, authorization: { client, ...asked }, policy };
+}
+
+/** A form belongs to one step of one flow; that of a page for a person, to the person too, so that nobody submits what was shown to someone else. */
+async function tokenPurpose({ flow, person }: StepRequest, { name, isForPerson }: Step): Promise<string> {
+  const sub = isForPerson ? ((await person())?.user.sub ?? "") : "";
+  return `flow ${name} ${flow.fid} ${sub}`;
+}

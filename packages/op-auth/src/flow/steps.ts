@@ -1,0 +1,7 @@
+import { consentStep } from "../steps/consent/consent-step.ts";
+import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
+import { signInStep } from "../steps/sign-in/sign-in-step.ts";
+import type { Step } from "../steps/step.ts";
+
+/** **The steps of a flow, in their order.** The first that is needed is shown. */
+export const steps: readonly Step[] = [signInStep, selectAccountStep, consentStep];

@@ -1,0 +1,121 @@
+import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
+import type { PreparedSession, SignIn } from "@edge-op/shared/users/sessions";
+import { formatCookie, readCookie } from "../browser/cookies.ts";
+import { readEnding, whileEnding } from "../browser/ending-session.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { deleteUserSession, saveUserSession } from "../browser/user-sessions.ts";
+import { readDeployment } from "../deployment.ts";
+import { endSession } from "../logout/end-session.ts";
+import type { FlowRequest } from "../steps/step.ts";
+import { describeDevice } from "./describe-device.ts";
+import { placeOf } from "./place-of.ts";
+
+export type OpenedSession =
+  | { readonly kind: "opened"; readonly session: PreparedSession; readonly cookie: string }
+  /** The flow has opened a session before. */
+  | { readonly kind: "spent" }
+  /** A change of the user has ended the session meanwhile. */
+  | { readonly kind: "cut off" };
+
+export interface OpenOptions {
+  readonly flow?: SessionFlow | undefined;
+  readonly admitted?: SessionAdmission | undefined;
+  /** The client that the person signs in for, for the audit. */
+  readonly clientId?: string | undefined;
+}
+
+/** A sign-in with the proofs of the same person's session whose methods it does not have itself. */
+export function withKnownProofs(signIn: SignIn, person: SignedInPerson | undefined): SignIn {
+  if (person?.user.sub !== signIn.sub) return signIn;
+  const methods = new Set(signIn.proofs.map(({ method }) => method));
+  const known = person.session.proofs.filter(({ method }) => !methods.has(method));
+  return { ...signIn, proofs: [...known, ...signIn.proofs] };
+}
+
+/**
+ * **The session that a sign-in opens**, always with a new id (session fixation, RFC 6265 §8.4). If the same person is signed in, the `sid` that clients
+ * know stays the same. Cost: 0.
+ */
+export async function prepareSession(
+  { context, isolate }: FlowRequest,
+  signIn: SignIn,
+  { person, shard }: { readonly person: SignedInPerson | undefined; readonly shard?: ShardAddress | undefined },
+): Promise<PreparedSession> {
+  const replaced = person?.user.sub === signIn.sub ? { id: person.sessionId, session: person.session } : undefined;
+  return isolate.sessions.prepare(context, signIn, readDeployment(context.env).session, { shard, replaced });
+}
+
+/**
+ * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session that a
+ * change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the sign-in is
+ * still valid: it gets a session of its own, without a client. Cost: 1 object call and 1 D1 call, beside each other; those of end-session.ts where a
+ * session ends.
+ */
+export async function openSession(
+  at: FlowRequest,
+  signIn: SignIn,
+  prepared: PreparedSession,
+  options: OpenOptions = {},
+): Promise<OpenedSession> {
+  const { context, isolate } = at;
+  await endPrevious(at, prepared);
+  const [opened, saved] = await openAndList(at, signIn, prepared, options);
+  if (opened === "spent") {
+    await unlist(at, prepared);
+    return { kind: "spent" };
+  }
+  if (opened === "opened" && saved === "stored") return openedAs(at, prepared);
+  await endSession(context, isolate, { sid: prepared.session.sid }, "ended by a change during the sign-in");
+  if (saved === "cut off") return { kind: "cut off" };
+  if (saved === "stored") await deleteUserSession(context.env.DB, signIn.sub, prepared.session.sid);
+  const own = await isolate.sessions.prepare(context, signIn, readDeployment(context.env).session);
+  // The first call has spent the flow, unless the session that it should have replaced was gone.
+  const flow = opened === "gone" ? options.flow : undefined;
+  const [again, savedAgain] = await openAndList(at, signIn, own, { ...options, flow, admitted: undefined });
+  if (again === "opened" && savedAgain === "stored") return openedAs(at, own);
+  await endSession(context, isolate, { sid: own.session.sid }, "ended by a change during the sign-in");
+  return { kind: again === "spent" ? "spent" : "cut off" };
+}
+
+function openedAs({ context }: FlowRequest, session: PreparedSession): OpenedSession {
+  const { absoluteMs } = readDeployment(context.env).session;
+  return { kind: "opened", session, cookie: formatCookie(context, "op-session", session.id, absoluteMs / 1000) };
+}
+
+function openAndList(
+  { context, isolate, request }: FlowRequest,
+  { sub, version }: SignIn,
+  prepared: PreparedSession,
+  options: OpenOptions,
+) {
+  const { sid, signedInAtMs, endsAtMs } = prepared.session;
+  const device = describeDevice(request.headers.get("user-agent"));
+  const listed = { sid, device, signedInAtMs, endsAtMs, ...placeOf(context) };
+  const open = async () => {
+    try {
+      return await isolate.sessions.open(context, prepared, readDeployment(context.env).session, options);
+    } catch (error) {
+      // Without D1 it stays listed until its absolute end.
+      context.waitUntil(unlist({ context }, prepared).catch(() => undefined));
+      throw error;
+    }
+  };
+  return Promise.all([open(), saveUserSession(context.env.DB, sub, listed, version)]);
+}
+
+/** A session that was not opened is not listed, unless its `sid` is that of the session that it should have replaced. */
+async function unlist(
+  { context }: Pick<FlowRequest, "context">,
+  { replaces, session }: PreparedSession,
+): Promise<void> {
+  if (replaces === undefined) await deleteUserSession(context.env.DB, session.sub, session.sid);
+}
+
+/** Ends the session of this browser unless it is replaced; also one that has ended, which may have remaining work. */
+async function endPrevious({ context, isolate, request }: FlowRequest, { replaces }: PreparedSession): Promise<void> {
+  const cookie = readCookie(context, request, "op-session");
+  if (cookie === undefined || cookie === replaces) return;
+  const id = (await readEnding(context, cookie)) ?? cookie;
+  await whileEnding(context, id, () => endSession(context, isolate, { id }, "someone signed in anew"));
+}

@@ -1,0 +1,32 @@
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { Form } from "@edge-op/shared/http/read-form";
+import { saveConsent } from "../../consent/consents.ts";
+import { keepClient } from "../../consent/keep-client.ts";
+import type { StepRequest, StepResult } from "../step.ts";
+
+/**
+ * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes. Cost: 1 D1 call beside those of
+ * the response, 2 for the first consent to a client that no administrator registered.
+ */
+export async function submitConsent(
+  { context, authorization, policy, person }: StepRequest,
+  form: Form,
+): Promise<StepResult> {
+  const decision = form.get("decision");
+  if (decision === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
+  const sub = (await person())?.user.sub;
+  if (decision !== "allow" || authorization === undefined || sub === undefined) {
+    return { kind: "refuse", code: "access_denied", reason: "person-denied" };
+  }
+  const { client } = authorization;
+  const { clientId } = client;
+  const allowed = policy.asked;
+  const write = async () => {
+    await keepClient(context, client, sub);
+    const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
+    const event = recordAdminEvent(context, given);
+    await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);
+    wakeAuditLog(context);
+  };
+  return { kind: "done", marks: { consentedBy: sub }, write };
+}

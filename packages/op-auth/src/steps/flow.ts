@@ -1,0 +1,85 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
+
+/**
+ * **A flow**: what a person is doing at this provider, from the first page to the session or the response. It travels sealed in the pages
+ * (flow/sealed-flow.ts). It contains no counter, policy or secret: a copy of an old page brings back nothing but proofs of this browser, and `fid` is
+ * spent by the call that opens the session.
+ */
+export interface Flow {
+  /** 128 random bits. */
+  readonly fid: string;
+  readonly startedAtMs: number;
+  readonly purpose: Purpose;
+  /** The shard of the session that this flow may open. */
+  readonly shard: ShardAddress;
+  /** Proofs made in this flow. */
+  readonly proofs: readonly Proof[];
+  /** Whether the proofs have opened a session. Without it, a signed-in person is not known by them any more. */
+  readonly isOpened: boolean;
+  readonly marks: Marks;
+  /** The identifier that was typed last. */
+  readonly typed?: string | undefined;
+  /** Why the page is shown again. */
+  readonly problem?: Problem | undefined;
+}
+
+export type Purpose =
+  | {
+      readonly kind: "authorize";
+      /** Parameters that have passed the checks. Each step checks them again, because the client may have changed. */
+      readonly parameters: ParameterValues;
+      /** The id of the pushed request, if there was one; the response spends it. */
+      readonly pushedId?: string | undefined;
+    }
+  /** A sign-in to a page of this provider, by a method that reaches one of the `acr` values if the page requires it. */
+  | { readonly kind: "account"; readonly path: string; readonly requiredAcr?: readonly string[] | undefined };
+
+/** The person's choices in this flow. */
+export interface Marks {
+  readonly accountSelected?: boolean;
+  /** The person chose to sign in to another account. */
+  readonly otherAccount?: boolean;
+  /** `sub` of the person who consented. */
+  readonly consentedBy?: string;
+}
+
+export type Problem =
+  | { readonly kind: "refused"; readonly method: string }
+  | { readonly kind: "throttled"; readonly untilMs: number }
+  /** The method does not satisfy the `acr` that the client requires. */
+  | { readonly kind: "not allowed" }
+  /** The flow has opened a session before. */
+  | { readonly kind: "spent" };
+
+const isAddress = objectOf<ShardAddress>({ generation: isNumber, region: isText, shard: isNumber });
+const isProof = objectOf<Proof>({ method: isText, sub: isText, atMs: isNumber, controlVersion: isNumber });
+
+/** A path of this origin: neither another origin (`//evil`, `/\evil`) nor a URL. */
+export function isOwnPath(value: unknown): value is string {
+  return isText(value) && /^\/(?![/\\])/.test(value);
+}
+
+const isAuthorize = objectOf<Extract<Purpose, { kind: "authorize" }>>({ kind: isText, parameters: isParameterValues });
+const isAccount = objectOf<Extract<Purpose, { kind: "account" }>>({ kind: isText, path: isOwnPath });
+
+const isPurpose: Form<Purpose> = (value): value is Purpose =>
+  isJsonObject(value) && (value["kind"] === "authorize" ? isAuthorize(value) : isAccount(value));
+
+export const isFlow = objectOf<Flow>({
+  fid: isText,
+  startedAtMs: isNumber,
+  purpose: isPurpose,
+  shard: isAddress,
+  proofs: listOf(isProof),
+  isOpened: isFlag,
+  marks: isJsonObject,
+});
+
+/** Whether a person has proven in this flow that they are present. */
+export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boolean {
+  return proofs.some((proof) => proof.sub === sub);
+}

@@ -1,0 +1,52 @@
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { displayName } from "@edge-op/pages/person";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { describeClient } from "../../pages/describe-client.ts";
+import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import type { StepForm, StepPageRequest } from "../step.ts";
+
+interface SelectAccountView {
+  readonly form: StepForm;
+  readonly client: { readonly name: string; readonly logoUri: string | undefined };
+  /** Display name of the signed-in person. */
+  readonly user: string;
+}
+
+/** **The account selection page**: the signed-in account or another. Cost: 1 object call; a logo as in describe-client.ts. */
+export async function showSelectAccount(at: StepPageRequest): Promise<Response> {
+  const { context, isolate, request, authorization, form } = at;
+  const person = await at.person();
+  if (authorization === undefined || person === undefined) throw new Error("nobody to select");
+  const view = {
+    form,
+    client: await describeClient(context, isolate, authorization.client),
+    user: displayName(person.user),
+  };
+  const frame = frameOf(context, request, authorization.request.uiLocales);
+  const page = <SelectAccountPage frame={frame} view={view} />;
+  return respondPage(page, { formTarget: authorization.request.redirectUri });
+}
+
+function SelectAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: SelectAccountView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={t("select.title")} account>
+      <div class="head">
+        <ClientMark name={view.client.name} logoUri={view.client.logoUri} />
+        <h1>{t("select.title")}</h1>
+        <p class="muted">{t("select.to", { client: view.client.name })}</p>
+      </div>
+      <form method="post" action={view.form.action} class="actions">
+        <HiddenFields fields={view.form.fields} />
+        <button type="submit" name="account" value="current" id="current-account">
+          {t("select.continue", { user: view.user })}
+        </button>
+        <button type="submit" name="account" value="other" class="quiet" id="other-account">
+          {t("select.other")}
+        </button>
+      </form>
+    </Layout>
+  );
+}

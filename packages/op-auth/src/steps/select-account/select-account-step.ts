@@ -1,0 +1,14 @@
+import type { Step } from "../step.ts";
+import { showSelectAccount } from "./page.tsx";
+import { selectAccountState } from "./state.ts";
+import { submitSelectAccount } from "./submit.ts";
+
+/** **Account selection**, for `prompt=select_account`. */
+export const selectAccountStep: Step = {
+  name: "select-account",
+  methods: [],
+  isForPerson: true,
+  state: selectAccountState,
+  page: showSelectAccount,
+  submit: submitSelectAccount,
+};

@@ -1,0 +1,59 @@
+import type { Script } from "@edge-op/pages/assets";
+import type { Catalog, Language } from "@edge-op/pages/translator";
+import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { Proof, RefusedSignIn } from "@edge-op/shared/users/session-rpc";
+import type { User } from "@edge-op/shared/users/user";
+import type { Child } from "hono/jsx";
+import type { StepForm, StepRequest } from "./step.ts";
+
+/**
+ * **A way to sign in**: a folder below `sign-in/` exports one, and `sign-in/methods.ts` lists them. The list determines the parts of the sign-in page,
+ * its scripts, which method verifies a posted form, and which methods satisfy the `acr` of a request.
+ */
+export interface SignInMethod {
+  /** The method's name in log lines and audit events. */
+  readonly name: RefusedSignIn["method"];
+  /** The proofs that a sign-in by this method can make. */
+  readonly proofMethods: readonly ProofMethod[];
+  /** The `acr` values that such a proof satisfies. */
+  readonly acrValues: readonly string[];
+  /** A field that the forms of this method contain, and those of other methods do not. */
+  readonly field: string;
+  readonly scripts: readonly Script[];
+  /** Parts with input fields come first on the page, parts that are one button follow. */
+  readonly placement: "fields" | "button";
+  readonly texts: Catalog<SignInText>;
+  /** The method's part of the sign-in page; `undefined` if the account cannot use the method. */
+  render(at: StepRequest, view: SignInMethodView): Promise<Child | undefined>;
+  verify(at: StepRequest, form: Form): Promise<SignInResult>;
+}
+
+/** `refusedAgain` is for a person whose account is known. `required` and `preferred` describe what `{client}` requests. */
+export type SignInText = "refused" | "refusedAgain" | "required" | "preferred";
+
+export interface SignInMethodView {
+  readonly language: Language;
+  readonly form: StepForm;
+  /** The signed-in person who confirms the sign-in. */
+  readonly account: User | undefined;
+  /** The name typed before, or the client's `login_hint`. */
+  readonly username: string | undefined;
+  /** Whether an attempt by this method was just refused. */
+  readonly isRefused: boolean;
+  /** Whether the page offers another method above this one. */
+  readonly isAlternative: boolean;
+}
+
+export type SignInResult =
+  | {
+      readonly kind: "signed in";
+      readonly proof: Pick<Proof, "method" | "sub" | "credential">;
+      readonly cookies: readonly string[];
+      /** What the person has allowed the client of the request. */
+      readonly allowed: readonly string[];
+      /** Records the use of the credential. */
+      write?(): Promise<unknown>;
+    }
+  | { readonly kind: "refused" }
+  | { readonly kind: "throttled"; readonly seconds: number };

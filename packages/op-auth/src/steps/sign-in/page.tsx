@@ -1,0 +1,110 @@
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { respondPage } from "@edge-op/pages/respond-page";
+import type { CodeRequest } from "../../authorization/checks/authorization-request.ts";
+import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
+import { describeClient } from "../../pages/describe-client.ts";
+import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
+import type { StepPageRequest } from "../step.ts";
+import { methodsFor, signInMethods } from "./methods.ts";
+import { findPersonToConfirm } from "./person-to-confirm.ts";
+import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
+import { reasonToSignInAgain, signInState } from "./state.ts";
+
+/**
+ * **The sign-in page.** A person who went back to it after signing in continues instead. Cost: 0; with a session cookie 1 object call, and 1 D1 call
+ * if someone is signed in; for a logo as in describe-client.ts.
+ */
+export async function showSignIn(at: StepPageRequest): Promise<Response> {
+  const { context, isolate, request, authorization, flow, form, policy } = at;
+  const asking = authorization?.request;
+  const frame = frameOf(context, request, asking?.uiLocales);
+  if (flow.problem?.kind === "spent" || (await isSignedIn(at))) return showContinue(at, frame);
+  const person = await findPersonToConfirm(at);
+  const methods = methodsFor(policy.requiredAcr);
+  const problem = currentProblem(at);
+  const parts = await renderParts(at, methods, {
+    form,
+    language: frame.t.language,
+    account: person?.user,
+    username: flow.typed ?? asking?.loginHint,
+    problem,
+  });
+  const view = {
+    form,
+    client: authorization && (await describeClient(context, isolate, authorization.client)),
+    account: person?.user,
+    reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
+    problem,
+    required: methods.length < signInMethods.length ? methods[0] : undefined,
+    methods,
+    parts,
+  };
+  const isThrottled = problem?.kind === "throttled";
+  return respondPage(<SignInPage frame={frame} view={view} />, {
+    status: problem === undefined ? 200 : isThrottled ? 429 : 400,
+    headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
+    formTarget: asking?.redirectUri,
+  });
+}
+
+/** Whether nothing is left to do here: the person has signed in since the page was shown first. */
+async function isSignedIn(at: StepPageRequest): Promise<boolean> {
+  const { authorization, flow, policy, context } = at;
+  if (authorization === undefined) return false;
+  const person = await at.person();
+  if (person === undefined || policy.expectedSubject !== undefined) return false;
+  const { sub } = person.user;
+  const facts = { person: { sub, subject: sub, proofs: person.session.proofs }, allowed: [] };
+  return signInState({ flow, facts, policy, nowMs: context.arrivedAtMs }).kind === "done";
+}
+
+function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPageFrame): Promise<Response> {
+  const { t } = frame;
+  const name = authorization?.client.metadata.client_name;
+  const text = name === undefined ? t("flow.continue") : t("flow.continueTo", { client: name });
+  const page = (
+    <MessagePage frame={frame} title={t("flow.spent")} text={t("flow.spentText")} link={{ href: restart, text }} />
+  );
+  return respondPage(page);
+}
+
+/** A person who waited long enough is not told to wait. */
+function currentProblem({ flow, context }: StepPageRequest): SignInProblem | undefined {
+  const { problem } = flow;
+  switch (problem?.kind) {
+    case "refused":
+      return { kind: "refused", method: signInMethods.find(({ name }) => name === problem.method) ?? signInMethods[0] };
+    case "throttled": {
+      const seconds = Math.ceil((problem.untilMs - context.arrivedAtMs) / 1000);
+      return seconds > 0 ? { kind: "throttled", seconds } : undefined;
+    }
+    case "not allowed":
+      return { kind: "not allowed" };
+    default:
+      return undefined;
+  }
+}
+
+async function renderParts(
+  at: StepPageRequest,
+  methods: readonly SignInMethod[],
+  {
+    problem,
+    ...view
+  }: Omit<SignInMethodView, "isRefused" | "isAlternative"> & { readonly problem?: SignInProblem | undefined },
+): Promise<SignInPart[]> {
+  return Promise.all(
+    methods.map(async (method, index) => {
+      const isRefused = problem?.kind === "refused" && problem.method === method;
+      return { method, element: await method.render(at, { ...view, isRefused, isAlternative: index > 0 }) };
+    }),
+  );
+}
+
+function describeReason(request: CodeRequest, { session }: SignedInPerson, nowMs: number): SignInReason | undefined {
+  const reason = reasonToSignInAgain(request, session.proofs, nowMs);
+  return reason === "preferred acr"
+    ? { kind: reason, method: methodsFor(request.preferredAcr)[0] }
+    : reason && { kind: reason };
+}

@@ -1,0 +1,87 @@
+import { displayName } from "@edge-op/pages/person";
+import { decodeBase64Url, encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { log } from "@edge-op/shared/runtime/log";
+import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
+import type { User } from "@edge-op/shared/users/user";
+import type { AuthEnv } from "../../../auth-env.ts";
+import { readDeployment } from "../../../deployment.ts";
+import {
+  challengeOf,
+  describeCredentials,
+  importWebAuthn,
+  readAttestation,
+  relyingParty,
+  userHandle,
+} from "./passkey-ceremony.ts";
+
+/** **WebAuthn creation options, JSON**: a discoverable passkey with user verification, other than those already registered. */
+export async function passkeyRegistrationOptions(
+  context: RequestContext<AuthEnv>,
+  user: User,
+  registered: readonly Passkey[],
+  ceremonyId: string,
+): Promise<string> {
+  const { generateRegistrationOptions } = await importWebAuthn();
+  const options = await generateRegistrationOptions({
+    rpName: readDeployment(context.env).name,
+    rpID: relyingParty(context).id,
+    userName: user.username,
+    userDisplayName: displayName(user),
+    userID: decodeBase64Url(await userHandle(user.sub))!,
+    challenge: decodeBase64Url(await challengeOf(context, "create", ceremonyId))!,
+    attestationType: "none",
+    excludeCredentials: describeCredentials(registered),
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+  });
+  return JSON.stringify(options);
+}
+
+/**
+ * **Registers a passkey.** Returns false if the response does not verify or the passkey is registered already. Cost: 1 D1 call.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential
+ */
+export async function registerPasskey(
+  context: RequestContext<AuthEnv>,
+  user: User,
+  ceremonyId: string,
+  response: string,
+  name: string,
+): Promise<boolean> {
+  const credential = readAttestation(context, response);
+  if (credential === undefined) return false;
+  const { id, origin } = relyingParty(context);
+  const expectedChallenge = await challengeOf(context, "create", ceremonyId);
+  const { verifyRegistrationResponse } = await importWebAuthn();
+  try {
+    const { verified, registrationInfo: info } = await verifyRegistrationResponse({
+      response: credential,
+      expectedChallenge,
+      expectedOrigin: origin,
+      expectedRPID: id,
+      requireUserVerification: true,
+    });
+    if (!verified) return false;
+    const added = { action: "passkey.added", target: info.credential.id, actor: user.sub };
+    const event = recordAdminEvent(context, added, { ifChanged: true });
+    const passkey = {
+      credentialId: info.credential.id,
+      sub: user.sub,
+      publicKey: encodeBase64Url(new Uint8Array(info.credential.publicKey)),
+      signCount: info.credential.counter,
+      transports: info.credential.transports ?? [],
+      backedUp: info.credentialBackedUp,
+      name,
+      createdAtMs: context.arrivedAtMs,
+      lastUsedAtMs: undefined,
+    };
+    const isAdded = await insertPasskey(context.env.DB, passkey, event);
+    if (isAdded) wakeAuditLog(context);
+    return isAdded;
+  } catch (cause) {
+    log("passkey-not-registered", { cause: String(cause), requestId: context.requestId });
+    return false;
+  }
+}

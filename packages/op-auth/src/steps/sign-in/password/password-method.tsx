@@ -1,0 +1,61 @@
+import { createTranslator } from "@edge-op/pages/translator";
+import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
+import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
+import { passwordMessages } from "./messages.ts";
+import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
+
+/** **Sign-in by username and password.** The username field also offers passkeys by autofill. */
+export const passwordMethod: SignInMethod = {
+  name: "password",
+  proofMethods: ["password"],
+  acrValues: acrValuesOf("password"),
+  field: "password",
+  scripts: [],
+  placement: "fields",
+  texts: passwordMessages,
+  render: async (_, view) => <PasswordForm {...view} />,
+  verify: verifyPasswordSignIn,
+};
+
+function PasswordForm({ language, form, account, username: typed, isRefused }: SignInMethodView) {
+  const t = createTranslator(passwordMessages, language);
+  const username = account?.username ?? typed;
+  const invalid = isRefused ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      <label for="username">{t("username")}</label>
+      <input
+        id="username"
+        name="username"
+        type="text"
+        autocomplete="username webauthn"
+        autocapitalize="none"
+        spellcheck={false}
+        required
+        maxlength={256}
+        value={username ?? ""}
+        autofocus={!username}
+        readonly={account !== undefined}
+        {...invalid}
+      />
+      <label for="password">{t("password")}</label>
+      <input
+        id="password"
+        name="password"
+        type="password"
+        autocomplete="current-password"
+        required
+        maxlength={1024}
+        autofocus={Boolean(username)}
+        {...invalid}
+      />
+      <div class="actions">
+        <button type="submit" id="sign-in">
+          {t("submit")}
+        </button>
+      </div>
+    </form>
+  );
+}

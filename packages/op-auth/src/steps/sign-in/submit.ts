@@ -1,0 +1,26 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { StepRequest, StepResult } from "../step.ts";
+import { methodOf, methodsFor } from "./methods.ts";
+
+/**
+ * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; beside it, 1 object call with a session cookie.
+ */
+export async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
+  if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
+  if (form.get("account") === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
+  const method = methodOf(form);
+  const typed = form.get("username")?.slice(0, 256);
+  const again = { kind: "again", typed } as const;
+  if (!methodsFor(at.policy.requiredAcr).includes(method)) return { ...again, problem: { kind: "not allowed" } };
+  const { context, isolate } = at;
+  // Before the credentials are read: a change after this version ends the session (ADR 28).
+  await isolate.revocation.confirmControl(context);
+  const controlVersion = isolate.control.version ?? 0;
+  const [result] = await Promise.all([method.verify(at, form), at.person()]);
+  if (result.kind === "throttled") {
+    return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
+  }
+  if (result.kind === "refused") return { ...again, problem: { kind: "refused", method: method.name } };
+  const { proof, ...others } = result;
+  return { ...others, kind: "done", proofs: [{ ...proof, atMs: context.arrivedAtMs, controlVersion }] };
+}

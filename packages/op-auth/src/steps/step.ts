@@ -1,0 +1,119 @@
+import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import type { OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { Client } from "@edge-op/shared/clients/client";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import type { Browser } from "../browser/cookies.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import type { Flow, Marks, Problem } from "./flow.ts";
+
+/**
+ * **A step of a flow**: a folder beside this file exports one, and `flow/steps.ts` lists them in their order. `state` is pure and decides whether the
+ * step is needed; `page` shows its form; `submit` judges a posted form. The page is at `/flow/{name}`.
+ */
+export interface Step {
+  readonly name: StepName;
+  /** The methods whose proofs this step adds. A proof of another method is a bug, and is never used. */
+  readonly methods: readonly ProofMethod[];
+  /** The page is for the person who is signed in: the session is opened before it, and its form is bound to the person. */
+  readonly isForPerson: boolean;
+  state(input: StepInput): StepState;
+  page(at: StepPageRequest): Promise<Response>;
+  submit(at: StepRequest, form: Form): Promise<StepResult>;
+}
+
+export type StepName = "sign-in" | "select-account" | "consent";
+
+export type StepState =
+  | { readonly kind: "done" }
+  /** `error` is the response to `prompt=none`. */
+  | { readonly kind: "needed"; readonly error: OAuthErrorCode }
+  | Refusal;
+
+export interface Refusal {
+  readonly kind: "refuse";
+  readonly code: OAuthErrorCode;
+  readonly reason: RefusalReason;
+}
+
+export interface StepInput {
+  readonly flow: Pick<Flow, "purpose" | "proofs" | "marks">;
+  readonly facts: Facts;
+  readonly policy: Policy;
+  readonly nowMs: number;
+}
+
+/** What is known of the signed-in person. Before somebody is, no page depends on an account. */
+export interface Facts {
+  readonly person:
+    | {
+        readonly sub: string;
+        /** The person's `sub` for the client. */
+        readonly subject: string;
+        readonly proofs: readonly Proof[];
+      }
+    | undefined;
+  /** What they have allowed the client. Read only if the policy remembers consent. */
+  readonly allowed: readonly string[];
+}
+
+/** What the client, its request and the deployment require. Computed anew for each request, and never part of a page. */
+export interface Policy
+  extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
+  readonly consent: ConsentRule;
+  /** The access that the client requests. */
+  readonly asked: readonly string[];
+}
+
+export type ConsentRule = "never" | "unless just signed in" | "remembered" | "each time";
+
+export type StepResult =
+  | {
+      readonly kind: "done";
+      readonly proofs?: readonly Proof[];
+      readonly marks?: Marks;
+      readonly cookies?: readonly string[];
+      /** What the person has allowed the client, if it was read with their credential. */
+      readonly allowed?: readonly string[] | undefined;
+      /** Runs beside the calls of the decision, once it stands. */
+      write?(): Promise<unknown>;
+    }
+  | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
+  | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  | Refusal;
+
+/** A request of a browser. */
+export interface FlowRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: ReceivedRequest;
+}
+
+/** A request of a browser that is in a flow. */
+export interface StepRequest extends FlowRequest {
+  readonly flow: Flow;
+  readonly browser: Browser;
+  /** `undefined` for a sign-in to the account pages. */
+  readonly authorization: { readonly client: Client; readonly request: CodeRequest } | undefined;
+  readonly policy: Policy;
+  /** The signed-in person; read once. Cost: 1 object call with a session cookie, else 0. */
+  person(): Promise<SignedInPerson | undefined>;
+}
+
+export interface StepPageRequest extends StepRequest {
+  readonly form: StepForm;
+  /** Where a person goes on when the flow is spent. */
+  readonly restart: string;
+}
+
+/** The action of a step's forms, and their hidden fields. */
+export interface StepForm {
+  readonly action: string;
+  readonly fields: Readonly<Record<"f" | "form_token", string>>;
+}

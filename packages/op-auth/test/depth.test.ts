@@ -1,0 +1,122 @@
+/**
+ * **How often the requests of a sign-in wait for something far away**, in a busy isolate: the calls that are made after each other, and how many there
+ * are. ARCHITECTURE.md has the table.
+ */
+
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
+import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
+import { type CallDepth, DepthMeter } from "../../../test/fixtures/call-depth.ts";
+import type { AuthEnv } from "../src/auth-env.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  origin,
+  password,
+  sentToClient,
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+useAnnouncedSetUp();
+
+/** Leases outlast the test: a busy isolate renews them in the background. */
+const bindings = { ...authEnv, LEASE_MS: "10000" };
+
+let fixtures: AuthFixtures;
+let meter: DepthMeter<AuthEnv>;
+let browser: Browser;
+
+/** A busy isolate has a lease on every revocation shard. */
+async function holdLeases(): Promise<void> {
+  const context = createRequestContext(new Request(origin), bindings, { waitUntil: () => {} });
+  const { isolate } = fixtures;
+  for (let shard = 0; shard < 8; shard += 1) {
+    const address = { generation: 1, region: "wnam", shard };
+    const subject = grantSubject({ grantId: "none", address }, { sub: "alice", clientId: "app" });
+    for (let use = 0; use < 3; use += 1) {
+      await isolate.revocation.isRevoked(context, [{ ...subject, versions: { client: 1, user: 1 } }]);
+    }
+  }
+}
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures();
+  meter = new DepthMeter(fixtures.app, bindings);
+  browser = measured();
+  // The isolate has read what it needs, and the person has consented once.
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) await fixtures.browser(bindings).authorize({ prompt: "none" });
+  await fixtures.browser(bindings).signInWhole();
+  await holdLeases();
+});
+
+function measured(): Browser {
+  return new Browser({ app: meter.app }, meter.env);
+}
+
+const calls = (depth: number, object: number, d1: number): CallDepth => ({ depth, object, kv: 0, d1 });
+
+async function post(page: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+  const form_token = formTokenOf(await (await browser.get(page)).text());
+  return browser.post(page, { form_token, ...fields });
+}
+
+describe("depth of the requests of a sign-in", () => {
+  it("by password, with a consent: 0, 0, 2, 1 and 2", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "consent" }));
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    await browser.get(page);
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    const consent = locationOf(await post(page, { username: "alice", password }));
+    expect(meter.last).toEqual(calls(2, 3, 2));
+    await browser.get(consent);
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    expect(sentToClient(await post(consent, { decision: "allow" })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 3, 1));
+  });
+
+  it("by password, to the code, with an earlier consent: 2", async () => {
+    const page = locationOf(await browser.authorize());
+    expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 4, 2));
+  });
+
+  it("by passkey, to the code, with an earlier consent: 2", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    const page = locationOf(await browser.authorize());
+    const html = await (await browser.get(page)).text();
+    const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
+    expect(sentToClient(await browser.post(page, fields)).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 2, 3));
+  });
+
+  it("a wrong password: 2, and the page that says so 0", async () => {
+    const page = locationOf(await browser.authorize());
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    const body = new URLSearchParams({ form_token, username: "alice", password: "wrong" }).toString();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const again = locationOf(await browser.once(page, { method: "POST", headers, body }));
+    expect(meter.last).toEqual(calls(2, 2, 1));
+    expect((await browser.get(again)).status).toBe(400);
+    expect(meter.last).toEqual(calls(0, 0, 0));
+  });
+
+  it("a silent sign-in: 2, and without a session 0", async () => {
+    await browser.signInWhole();
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 2, 0));
+    expect(sentToClient(await measured().authorize({ prompt: "none" })).error).toBe("login_required");
+    expect(meter.last).toEqual(calls(0, 0, 0));
+  });
+
+  it("another sign-in in the same session: 2", async () => {
+    await browser.signInWhole();
+    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 5, 2));
+  });
+});
