@@ -162,7 +162,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
 export default defineConfig({
   test: {
     // Tests mostly wait: for leases, alarms, clocks.
-    maxWorkers: 4,
+    maxWorkers: 3,
     projects: [
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { alice, type Product } from "./product.ts";
+import { alice, type Product, until } from "./product.ts";
 
 /** It reads the claims again with its access token every `auth_refresh_age` seconds, and refreshes the token when UserInfo refuses it. */
 export const jupyterhub: Product = {
@@ -19,6 +19,8 @@ c.Authenticator.auth_refresh_age = 1`,
     );
     await run.changeClient({ access_token_lifetime: 2 });
     await run.start("jupyterhub", ["-f", "test_config.py"], { JUPYTERHUB_CRYPT_KEY: "00".repeat(32) });
+    // Its proxy responds before the hub does.
+    await until("the hub responds", async () => (await fetch(`${run.origin}/hub/api`)).ok);
     const read = async () => {
       const { text } = await run.browser.open(`${run.origin}/hub/api/user?_xsrf=${run.browser.cookie("_xsrf") ?? ""}`);
       return JSON.parse(text) as Record<string, unknown>;

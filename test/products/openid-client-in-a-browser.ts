@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { page as clientsPage } from "../fixtures/clients-page.ts";
 import { alice, type Product, until } from "./product.ts";
 import type { ProductRun } from "./product-run.ts";
 
@@ -14,6 +15,10 @@ export const openidClientInABrowser: Product = {
   registration: "spa",
   packages: { isHere: true },
   async show(run) {
+    if (run.stage.issuer.startsWith("http:")) {
+      const [, argument] = /one more argument: `([^`]+)`/.exec(clientsPage)!;
+      run.write("app.js", run.read("app.js").replace("client.None())", `client.None(), ${argument})`));
+    }
     await serveApplication(run);
     const page = await run.openPage();
     const person = () => page.textContent("#person");

@@ -1,30 +1,39 @@
 /**
- * **The products of docs/clients.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
- * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out at a provider with https.
+ * **The products of docs/clients.md and the MCP clients of docs/operating/protect-an-mcp-server.md, one after another**: `npm run products` runs all,
+ * `npm run products -- streamlit` those whose names contain it. Each is installed from its registry, set up with the settings of the page, and shows
+ * sign-in, refresh and sign-out (MCP: revocation) at a provider.
  */
 
+import { mcpProducts } from "./mcp/mcp-products.ts";
 import { products } from "./products.ts";
 import { Stage } from "./stage.ts";
 
 const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
-const chosen = products.filter(
-  ({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word)),
-);
-const stage = await Stage.open();
+const isWanted = ({ name }: { readonly name: string }) =>
+  wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word));
+const [chosen, chosenOfMcp] = [products.filter(isWanted), mcpProducts.filter(isWanted)];
 let failed = 0;
-for (const product of chosen) {
+
+async function run(name: string, show: () => Promise<object>): Promise<void> {
   try {
-    const { claims, refresh, signOut } = await stage.run(product);
-    const { npm, pip, go, deb, maven } = product.packages;
-    const versions = [npm, pip, go, deb, maven].flat().filter((each) => each !== undefined);
-    console.log(
-      `${product.name} (${versions.join(" ")})\n  claims    ${JSON.stringify(claims)}\n  refresh   ${refresh}\n  sign-out  ${signOut}`,
+    const lines = Object.entries(await show()).map(
+      ([what, shown]) => `  ${what.padEnd(12)} ${typeof shown === "string" ? shown : JSON.stringify(shown)}`,
     );
+    console.log([name, ...lines].join("\n"));
   } catch (error) {
     failed += 1;
     console.error(error);
   }
 }
-await stage.close();
-console.log(`${chosen.length - failed} of ${chosen.length} products passed.`);
+
+const stage = chosen.length > 0 ? await Stage.open() : undefined;
+for (const product of chosen) {
+  const { npm, pip, go, deb, maven } = product.packages;
+  const versions = [npm, pip, go, deb, maven].flat().filter((each) => each !== undefined);
+  await run(`${product.name} (${versions.join(" ")})`, () => stage!.run(product));
+}
+await stage?.close();
+for (const { name, show } of chosenOfMcp) await run(name, show);
+const count = chosen.length + chosenOfMcp.length;
+console.log(`${count - failed} of ${count} products passed.`);
 process.exit(failed === 0 ? 0 : 1);

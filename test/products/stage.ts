@@ -14,41 +14,48 @@ import { ProductRun } from "./product-run.ts";
 export class Stage {
   readonly issuer: string;
   readonly #provider: LocalProvider;
-  readonly #proxy: TlsProxy;
+  readonly #proxy: TlsProxy | undefined;
   readonly fixtures: ProviderFixtures;
   /** The lines of the provider's log. */
   readonly log: Record<string, unknown>[];
-  /** PEM of the provider's certificate, in a file. */
+  /** PEM, in a file: the provider's certificate, if it has one. */
   readonly certificate: string;
 
-  private constructor(provider: LocalProvider, proxy: TlsProxy, log: Record<string, unknown>[]) {
+  private constructor(
+    provider: LocalProvider,
+    proxy: TlsProxy | undefined,
+    certificate: string,
+    log: Record<string, unknown>[],
+  ) {
     this.issuer = provider.issuer;
     this.#provider = provider;
     this.#proxy = proxy;
     this.fixtures = new ProviderFixtures(provider);
     this.log = log;
     this.certificate = join(mkdtempSync(join(tmpdir(), "edge-op-certificate-")), "provider.pem");
-    writeFileSync(this.certificate, proxy.cert);
+    writeFileSync(this.certificate, certificate);
     chmodSync(dirname(this.certificate), 0o755);
   }
 
-  static async open(): Promise<Stage> {
+  /** `http`: a provider as `npx edge-op dev` starts it. */
+  static async open(scheme: "https" | "http" = "https"): Promise<Stage> {
     const log: Record<string, unknown>[] = [];
     const port = await findFreePort("localhost");
+    const isTls = scheme === "https";
     const provider = await startLocalProvider({
       shape: "compact",
-      vars: { ISSUER: `https://localhost:${port}`, REQUEST_LOG_PERCENT: "100" },
+      vars: { REQUEST_LOG_PERCENT: "100", ...(isTls ? { ISSUER: `https://localhost:${port}` } : {}) },
       onLog: ({ message }) => message.startsWith("{") && log.push(JSON.parse(message) as Record<string, unknown>),
     });
     const { cert: authority } = await TestAuthority.create();
-    const proxy = await startTlsProxy({ port, origin: provider.origin, authority });
-    const stage = new Stage(provider, proxy, log);
+    const proxy = isTls ? await startTlsProxy({ port, origin: provider.origin, authority }) : undefined;
+    const stage = new Stage(provider, proxy, proxy?.cert ?? authority, log);
     await stage.fixtures.user({ ...user, sub: "alice", claims: alice, groups: ["staff"] });
     return stage;
   }
 
   get fetch(): typeof fetch {
-    return fetchWithCertificate(this.#proxy);
+    return this.#proxy === undefined ? fetch : fetchWithCertificate(this.#proxy);
   }
 
   person(): Person {
@@ -71,7 +78,7 @@ export class Stage {
 
   async close(): Promise<void> {
     rmSync(dirname(this.certificate), { recursive: true });
-    await this.#proxy.stop();
+    await this.#proxy?.stop();
     await this.#provider.stop();
   }
 }

@@ -54,6 +54,7 @@ test("absent and empty variables have their defaults", () => {
     clientDocumentHosts: [],
     clientRegistration: "off",
     softwareStatementIssuers: [],
+    privateUseSchemes: [],
     clientUnusedSeconds: 86_400,
     clientIdleSeconds: 7_776_000,
   });

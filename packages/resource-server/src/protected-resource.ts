@@ -93,8 +93,8 @@ export class ProtectedResource<Env, Props = unknown> {
     return this.#options.resourceMetadata.resource;
   }
 
-  /** Decides about one request. A refusal contains the response to send. */
-  async authenticate(request: Request, env: Env): Promise<Authentication<Props>> {
+  /** Decides about one request. A refusal contains the response to send. `env`: as Workers pass it; other runtimes have none. */
+  async authenticate(request: Request, env?: Env): Promise<Authentication<Props>> {
     const presented = readPresentedToken(request.headers);
     if (presented.kind === "none") return this.#challengeWithoutToken();
     const { scheme } = presented;
@@ -103,7 +103,7 @@ export class ProtectedResource<Env, Props = unknown> {
     const { token } = presented;
     let validation: TokenValidation<Props> | null;
     try {
-      const validate = this.#options.validateToken(env, request);
+      const validate = this.#options.validateToken(env as Env, request);
       validation = await validate(this.resource, token, { checksConfirmation: true });
     } catch (error) {
       return this.#unavailable(error);

@@ -35,6 +35,11 @@ export interface OAuthResourceServerOptions<Env, Props> extends ProtectedResourc
  * @see https://www.rfc-editor.org/rfc/rfc9728
  */
 export class OAuthResourceServer<Env, Props = TokenClaims> {
+  /**
+   * `env` and `ctx` are those of Workers; other runtimes have neither. It is a property of the object, which needs no `this`: Deno accepts no
+   * method of a class as the handler of a module, and Bun calls it on another object.
+   */
+  readonly fetch: (request: Request, env?: Env, ctx?: Execution) => Promise<Response>;
   readonly #protected: ProtectedResource<Env, Props>;
   readonly #handler: ResourceHandler<Env, Props>;
   readonly #path: string;
@@ -45,9 +50,10 @@ export class OAuthResourceServer<Env, Props = TokenClaims> {
     this.#handler = handler;
     this.#path = new URL(this.#protected.resource).pathname;
     this.#metadataPath = new URL(this.#protected.metadataUrl).pathname;
+    this.fetch = (request, env, ctx = detached()) => this.#serve(request, env as Env, ctx);
   }
 
-  async fetch(request: Request, env: Env, ctx: Execution): Promise<Response> {
+  async #serve(request: Request, env: Env, ctx: Execution): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (isMetadataPath(pathname)) return addCors(request, this.#serveMetadata(request, pathname));
     if (!isBelow(pathname, this.#path)) return new Response(null, { status: 404 });
@@ -73,6 +79,11 @@ export class OAuthResourceServer<Env, Props = TokenClaims> {
     const response = Response.json(this.#protected.metadata, { headers: noStore });
     return method === "HEAD" ? new Response(null, response) : response;
   }
+}
+
+/** Outside Workers, work that outlives the response goes on by itself. */
+function detached(): Execution {
+  return { waitUntil: (promise) => void promise.catch(console.error) };
 }
 
 function isBelow(pathname: string, path: string): boolean {

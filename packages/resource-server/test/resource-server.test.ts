@@ -210,6 +210,22 @@ describe("the handler", () => {
     expect(served.headers.get("Access-Control-Allow-Origin")).toBe("https://a.example");
   });
 
+  it("is called outside Workers too, where there is no environment and no context", async () => {
+    const work: string[] = [];
+    const server = serverWith({
+      handler: {
+        fetch: (_request, _env, ctx) => {
+          ctx.waitUntil(Promise.resolve().then(() => void work.push("done")));
+          return Response.json(ctx.auth.userId);
+        },
+      },
+    });
+    // As Deno and Bun find and call it.
+    const { fetch: serve } = { ...server };
+    const response = await serve(new Request(resource, bearer("good")));
+    expect([await response.json(), work]).toEqual(["alice", ["done"]]);
+  });
+
   it("may be a class with context and environment, like a WorkerEntrypoint", async () => {
     class Handler {
       readonly #auth: { readonly userId?: string | undefined };
