@@ -257,17 +257,19 @@ function readThrough<Value>(
   attachedBytes?: (value: Value) => number,
 ): Fillable {
   let next: Value | undefined;
-  const cache = new ReadThrough<Value>(new ControlView(), {
+  const control = new ControlView();
+  const cache = new ReadThrough<Value>(control, {
     kind,
     ttlSeconds: 3600,
     maxBytes,
     ...(attachedBytes === undefined ? {} : { attachedBytes }),
-    load: async () => next,
+    query: { statement: () => statementOf([{}]), read: () => next },
   });
   return {
     bound: maxBytes,
     heldBytes: () => cache.heldBytes,
     add: async (index, size) => {
+      if (control.version === undefined) await control.observe(requestContext(), 1);
       next = make(index, size);
       await cache.find(requestContext(), text(index, between(size, 22, 255)));
     },
@@ -301,6 +303,11 @@ function clientResources(): Fillable {
   };
 }
 
+/** A statement with these rows, for a cache whose isolate knows a version. */
+function statementOf(results: readonly object[]): D1PreparedStatement {
+  return { all: async () => ({ results }) } as unknown as D1PreparedStatement;
+}
+
 /** Ids that do not exist. */
 function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): Fillable {
   const control = new ControlView();
@@ -310,7 +317,7 @@ function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): 
     absentSeconds: 60,
     maxBytes: isolateMemory.clients,
     presenceBytes,
-    load: async () => undefined,
+    query: { statement: () => statementOf([]), read: () => undefined },
   });
   return {
     bound: presenceBytes,

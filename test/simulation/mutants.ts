@@ -412,6 +412,13 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       }),
     in: slowDecisions,
   },
+  "a copy that an isolate without a version takes for current": {
+    apply: () =>
+      around(ReadSet, "note", (_self, note, kind, id, stamp) => {
+        note(kind, id, stamp === undefined ? undefined : Number.MAX_SAFE_INTEGER);
+      }),
+    in: { frequent: ["killed"] },
+  },
   "a decision whose reads are not of one version": {
     apply: () => around(ReadSet, "note", () => {}),
     in: manyChanges,

@@ -349,7 +349,8 @@ export class Simulation {
     if (!isolate.isRunning) return;
     isolate.receive(async ({ context, memory }) => {
       try {
-        const verified = await settle(context, memory, () => memory.keyRing.verify(context, jwt, { typ: [typ] }));
+        const verify = () => memory.keyRing.verify(context, jwt, { typ: [typ] });
+        const verified = await settle(context, memory, verify, { readAhead: () => {} });
         if (verified === undefined) this.#world.violate("K6: a token of this provider is unknown");
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
@@ -372,17 +373,22 @@ export class Simulation {
       const inForce = this.#controlInForce;
       const isDue = token !== undefined && token.inForceAtMs <= atMs && token.untilMs > context.arrivedAtMs;
       try {
-        const { isRevoked, found } = await settle(context, memory, async () => {
-          const found: Found[] = [];
+        const decide = async () => {
+          const found: { readonly name: string; readonly value: number; readonly known: number | undefined }[] = [];
           for (const kind of this.#world.chance(0.3) ? recordKinds : []) {
             for (const id of records[kind].ids) {
               const value = await readRecord(arrival, kind, id);
-              found.push({ name: `${kind}:${id}`, value, known: memory.control.version ?? 0 });
+              found.push({ name: `${kind}:${id}`, value, known: memory.control.version });
             }
           }
           const subjects = token === undefined ? [] : [token.subject];
-          return { isRevoked: await memory.revocation.isRevoked(context, subjects), found };
-        });
+          const isRevoked = await memory.revocation.isRevoked(context, subjects);
+          // What was read before the first version is judged by that version.
+          const judged = found.map(({ known, ...read }) => ({ ...read, known: known ?? memory.control.version ?? 0 }));
+          return { isRevoked, found: judged };
+        };
+        // An isolate that knows no version decides by copies.
+        const { isRevoked, found } = await settle(context, memory, decide, { readAhead: () => {} });
         this.#world.count("decided");
         if (isDue && !isRevoked) this.#world.violate(`I1: ${token.subject.jti} is active after its end was in force`);
         if (isRevoked && token?.begunAtMs === never && !this.#mayBeRevoked(token, context.arrivedAtMs))

@@ -1,4 +1,4 @@
-import { parseTokenId } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { decodeJwt } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
@@ -41,6 +41,18 @@ describe("RFC 7009 §2.1 revocation", () => {
     expect(await fixtures.introspect(sibling, api)).toMatchObject({ active: true });
   });
 
+  it("a client that was disabled after its copy in KV was made revokes nothing, also by an isolate that knows no version", async () => {
+    const [token, other] = [await fixtures.token(), await fixtures.token()];
+    expect(await new ManagementFixtures().revoke(other, app)).toBe(200);
+    await managementEnv.DB.batch([
+      managementEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'"),
+      managementEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', 'app', 0)"),
+    ]);
+    await managementEnv.CONTROL_PLANE.getByName(controlPlaneName).publish(crypto.randomUUID());
+    expect(await new ManagementFixtures().revoke(token, app)).toBe(401);
+    expect(await fixtures.introspect(token, api)).toMatchObject({ active: true });
+  });
+
   it("a client cannot revoke another client's token, even as its audience", async () => {
     const token = await fixtures.token();
     const response = await fixtures.post("/revoke", { token }, api);
@@ -72,6 +84,7 @@ describe("RFC 7009 §2.1 revocation", () => {
           ? "DELETE FROM shard_generations WHERE generation = 2"
           : `UPDATE shard_generations SET regions = '{"wnam":{"shards":8,"hint":"wnam"}}' WHERE generation = 2`;
       await DB.prepare(isLost).run();
+      await managementEnv.CACHE.delete("generations:*");
 
       const isolate = new ManagementFixtures();
       for (const token of [accessToken, refreshToken]) {

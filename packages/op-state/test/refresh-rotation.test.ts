@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,
   fixtureEnv,
+  forgetTable,
   Isolate,
   isGrantRevoked,
   newFamily,
@@ -21,8 +22,9 @@ import {
 /** Far ahead of the real clock, so that alarms fire when a test requires it. */
 const start = Date.parse("2035-01-01T00:00:00Z");
 
-beforeEach(() => {
+beforeEach(async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: start });
+  await forgetTable();
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -419,6 +421,7 @@ it("G1: a generation outside the table is refused and no object is called", asyn
   await fixtureEnv.DB.prepare(
     "UPDATE shard_generations SET retired = 1 WHERE store = 'refresh' AND generation = 2",
   ).run();
+  await forgetTable();
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-generation-retired" });
 });
 

@@ -6,6 +6,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import {
   evict,
   fixtureEnv,
+  forgetTable,
   Isolate,
   isGrantRevoked,
   type LostCall,
@@ -41,6 +42,9 @@ interface Use {
 
 type Answer = "successor" | "invalid_grant" | "invalid_scope" | "theft";
 
+/** The check of a request: it passed before the use, or it passes or fails at the same time. */
+type Check = "passed" | "passes" | "fails";
+
 /** protocols.md §3, written independently of the machine. */
 function expected(state: State, use: Use, nowMs: number): readonly [Answer, State] {
   if (state.dead || !use.ours) return ["invalid_grant", state];
@@ -67,6 +71,7 @@ type Step =
       readonly ours: boolean;
       readonly isolate: number;
       readonly lost: LostCall | undefined;
+      readonly check: Check;
     }
   | { readonly kind: "wait"; readonly seconds: number }
   | { readonly kind: "evict" | "open" | "kill" | "restart" };
@@ -81,6 +86,7 @@ const use = fc.record({
   scope: fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.integer({ min: 1, max: 3 }) }),
   ours: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   isolate: fc.integer({ min: 0, max: 2 }),
+  check: fc.constantFrom("passed" as const, "passed" as const, "passes" as const, "fails" as const),
   lost: fc.option(
     fc.record({ index: fc.integer({ min: 0, max: 2 }), when: fc.constantFrom("before" as const, "after" as const) }),
     { nil: undefined, freq: 2 },
@@ -137,13 +143,15 @@ class Walk {
     }
   }
 
-  async #use({ distance, scope, ours, isolate, lost }: Extract<Step, { kind: "use" }>): Promise<void> {
+  async #use({ distance, scope, ours, isolate, lost, check }: Extract<Step, { kind: "use" }>): Promise<void> {
     const newest = this.#texts.length - 1;
     const version = Math.max(0, newest - distance);
     const asked = scopes[scope];
     const presented: Use = { version, scope: asked, ours };
     const nexts = this.#states.map((state) => expected(state, presented, Date.now()));
-    const response = await this.#present(version, { asked, ours, isolate, lost });
+    const response = await this.#present(version, { asked, ours, isolate, lost, check });
+    // What the use would have done is undone.
+    if (response === "taken back") return;
     if (response === "unavailable") {
       // The call may have arrived or not, so both states continue.
       this.#states = [...this.#states, ...nexts.map(([, next]) => next)];
@@ -161,15 +169,28 @@ class Walk {
       ours,
       isolate,
       lost,
-    }: { asked: readonly string[] | undefined; ours: boolean; isolate: number; lost: LostCall | undefined },
-  ): Promise<Answer | "unavailable"> {
+      check,
+    }: { asked: readonly string[] | undefined } & Pick<
+      Extract<Step, { kind: "use" }>,
+      "ours" | "isolate" | "lost" | "check"
+    >,
+  ): Promise<Answer | "taken back" | "unavailable"> {
+    const by = this.#isolates[isolate]!;
+    const text = this.#texts[version]!;
+    const options = { clientId: ours ? "app" : "other", replays: maxReplays, ...(asked && { scope: asked }) };
+    const context = by.context({ ...options, ...(lost && { lost }) });
+    const present = (isUnchecked: boolean) => by.use(text, { ...options, context, isUnchecked });
     try {
-      const rotation = await this.#isolates[isolate]!.use(this.#texts[version]!, {
-        clientId: ours ? "app" : "other",
-        replays: maxReplays,
-        ...(asked === undefined ? {} : { scope: asked }),
-        ...(lost === undefined ? {} : { lost }),
-      });
+      const ahead = check === "passed" ? undefined : await present(true).catch((error: unknown) => error as Error);
+      if (check === "fails") {
+        const isKnown = !(ahead instanceof Error);
+        await by.families.takeBack(context, (await readRefreshToken(context, text))!);
+        // A lost call may have been the one that takes back.
+        return isKnown && lost === undefined ? "taken back" : "unavailable";
+      }
+      if (ahead instanceof Error) throw ahead;
+      const rotation = ahead === undefined || ahead.kind === "unchecked_request" ? await present(false) : ahead;
+      if (rotation.kind === "unchecked_request") throw new Error("undecided after the check");
       if ("reason" in rotation) {
         if (rotation.reason === "refresh-token-reused") return "theft";
         if (rotation.kind !== "invalid_grant" && rotation.kind !== "invalid_scope")
@@ -226,6 +247,7 @@ it("R1–R6: the family behaves like the model, whatever is lost, evicted, moved
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       await fixtureEnv.DB.prepare("DELETE FROM shard_generations WHERE store = 'refresh' AND generation > 1").run();
+      await forgetTable();
       const walk = new Walk();
       await walk.begin();
       for (const taken of steps) await walk.run(taken);

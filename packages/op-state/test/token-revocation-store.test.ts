@@ -158,6 +158,24 @@ it("an administrative change ends held renewals, whose responses name its record
   });
 });
 
+it.each([
+  ["another record", { version: 6, kind: "client", id: "other" }, 5, true],
+  ["a read before it was made", { version: 6, kind: "client", id: "app" }, 6, true],
+  ["a read", { version: 6, kind: "client", id: "app" }, 5, false],
+  ["every record of a read's kind", { version: 6, kind: "client", id: "*" }, 5, false],
+  ["a read, by a cut-off", { version: 6, kind: "cut-off", id: "nb:client:app" }, 5, false],
+  ["unknown records, before those that the shard knows", { version: 6, kind: "client", id: "other" }, 3, false],
+] as const)("I7: a conditional revocation after a change that names %s", async (_, change, version, revokes) => {
+  await shard().check([], [], -1);
+  const changes: readonly NamedChange[] = [{ version: 5, kind: "user", id: "alice" }, change];
+  await shard().raise({ cv: 6, changes }, true);
+  const condition = { version, reads: [{ kind: "client", id: "app" }] as const };
+  const response = await shard().revoke([revocation("j:token")], true, -2, condition);
+  expect(response.isOutdated !== true).toBe(revokes);
+  const { revoked } = await shard().check(["j:token"], [], -1);
+  expect(revoked).toEqual(revokes ? ["j:token"] : []);
+});
+
 it("bounded mode: a revocation does not wait, and the next lease contains it", async () => {
   const before = await lease(-1, 5_000);
   expect(await duration(shard().revoke([revocation("j:a")], false))).toBeLessThan(200);

@@ -2,15 +2,23 @@ import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
-import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
+import {
+  authenticateClient,
+  authenticatedUntilMs,
+  countRequestOf,
+  namedClientId,
+} from "@edge-op/shared/callers/authenticate-client";
+import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peekAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { TokenEnv } from "@edge-op/workers/env";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
 import type { GrantModule, GrantRequest, TokenResponse } from "./grant-module.ts";
@@ -22,6 +30,7 @@ import { refreshToken } from "./grants/refresh-token.ts";
 import { tokenExchange } from "./grants/token-exchange.ts";
 import type { TokenIsolate } from "./isolate.ts";
 import { reportIssued } from "./issued-token-reports.ts";
+import { namedValues } from "./issuing/requested-target.ts";
 import { requireProof } from "./issuing/require-proof.ts";
 
 export const grants: readonly GrantModule[] = [
@@ -43,7 +52,8 @@ const tokenHeaders = { Pragma: "no-cache" } as const;
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
  * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
- * (`DPOP_SINGLE_USE=isolate`: none) beside its verification.
+ * (`DPOP_SINGLE_USE=isolate`: none) beside its verification. Calls that follow one another in a cold isolate, after a pause, in a busy one:
+ * client_credentials and token exchange 2/1/0, refresh 2/1/1, authorization code 5/4/2.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
@@ -57,13 +67,43 @@ export async function tokenEndpoint(
     decide: (form) => decideRequest(context, isolate, request, form),
     again: ({ client }) => countRequestOf(context, isolate, client, path),
   });
-  const { type, client, issued } = await settle(context, isolate, async (open) => {
-    const decision = await decide();
-    return { ...decision, issued: await issueTokens(context, isolate, decision, open) };
-  });
+  const { type, client, issued } = await settle(
+    context,
+    isolate,
+    async (open) => {
+      const decision = await decide();
+      return { ...decision, issued: await issueTokens(context, isolate, decision, open) };
+    },
+    { readAhead: () => readNamed(context, isolate, request, readForm(request)) },
+  );
   reportIssued(context, isolate, type, client, issued);
   isolate.clients.noteUse(context, client);
   return new JsonResponse(issued, { headers: tokenHeaders });
+}
+
+/** The tokens of a request that may name users of this provider. */
+const tokenParameters = ["subject_token", "actor_token", "refresh_token"];
+
+/** Reads the records ahead that the request's text names. */
+function readNamed(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  request: ReceivedRequest,
+  form: Form,
+): void {
+  const named = { clientIds: [namedClientId(request, form)], resources: namedValues(form) };
+  const tokens = tokenParameters.flatMap((name) => form.get(name) ?? []);
+  readAhead(context, isolate, request, named, ...tokens.map((token) => namedByToken(context, token)));
+}
+
+async function namedByToken(context: RequestContext<TokenEnv>, token: string): Promise<ReadAheadNames> {
+  const refreshToken = await readRefreshToken(context, token);
+  if (refreshToken !== undefined) return { users: [{ sub: refreshToken.sub, withRbac: true }] };
+  const named = await peekAccessToken(context, token);
+  if (named === undefined) return {};
+  // Without a requested target, that of the subject token is kept.
+  const resources = named.audiences.filter((audience) => audience !== context.settings.issuer);
+  return { resources, users: named.forUser ? [{ sub: named.sub, withRbac: true }] : [] };
 }
 
 /** The tokens that are due, and their client. */

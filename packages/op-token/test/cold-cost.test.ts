@@ -1,7 +1,6 @@
 /**
- * **The reads of the first request of an isolate**, when other isolates have filled KV. Each record is read once, from KV; the generation table
- * twice, before and after the control version is known. D1 is read for the absence of a resource's record, which KV does not store. ARCHITECTURE.md
- * has the table.
+ * **The reads of the first request of an isolate**, when other isolates have filled KV. Each record is read once, from KV; the copy of a client
+ * contains the resources among its audiences, and the absence of others. ARCHITECTURE.md has the table.
  */
 
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
@@ -51,7 +50,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
   it("client credentials", async () => {
     const client = await seedService("service");
     const counts = await coldCost((env) => cold(env, { grant_type: "client_credentials" }, client));
-    expect(counts).toEqual({ object: 1, kv: 5, d1: 1 });
+    expect(counts).toEqual({ object: 1, kv: 3, d1: 0 });
   });
 
   it("the same after changes to other records, which the shards send with the control version", async () => {
@@ -73,7 +72,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     await Promise.all(shards.map((shard) => shard.raise({ cv, changes }, true)));
     const counts = { object: 0, kv: 0, d1: 0 };
     await expectOk(await post(countCalls(tokenEnv, counts)));
-    expect(counts).toEqual({ object: 1, kv: 5, d1: 1 });
+    expect(counts).toEqual({ object: 1, kv: 3, d1: 0 });
   });
 
   it("token exchange", async () => {
@@ -81,7 +80,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     const client = await seedService("service");
     const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
     const request = { ...fields, audience: "https://api.example.com/payments" };
-    expect(await coldCost((env) => cold(env, request, client))).toEqual({ object: 2, kv: 8, d1: 2 });
+    expect(await coldCost((env) => cold(env, request, client))).toEqual({ object: 1, kv: 7, d1: 0 });
   });
 
   it("refresh", async () => {
@@ -93,7 +92,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
       token = (await response.clone().json<{ refresh_token: string }>()).refresh_token;
       return response;
     });
-    expect(counts).toEqual({ object: 3, kv: 7, d1: 1 });
+    expect(counts).toEqual({ object: 2, kv: 5, d1: 0 });
   });
 
   it("authorization code", async () => {
@@ -101,7 +100,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
     const login = new LoginFixtures();
     const codes = [await login.authorize(), await login.authorize()];
     const counts = await coldCost((env) => new LoginFixtures(env).redeem(codes.pop()!, app));
-    expect(counts).toEqual({ object: 4, kv: 7, d1: 1 });
+    expect(counts).toEqual({ object: 4, kv: 5, d1: 0 });
   });
 
   it("a hundred concurrent requests read each record once, also with an empty KV", async () => {

@@ -16,6 +16,7 @@ export function createIsolate() {
   const shardMap = new ShardMap(control);
   return {
     control,
+    shardMap,
     clients: new ClientDirectory(control),
     users: new UserDirectory(control),
     keyRing: new KeyRing(control),

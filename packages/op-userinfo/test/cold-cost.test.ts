@@ -27,17 +27,17 @@ async function costOf(requests: number, emptyCache: boolean) {
 
 // On a busy machine, a KV read may exceed its 300 ms, which is a miss and costs the same as an empty KV.
 describe("cost of a cold request", { retry: 2 }, () => {
-  it("UserInfo reads six copies in KV and nothing in D1", async () => {
+  it("UserInfo reads five copies in KV and nothing in D1", async () => {
     const counts = await costOf(1, false);
-    expect(counts).toMatchObject({ kv: 6, d1: 0 });
-    expectAtMost(counts, { object: 3, kv: 6, d1: 0 });
+    expect(counts).toMatchObject({ kv: 5, d1: 0 });
+    expectAtMost(counts, { object: 1, kv: 5, d1: 0 });
   });
 
-  it("with an empty KV it reads D1 five times, and writes five copies", async () => {
-    expectAtMost(await costOf(1, true), { object: 4, kv: 11, d1: 5 });
+  it("with an empty KV it reads D1 four times, and writes five copies", async () => {
+    expectAtMost(await costOf(1, true), { object: 5, kv: 10, d1: 4 });
   });
 
   it("a hundred concurrent requests read each record once", async () => {
-    for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache), { object: 20, kv: 11, d1: 5 });
+    for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache), { object: 20, kv: 10, d1: 4 });
   });
 });

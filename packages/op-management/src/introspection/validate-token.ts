@@ -1,3 +1,4 @@
+import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { settle } from "@edge-op/shared/control/settle";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
@@ -40,7 +41,7 @@ export async function validateToken(
   isolate: ManagementIsolate,
   request: ValidationRequest,
 ): Promise<TokenValidation | null> {
-  return settle(context, isolate, async () => {
+  const decide = async () => {
     const accessToken = await readAccessToken(context, isolate, request.token);
     if (accessToken === undefined) return null;
     context.progress.clientId = accessToken.clientId;
@@ -51,7 +52,8 @@ export async function validateToken(
     }
     if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return null;
     return describe(context.settings.issuer, accessToken, request.resource);
-  });
+  };
+  return settle(context, isolate, decide, { readAhead: () => readAhead(context, isolate, undefined) });
 }
 
 function findFault(

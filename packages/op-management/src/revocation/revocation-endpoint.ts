@@ -1,4 +1,5 @@
-import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
+import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authenticate-client";
+import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { noStore } from "@edge-op/shared/http/json-response";
@@ -6,7 +7,7 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
-import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { type RevokeRequest, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementEnv } from "@edge-op/workers/env";
@@ -17,7 +18,7 @@ import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 /**
  * **`POST /revoke`.** Revokes an access token with every token exchanged from it, or a refresh token with its whole grant. Responds 200 when the
  * revocation is in force everywhere, 503 if a shard does not respond, and 200 for a token of another issuer (RFC 7009 §2.2). Cost: 1 object call, 3
- * for a refresh token.
+ * for a refresh token. Calls that follow one another, for an access token: 2 in a cold isolate, 1 otherwise.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7009#section-2
  */
@@ -27,11 +28,14 @@ export async function revocationEndpoint(
   request: ReceivedRequest,
 ): Promise<Response> {
   const form = readForm(request);
-  await settle(context, isolate, async (decision) => {
+  const decide = async (decision: OpenDecision) => {
     const client = await authenticateClient(context, isolate, request, form, "/revoke");
     const token = form.require("token");
     if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, decision);
     else await revokeAccessToken(context, isolate, client, token, decision);
+  };
+  await settle(context, isolate, decide, {
+    readAhead: () => readAhead(context, isolate, request, { clientIds: [namedClientId(request, form)] }),
   });
   return new Response(null, { headers: noStore });
 }
@@ -46,9 +50,9 @@ async function revokeAccessToken(
   const accessToken = await readAccessToken(context, isolate, token);
   if (accessToken === undefined) return;
   if (accessToken.clientId !== client.clientId) throw foreignToken();
-  await decision.commit();
   const jti = formatTokenId(accessToken.id);
-  await isolate.revocation.revoke(context, accessToken.id.address, [
+  const { address } = accessToken.id;
+  const revocations: RevokeRequest[] = [
     {
       key: tokenKey(jti),
       // A token exchanged from another one expires with it at the latest.
@@ -59,5 +63,10 @@ async function revokeAccessToken(
         payload: { jti, client_id: client.clientId, sub: accessToken.sub, requestId: context.requestId },
       },
     },
-  ]);
+  ];
+  const { revocation } = isolate;
+  // Without a lease, the shard checks that the client and the keys have not changed, and revokes, in one call.
+  if (await decision.commitBy((condition) => revocation.revokeIf(context, address, revocations, condition))) return;
+  await decision.commit();
+  await revocation.revoke(context, address, revocations);
 }

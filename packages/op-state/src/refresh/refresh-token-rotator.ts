@@ -10,6 +10,7 @@ import {
   type RotateRequest,
   type RotateResult,
   type Successor,
+  type TakenBack,
 } from "@edge-op/shared/grants/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { isShardAddress } from "@edge-op/shared/storage/shard-address";
@@ -18,7 +19,7 @@ import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";
-import { decideRotation, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
+import { decideRotation, decideTakeBack, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
 
 export type RotatorEnv = AuditBindings & GrantRevocationBindings;
 
@@ -80,6 +81,16 @@ export class RefreshTokenRotator
       // A rotation writes anyway; only a batch of refusals and repetitions needs a write for the fence.
       if (this.#writes === writesBefore) this.#fence.pass();
       return results;
+    });
+  }
+
+  async takeBack(grantId: string, operationId: string): Promise<TakenBack> {
+    return this.ctx.storage.transactionSync((): TakenBack => {
+      const row = this.#read(grantId);
+      const before = decideTakeBack(row, operationId);
+      if (before === undefined) this.#fence.pass();
+      else this.#update(before);
+      return row?.movedTo === undefined ? { kind: "done" } : { kind: "moved", to: row.movedTo, handover: row.snapshot };
     });
   }
 

@@ -38,9 +38,35 @@ const endedReasons = { reused: "refresh-family-reused", killed: "refresh-family-
 
 /**
  * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a result and, if
- * something changed, the family's next state. A refusal caused by a caller's mistake changes nothing.
+ * something changed, the family's next state. A refusal caused by a caller's mistake changes nothing. For a request that is being checked, a new
+ * successor contains the state before it, and nothing else is changed.
  */
 export function decideRotation(row: FamilyRow | undefined, sent: RotateRequest, nowMs: number): RotationDecision {
+  const decision = decideChecked(row, sent, nowMs);
+  const { result, next, event } = decision;
+  if (sent.isUnchecked !== true || (next === undefined && event === undefined)) return decision;
+  if (row === undefined || next === undefined || result.kind !== "rotated") {
+    return { result: { kind: "unchecked_request", reason: "the request has not been checked" } };
+  }
+  const { version, rotatedAtMs, replays, successor } = row.snapshot;
+  const { before: _, ...earlier } = successor;
+  const before = { version, rotatedAtMs, replays, successor: earlier };
+  return { result, next: { ...next, snapshot: { ...next.snapshot, successor: { ...result.successor, before } } } };
+}
+
+/** The state before a successor that no request has got; `undefined` if there is nothing to undo. */
+export function decideTakeBack(row: FamilyRow | undefined, operationId: string): FamilyRow | undefined {
+  if (row === undefined || row.movedTo !== undefined || row.snapshot.status !== "live") return undefined;
+  const { before, ...made } = row.snapshot.successor;
+  // A replay has given the successor to another request.
+  if (before === undefined || made.operationId !== operationId || row.snapshot.replays > 0) return undefined;
+  // The end of the issued tokens never moves back.
+  const tokensEndAtMs = Math.max(made.tokensEndAtMs, before.successor.tokensEndAtMs);
+  const snapshot = { ...row.snapshot, ...before, successor: { ...before.successor, tokensEndAtMs } };
+  return { snapshot, movedTo: undefined };
+}
+
+function decideChecked(row: FamilyRow | undefined, sent: RotateRequest, nowMs: number): RotationDecision {
   if (row === undefined) return invalidGrant("refresh-family-unknown");
   const { snapshot, movedTo } = row;
   if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("refresh-family-expired");

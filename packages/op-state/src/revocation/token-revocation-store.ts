@@ -2,6 +2,8 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
+import { namesAny } from "@edge-op/shared/control/control-view";
+import type { ReadCondition } from "@edge-op/shared/control/read-set";
 import type {
   CheckResponse,
   LeaseRequest,
@@ -113,7 +115,13 @@ export class TokenRevocationStore
     return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, this.#find);
   }
 
-  async revoke(requests: readonly RevokeRequest[], wait: boolean, sinceCv?: number): Promise<RevokeResponse> {
+  async revoke(
+    requests: readonly RevokeRequest[],
+    wait: boolean,
+    sinceCv?: number,
+    condition?: ReadCondition,
+  ): Promise<RevokeResponse> {
+    if (condition !== undefined && !(await this.#isCurrent(condition))) return { isOutdated: true };
     const atMs = nowMs();
     const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 }, this.#find);
     this.#commit(plan, () => {
@@ -152,6 +160,15 @@ export class TokenRevocationStore
     this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }, this.#find), () => {
       if (isNewer) this.#rows.writeCvAtMs(cvAtMs);
     });
+  }
+
+  /** Whether the shard vouches for a control version at which the reads are current. */
+  async #isCurrent({ version, reads }: ReadCondition): Promise<boolean> {
+    // Without the control log, the caller confirms the version elsewhere: a revocation does not wait for it.
+    if (!this.#control.use(nowMs(), 1)) await this.#control.follow().catch(() => undefined);
+    if (this.#control.leftMs(nowMs()) < 1) return false;
+    const changes = this.#machine.changesSince(version);
+    return changes !== undefined && !namesAny(changes, reads);
   }
 
   #vouch(atMs: number): number {

@@ -36,6 +36,8 @@ export async function issueDueToken(request: IssueRequest, due: DueToken): Promi
   const { presented = [], assertion } = due;
   if (await isolate.revocation.isRevoked(context, presented)) throw unacceptableToken("subject-token-revoked");
   const { grantClientId: clientId = request.client.clientId, sub } = due.content;
+  // A new grant rests on a confirmed control version.
+  if (due.grant === undefined) await request.validate();
   const grant = due.grant ?? (await newGrant(context, isolate, { clientId, sub }));
   await request.commit();
   if (assertion !== undefined && !(await spendAssertion(context, isolate, assertion, assertion.claims))) {

@@ -40,6 +40,17 @@ export async function authenticateClient(
   return client;
 }
 
+/** The client that a request names, to read its copy ahead; not verified. */
+export function namedClientId(request: Pick<Request, "headers">, form: Form): string | undefined {
+  try {
+    const presented = readPresentedCredentials(request.headers.get("authorization"), form);
+    return presented.method === "private_key_jwt" ? claimedClientId(presented) : presented.clientId;
+  } catch {
+    // Authentication refuses the request and says why.
+    return undefined;
+  }
+}
+
 async function authenticateAnew(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,

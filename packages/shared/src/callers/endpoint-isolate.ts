@@ -22,13 +22,14 @@ export function createClientIsolate() {
   const control = new ControlView();
   const shardMap = new ShardMap(control);
   const clientKeys = new ClientKeys();
+  const resources = new ResourceDirectory(control);
   return {
     control,
     shardMap,
-    clients: new ClientDirectory(control, createClientDocuments()),
+    clients: new ClientDirectory(control, createClientDocuments(), resources),
     knownCredentials: new KnownCredentials(control),
     users: new UserDirectory(control),
-    resources: new ResourceDirectory(control),
+    resources,
     keyRing: new KeyRing(control),
     revocation: new RevocationView(control, shardMap),
     clientKeys,

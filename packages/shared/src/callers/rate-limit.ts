@@ -64,6 +64,13 @@ export class RateShield {
       this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `registers ${address}`);
   }
 
+  /** Whether failed authentications of the address are refused now. */
+  isSpent(context: Context, request: Pick<Request, "headers">): boolean {
+    const address = clientAddress(context, request);
+    const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`, 0);
+    return counter !== undefined && context.arrivedAtMs < counter.refusedUntilMs;
+  }
+
   /** Undoes a count that was made before the client was looked up, because the client has authenticated. */
   discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);

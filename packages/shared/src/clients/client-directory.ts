@@ -1,14 +1,16 @@
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { DocumentPolicy } from "../config/document-policies.ts";
-import { isolateMemory } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
 import { HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import type { Resource } from "../resources/resource.ts";
+import { type ResourceDirectory, readResource } from "../resources/resource-directory.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { FetchedDocuments } from "../storage/fetched-documents.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { loadRecord, ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
 import { type Client, type ClientMetadata, type ClientOrigin, type ClientSecret, isClientMetadata } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 import { DocumentHosts } from "./document-hosts.ts";
@@ -27,13 +29,16 @@ const staleUseMs = 3 * 3_600_000;
  * fetches the document of an unknown client. Cost warm: 0.
  */
 export class ClientDirectory {
-  readonly #clients: ReadThrough<Client>;
+  readonly #clients: ReadThrough<Client, StorageBindings, StoredClient>;
   readonly #documents: FetchedDocuments<ClientMetadata> | undefined;
   readonly documentHosts: DocumentHosts;
   readonly #noted = new IsolateCache<true>({ maxBytes: isolateMemory.notedClients });
 
-  /** Without `documents`, the stored metadata of a document are used as they are. */
-  constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>) {
+  /**
+   * Without `documents`, the stored metadata of a document are used as they are. `resources` receives the records of the audiences that a client's
+   * registration names, because a request of the client nearly always needs them.
+   */
+  constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>, resources?: ResourceDirectory) {
     this.#documents = documents;
     this.documentHosts = new DocumentHosts(control);
     this.#clients = new ReadThrough(control, {
@@ -43,7 +48,11 @@ export class ClientDirectory {
       mayAppear: (clientId) => clientId.includes("://"),
       maxBytes: isolateMemory.clients,
       attachedBytes: attachedClientBytes,
-      load: (context, clientId) => loadClient(context.env.DB, clientId),
+      query: clientQuery,
+      unpack: ({ client, resources: described }, cv) => {
+        resources?.offer(described, cv);
+        return client;
+      },
     });
   }
 
@@ -82,6 +91,11 @@ export class ClientDirectory {
       isHeld: (context, clientId) => this.isHeld(context, clientId),
       recheck: (context, clientId) => this.recheck(context, clientId),
     };
+  }
+
+  /** {@link ReadThrough.readAhead} */
+  readAhead(context: RequestContext<StorageBindings>, clientId: string): Promise<void> {
+    return this.#clients.readAhead(context, clientId);
   }
 
   /** Whether {@link find} would cost no call. */
@@ -187,23 +201,55 @@ interface ClientRow {
   readonly origin: ClientOrigin | null;
   readonly fresh_until_ms: number | null;
   readonly used_at_ms: number | null;
+  readonly resources: string;
 }
 
-/** Reads a client with its live secrets from D1, in one query. */
-export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
-  const row = await database
-    .prepare(
-      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, c.origin, c.fresh_until_ms, c.used_at_ms,
+/** A client, and the resources among the audiences that its registration names: `null` for one without a record. */
+interface StoredClient {
+  readonly client: Client;
+  readonly resources: Readonly<Record<string, Resource | null>>;
+}
+
+/** Reads a client with its live secrets, and the resources among its audiences, from D1, in one query. */
+const clientQuery: RecordQuery<StoredClient> = {
+  statement: (database, clientId) =>
+    database
+      .prepare(
+        `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, c.origin, c.fresh_until_ms, c.used_at_ms,
               ${selectCutOffs("client")},
               (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
-                 FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
+                 FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets,
+              (SELECT json_group_array(json_object('identifier', named.value, 'metadata', r.metadata))
+                 FROM (SELECT value FROM json_each(c.metadata, '$.audiences')
+                       UNION SELECT value FROM json_each(c.metadata, '$.token_exchange.audiences')
+                       UNION SELECT value FROM json_each(c.metadata, '$.token_exchange.resources')
+                       LIMIT ${limits.audiences}) AS named
+                   LEFT JOIN resources r ON r.identifier = named.value WHERE named.value <> '*') AS resources
          FROM clients c WHERE c.client_id = ?1`,
-    )
-    .bind(clientId)
-    .first<ClientRow>();
-  if (row === null) return undefined;
+      )
+      .bind(clientId),
+  read: ([row]) => row && readClient(row as ClientRow),
+};
+
+export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
+  return (await loadRecord(database, clientQuery, clientId))?.client;
+}
+
+const areDescribed = listOf(
+  objectOf<{ readonly identifier: string; readonly metadata: string | null }>({
+    identifier: isText,
+    metadata: (value) => value === null || isText(value),
+  }),
+);
+
+function readClient(row: ClientRow): StoredClient {
   const secrets = readStored("secrets of a client", row.secrets, areSecrets);
-  return {
+  const described = readStored("resources of a client", row.resources, areDescribed);
+  const resources = described.map(
+    ({ identifier, metadata }) =>
+      [identifier, metadata === null ? null : readResource({ identifier, metadata })] as const,
+  );
+  const client = {
     clientId: row.client_id,
     status: row.status,
     metadata: readStored("client", row.metadata, isClientMetadata),
@@ -216,4 +262,5 @@ export async function loadClient(database: D1Database, clientId: string): Promis
     ...(row.fresh_until_ms === null ? {} : { freshUntilMs: row.fresh_until_ms }),
     ...(row.used_at_ms === null ? {} : { usedAtMs: row.used_at_ms }),
   };
+  return { client, resources: Object.fromEntries(resources) };
 }

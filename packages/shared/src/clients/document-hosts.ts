@@ -25,7 +25,7 @@ export class DocumentHosts {
       kind: "document-hosts",
       ttlSeconds: 3600,
       maxBytes: isolateMemory.documentHosts,
-      load: async (context) => ({ hosts: await listDocumentHosts(context.env.DB) }),
+      query: { statement: hostsStatement, read: (rows) => ({ hosts: rows as readonly HostPolicy[] }) },
     });
   }
 
@@ -48,6 +48,10 @@ export class DocumentHosts {
 }
 
 export async function listDocumentHosts(database: D1Database): Promise<HostPolicy[]> {
-  const { results } = await database.prepare("SELECT host, policy FROM document_hosts ORDER BY host").all<HostPolicy>();
+  const { results } = await hostsStatement(database).all<HostPolicy>();
   return results.map(({ host, policy }) => ({ host, policy }));
+}
+
+function hostsStatement(database: D1Database): D1PreparedStatement {
+  return database.prepare("SELECT host, policy FROM document_hosts ORDER BY host");
 }

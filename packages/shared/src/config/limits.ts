@@ -76,6 +76,8 @@ export const limits = {
   discoveryMs: 1_000,
   /** One KV read; a slower one is a miss. */
   cacheReadMs: 300,
+  /** Records that a request of an isolate without a control version names, read from KV before anything has verified the names. */
+  readAhead: 8,
   /** One KV write, in the background; a slower one is abandoned. */
   cacheWriteMs: 5_000,
   /** Shards that are called in turn for the control version alone, … */

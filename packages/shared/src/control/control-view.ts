@@ -110,18 +110,19 @@ export class ControlView {
   }
 
   /**
-   * No copy in memory has a version yet, and the version at which it was read is unknown, so all are discarded. A copy in KV has a version: it may be
-   * used if the changes since then are known and none of them names it.
+   * Everything in memory that carries no version of its own is discarded. A copy that has one may be used if the changes since then are known and
+   * none of them names it.
    */
   #start(cv: number, named: readonly ControlChange[]): void {
     this.#forgetAll(cv);
     const first = named[0]?.version;
     if (first === undefined || named.at(-1)?.version !== cv || named.length !== cv - first + 1) return;
     this.#base = first - 1;
-    this.#apply(named, cv);
+    this.#apply(named, cv, false);
   }
 
-  #apply(changes: readonly ControlChange[], last: number): void {
+  /** `discards`: copies that the changes name are in memory. */
+  #apply(changes: readonly ControlChange[], last: number, discards = true): void {
     for (const { kind, id, version } of changes.flatMap(changedRecords)) {
       const key = ownText(`${kind}:${id}`);
       if (!this.#lastChange.has(key)) this.#changeBytes += mapEntryBytes + stringBytes(key);
@@ -130,6 +131,7 @@ export class ControlView {
         return;
       }
       this.#lastChange.set(key, version);
+      if (!discards) continue;
       for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id);
     }
     this.#version = last;
@@ -148,6 +150,16 @@ export interface ControlChange {
   readonly version: number;
   readonly kind: ControlKind;
   readonly id: string;
+}
+
+/** Whether a change names one of the records. */
+export function namesAny(
+  changes: readonly ControlChange[],
+  records: readonly { readonly kind: ControlKind; readonly id: string }[],
+): boolean {
+  return changes
+    .flatMap(changedRecords)
+    .some((changed) => records.some(({ kind, id }) => changed.kind === kind && [id, everyId].includes(changed.id)));
 }
 
 /** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */

@@ -2,8 +2,15 @@ import type { ReadLog, RecordName } from "../http/request-context.ts";
 import type { ControlKind, RecordVersions } from "../storage/record-kinds.ts";
 
 interface Read extends RecordName<ControlKind> {
-  /** The control version that was known before the record was read. */
+  /** The control version that was known before the record was read, or that its copy carries. */
   readonly stamp: number | undefined;
+}
+
+/** The reads on which a decision rests. */
+export interface ReadCondition {
+  /** No read is older than this control version. */
+  readonly version: number;
+  readonly reads: readonly RecordName<ControlKind>[];
 }
 
 /**
@@ -25,10 +32,17 @@ export class ReadSet implements ReadLog<ControlKind> {
     return this.#reads;
   }
 
-  note(kind: ControlKind, id: string): void {
-    const stamp = this.#control.version;
+  note(kind: ControlKind, id: string, stamp: number | undefined = this.#control.version): void {
     this.#reads.push({ kind, id, stamp });
     if (stamp !== this.#currentAt) this.#currentAt = undefined;
+  }
+
+  /** The condition under which all of them are current, for a store that knows the changes; `undefined` if one has no stamp. */
+  get condition(): ReadCondition | undefined {
+    const stamps = this.#reads.map(({ stamp }) => stamp ?? Number.NEGATIVE_INFINITY);
+    const version = Math.min(this.#control.version ?? Number.POSITIVE_INFINITY, ...stamps);
+    if (version < 0 || version === Number.POSITIVE_INFINITY) return undefined;
+    return { version, reads: this.#reads.map(({ kind, id }) => ({ kind, id })) };
   }
 
   areCurrent(): boolean {

@@ -3,7 +3,7 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { ControlView } from "./control-view.ts";
-import { ReadSet } from "./read-set.ts";
+import { type ReadCondition, ReadSet } from "./read-set.ts";
 
 /** A decision that is being made. */
 export interface OpenDecision {
@@ -17,12 +17,20 @@ export interface OpenDecision {
    * anything else, and before issuing tokens.
    */
   commit(): Promise<void>;
+  /**
+   * Commits by a store that spends something only if the decision's reads are current at a version for which it vouches; false if nothing was spent.
+   * The store is not called if the version is confirmed already.
+   */
+  commitBy(spend: (condition: ReadCondition) => Promise<boolean>): Promise<boolean>;
 }
 
 /** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
 interface SettlingIsolate<Env> {
   readonly control: ControlView;
-  readonly revocation: { confirmControl(context: RequestContext<Env>): Promise<void> };
+  readonly revocation: {
+    confirmControl(context: RequestContext<Env>): Promise<void>;
+    isControlConfirmed(context: RequestContext<Env>): boolean;
+  };
 }
 
 type Decide<T> = (decision: OpenDecision) => Promise<T>;
@@ -35,6 +43,14 @@ class OutdatedReads extends Error {
 /** Each attempt but the last one met a change of a record that it had read. */
 const mostAttempts = 8;
 
+export interface SettleOptions {
+  /**
+   * Starts the reads that the request's text names, in an isolate that knows no control version. The decision then begins without one, and spends
+   * nothing before it has validated; otherwise the version is confirmed first.
+   */
+  readAhead?(): void;
+}
+
 /**
  * **Makes an endpoint's decision at one control version, not older than the request's arrival**, so that a disabled client, a
  * rotated secret or a revoked key is refused as soon as the admin call has returned (docs/reference/protocols.md §2, "Control
@@ -45,9 +61,13 @@ export async function settle<T, Env>(
   context: RequestContext<Env>,
   isolate: SettlingIsolate<Env>,
   decide: Decide<T>,
+  { readAhead }: SettleOptions = {},
 ): Promise<T> {
-  // A cold isolate does not know a control version yet.
-  if (isolate.control.version === undefined) await isolate.revocation.confirmControl(context);
+  // A cold isolate does not know a control version yet: its copies carry their own.
+  if (isolate.control.version === undefined) {
+    if (readAhead === undefined) await isolate.revocation.confirmControl(context);
+    else readAhead();
+  }
   const untilMs = nowMs() + limits.settleMs;
   // The second attempt begins at a confirmed version: it is made however long the first one took.
   for (let attempt = 1; attempt <= mostAttempts && (attempt <= 2 || nowMs() < untilMs); attempt += 1) {
@@ -78,8 +98,14 @@ async function decideOnce<T, Env>(
     if (!isCommitted) await validate();
     isCommitted = true;
   };
+  const commitBy = async (spend: (condition: ReadCondition) => Promise<boolean>) => {
+    const { condition } = reads;
+    if (isCommitted || condition === undefined || revocation.isControlConfirmed(context)) return false;
+    isCommitted = await spend(condition);
+    return isCommitted;
+  };
   try {
-    const result = await decide({ validate, commit });
+    const result = await decide({ validate, commit, commitBy });
     await commit();
     return result;
   } catch (error) {

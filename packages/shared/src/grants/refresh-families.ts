@@ -3,6 +3,7 @@ import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type GrantRevocation, rowUntilMs } from "../leases/grant-revocation.ts";
 import { nowMs } from "../runtime/clock.ts";
+import { log } from "../runtime/log.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { callObject, shardStub, withoutTimeLimit } from "../storage/call-object.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
@@ -24,6 +25,8 @@ import {
   type RotateResult,
   type RotationRefusal,
   type Successor,
+  type TakenBack,
+  type UncheckedRequest,
   type UncheckedResources,
 } from "./refresh-family-rpc.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
@@ -101,7 +104,7 @@ export class RefreshFamilies {
     context: FamilyContext,
     token: RefreshToken,
     use: RefreshUse,
-  ): Promise<(Rotated & { readonly refreshToken: string }) | UncheckedResources | RotationRefusal> {
+  ): Promise<(Rotated & { readonly refreshToken: string }) | UncheckedResources | UncheckedRequest | RotationRefusal> {
     const { grant, version, sealed } = token;
     const { refreshReplays } = context.settings;
     const rotation = await this.#follow<RotateResult>(context, token.address, async (shard, handover) => {
@@ -124,6 +127,22 @@ export class RefreshFamilies {
     if ("reason" in rotation) return rotation;
     const next = { address: rotation.successor.address, sealed, version: rotation.version };
     return { ...rotation, refreshToken: await formatSignedRefreshToken(context.env, next) };
+  }
+
+  /**
+   * Undoes a rotation with `isUnchecked`, because its request may not be granted. If the shard does not respond, the rotation remains, as if its
+   * result had been lost. Cost: 1 object call.
+   */
+  async takeBack(context: FamilyContext, { address, grant: { grantId } }: RefreshToken): Promise<void> {
+    try {
+      await this.#follow<TakenBack>(context, address, (shard) => {
+        const undo = async () => await rotatorAt(context, shard).takeBack(grantId, operationId(context));
+        return callObject<TakenBack>("refresh", undo);
+      });
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      log("refresh-not-taken-back", { grantId, cause: String(error.cause), requestId: context.requestId });
+    }
   }
 
   /** The state of a token's family; `undefined` if it is unknown or has ended. Does not write. */

@@ -52,6 +52,12 @@ export interface Successor {
   readonly tokensEndAtMs: number;
   /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
   readonly bound?: LaterBinding | undefined;
+  /** The state before this successor, which was made while its request was being checked: the request can take it back. */
+  readonly before?: StateBefore;
+}
+
+export interface StateBefore extends Pick<FamilySnapshot, "version" | "rotatedAtMs" | "replays"> {
+  readonly successor: Omit<Successor, "before">;
 }
 
 export const isSuccessor = objectOf<Successor>({
@@ -115,6 +121,8 @@ export interface RefreshUse {
   /** Scope values that were not granted are left out instead of refused: no administrator registered the client. */
   readonly dropsScope: boolean;
   readonly graceMs: number;
+  /** The request is being checked at the same time: only what {@link RefreshTokenRotatorRpc.takeBack} undoes is changed. */
+  readonly isUnchecked?: boolean;
 }
 
 export interface RotateRequest extends RefreshUse {
@@ -151,12 +159,20 @@ export interface UncheckedResources {
   readonly reason: string;
 }
 
+/** Nothing was changed: the request has not been checked, and this use could not be taken back. */
+export interface UncheckedRequest {
+  readonly kind: "unchecked_request";
+  readonly reason: string;
+}
+
 export type RotationRefusal =
   /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
   | { readonly kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
 
-export type RotateResult = Rotated | MovedFamily | UncheckedResources | RotationRefusal;
+export type RotateResult = Rotated | MovedFamily | UncheckedResources | UncheckedRequest | RotationRefusal;
+
+export type TakenBack = { readonly kind: "done" } | MovedFamily;
 
 export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
@@ -174,6 +190,11 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   create(family: RefreshFamily, successor: Successor): Promise<void>;
   /** Returns one result per request, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
+  /**
+   * Undoes the rotation of an unchecked request that has been refused, or that no store could check, unless another request has got its successor.
+   * The family is then as it was.
+   */
+  takeBack(grantId: string, operationId: string): Promise<TakenBack>;
   /** The state of the family. Does not write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**

@@ -55,8 +55,8 @@ export interface RecordName<Kind extends string> {
 /** The records that a decision reads (control/read-set.ts). */
 export interface ReadLog<Kind extends string> {
   readonly reads: readonly RecordName<Kind>[];
-  /** To be called before the record is read. */
-  note(kind: Kind, id: string): void;
+  /** To be called before the record is read, or with the control version that the copy carries. */
+  note(kind: Kind, id: string, stamp?: number): void;
   /** Whether no change that the isolate knows names a record that was read before it. */
   areCurrent(): boolean;
 }

@@ -3,7 +3,7 @@ import { importedKeysBytes } from "../clients/client-bytes.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
 import { isIssuerDocument, type TrustedIssuer } from "./trusted-issuer.ts";
 
 /**
@@ -21,7 +21,7 @@ export class IssuerDirectory {
       maxBytes: isolateMemory.trustedIssuers,
       presenceBytes: isolateMemory.absentIssuers,
       attachedBytes: ({ document }) => importedKeysBytes(document.jwks?.keys ?? []),
-      load: (context, issuer) => loadIssuer(context.env.DB, issuer),
+      query: issuerQuery,
     });
   }
 
@@ -47,12 +47,12 @@ interface IssuerRow {
   readonly document: string;
 }
 
-export async function loadIssuer(database: D1Database, issuer: string): Promise<TrustedIssuer | undefined> {
-  const row = await database
-    .prepare("SELECT issuer_id, issuer, status, document FROM trusted_issuers WHERE issuer = ?1")
-    .bind(issuer)
-    .first<IssuerRow>();
-  if (row === null) return undefined;
-  const { issuer_id: issuerId, status } = row;
-  return { issuerId, issuer: row.issuer, status, document: readStored("issuer", row.document, isIssuerDocument) };
+const issuerQuery: RecordQuery<TrustedIssuer> = {
+  statement: (database, issuer) =>
+    database.prepare("SELECT issuer_id, issuer, status, document FROM trusted_issuers WHERE issuer = ?1").bind(issuer),
+  read: ([row]) => row && readIssuer(row as IssuerRow),
+};
+
+function readIssuer({ issuer_id: issuerId, issuer, status, document }: IssuerRow): TrustedIssuer {
+  return { issuerId, issuer, status, document: readStored("issuer", document, isIssuerDocument) };
 }

@@ -28,8 +28,12 @@ interface Held {
   readonly schedule: KeySchedule;
   /** When KeyManager returned it, directly or through KV. */
   readonly loadedAtMs: number;
+  /** The control version of a copy that was held before the isolate knew one. */
+  readonly cv?: number;
 }
 
+/** The stamp of a schedule that came without a version, before the isolate knew one: the decision is made again. */
+const unknownVersion = -1;
 const copyKey = "keys:schedule";
 const copyLifeSeconds = 30 * 86_400;
 /** The minimum time between two calls of one isolate for a key that is missing. */
@@ -65,6 +69,10 @@ export class HeldSchedule {
     send: (context) => readStoredSchedule(context.env.DB, this.#control.version ?? 0),
   });
   #held: Held | undefined;
+  /** The copy of KV that was read before the isolate knew a control version. */
+  #unjudged: ScheduleCopy | undefined;
+  /** The requests that found none in KV then. */
+  readonly #missing = new WeakSet<object>();
   /** Increased by every change of keys: a result requested before it must not be stored after it. */
   #epoch = 0;
   #renewNotBeforeMs = 0;
@@ -82,10 +90,23 @@ export class HeldSchedule {
     });
   }
 
+  /** Reads the copy in KV for an isolate that knows no control version. Never fails. */
+  async readAhead(context: RequestContext<KeyScheduleBindings>): Promise<void> {
+    if (this.#held === undefined) await this.#findCopy(context).catch(() => undefined);
+  }
+
   async current(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
-    context.progress.reads?.note("keys", everyId);
+    const { reads } = context.progress;
+    // Without a known version, the copy's own is noted, when it has been read.
+    const isCold = this.#control.version === undefined;
+    if (!isCold) reads?.note("keys", everyId);
     const held = this.#held;
-    if (held === undefined) return this.#load(context);
+    if (held === undefined) {
+      const loaded = await this.#load(context);
+      if (isCold) reads?.note("keys", everyId, loaded.cv ?? unknownVersion);
+      return loaded.schedule;
+    }
+    if (isCold) reads?.note("keys", everyId, held.cv ?? unknownVersion);
     const atMs = context.arrivedAtMs;
     const ageMs = atMs - held.loadedAtMs;
     if (ageMs < keyTiming.isolateTtlMs / 2 || atMs < this.#renewNotBeforeMs) return held.schedule;
@@ -120,7 +141,7 @@ export class HeldSchedule {
   /** Calls KeyManager now; `undefined` if it does not respond. */
   async reload(context: RequestContext<KeyScheduleBindings>, signs = false): Promise<KeySchedule | undefined> {
     try {
-      return await this.#request(context, signs);
+      return (await this.#request(context, signs)).schedule;
     } catch (error) {
       warnUnavailable(context, "keys-not-reloaded", error);
       return undefined;
@@ -131,7 +152,7 @@ export class HeldSchedule {
   async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
-      return await this.#load(context, true);
+      return (await this.#load(context, true)).schedule;
     } catch (error) {
       warnUnavailable(context, "keys-not-renewed", error);
       if (epoch !== this.#epoch) throw error;
@@ -140,20 +161,38 @@ export class HeldSchedule {
   }
 
   /** A renewal does not read D1: it has the copy in memory. */
-  async #load(context: RequestContext<KeyScheduleBindings>, isRenewal = false): Promise<KeySchedule> {
+  async #load(context: RequestContext<KeyScheduleBindings>, isRenewal = false): Promise<Held> {
     const epoch = this.#epoch;
-    const copy = await this.#copies.call(context, String(epoch), undefined);
-    if (epoch !== this.#epoch) return this.#load(context, isRenewal);
-    const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
-    if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
+    const unjudged = this.#unjudged;
+    const copy = await this.#findCopy(context);
+    if (copy !== undefined && this.#includesKnownChanges(copy)) {
+      if (context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs) return this.#hold(context, copy);
+      // A decision judges the copy by the control version: it contains every change of keys, however old it is. It is renewed in the background.
+      const isCold = this.#control.version === undefined || copy === unjudged;
+      if (isCold && context.progress.reads !== undefined) return this.#hold(context, copy, keyTiming.isolateTtlMs / 2);
+    }
     try {
       return await this.#request(context, false);
     } catch (error) {
       const old = await this.#oldCopy(context, copy, isRenewal);
       if (old === undefined || epoch !== this.#epoch) throw error;
       warnUnavailable(context, "keys-from-old-copy", error);
-      return this.#hold(context, old);
+      return this.#hold(context, { schedule: old });
     }
+  }
+
+  /** The copy that was read before the first control version, if no change has named it since, or the one in KV. */
+  async #findCopy(context: RequestContext<KeyScheduleBindings>): Promise<ScheduleCopy | undefined> {
+    const unjudged = this.#unjudged;
+    // Judged once: a later renewal reads the copy that is in KV then.
+    if (this.#control.version !== undefined) this.#unjudged = undefined;
+    if (unjudged !== undefined && this.#includesKnownChanges(unjudged)) return unjudged;
+    if (this.#missing.has(context)) return undefined;
+    const copy = await this.#copies.call(context, String(this.#epoch), undefined);
+    const isCold = this.#control.version === undefined;
+    this.#unjudged = isCold ? copy : undefined;
+    if (isCold && copy === undefined) this.#missing.add(context);
+    return copy;
   }
 
   async #oldCopy(
@@ -166,10 +205,10 @@ export class HeldSchedule {
   }
 
   /** Returns only a result that was requested after the last change of keys known to this isolate. */
-  async #request(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<KeySchedule> {
+  async #request(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<Held> {
     const epoch = this.#epoch;
     const schedule = await this.#calls.call(context, `${epoch} ${this.#wanted.size} ${signs}`, signs);
-    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#request(context, signs);
+    return epoch === this.#epoch ? this.#hold(context, { schedule }) : this.#request(context, signs);
   }
 
   async #callKeyManager(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<KeySchedule> {
@@ -185,10 +224,14 @@ export class HeldSchedule {
     return schedule;
   }
 
-  #hold(context: RequestContext<KeyScheduleBindings>, schedule: KeySchedule): KeySchedule {
-    this.#held = { schedule, loadedAtMs: context.arrivedAtMs };
+  #hold(
+    context: RequestContext<KeyScheduleBindings>,
+    { schedule, cv }: Pick<Held, "schedule" | "cv">,
+    ageMs = 0,
+  ): Held {
+    this.#held = { schedule, loadedAtMs: context.arrivedAtMs - ageMs, ...(cv !== undefined && { cv }) };
     this.#onLoad(schedule);
-    return schedule;
+    return this.#held;
   }
 
   /** Before the first control version, changes are unknown; the copy is discarded when the version becomes known. */

@@ -54,6 +54,11 @@ export class KeyRing {
     return this.#held.currentWith(context, wanted);
   }
 
+  /** {@link HeldSchedule.readAhead} */
+  readAhead(context: RequestContext<KeyScheduleBindings>): Promise<void> {
+    return this.#held.readAhead(context);
+  }
+
   /** Loads the current schedule from KeyManager; false if it does not respond. Cost: 1 object call. */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<boolean> {
     return (await this.#held.reload(context)) !== undefined;

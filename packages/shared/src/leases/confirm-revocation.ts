@@ -1,5 +1,6 @@
 import { leaseTiming, longestWaitMs } from "../config/lease-timing.ts";
 import type { Settings } from "../config/settings.ts";
+import type { ReadCondition } from "../control/read-set.ts";
 import { callWaitingObject } from "../storage/call-waiting-object.ts";
 import type { RevocationShard, RevokeRequest } from "./revocation-shard-rpc.ts";
 
@@ -15,10 +16,11 @@ export function confirmRevocation(
   shard: () => Shard,
   requests: readonly RevokeRequest[],
   sinceCv?: number,
+  condition?: ReadCondition,
 ): ReturnType<Shard["revoke"]> {
   const wait = revocationMode !== "bounded";
   return callWaitingObject("revocation", {
-    call: async () => await shard().revoke(requests, wait, sinceCv),
+    call: async () => await shard().revoke(requests, wait, sinceCv, condition),
     probe: async () => await shard().statistics(),
     waitMs: wait ? longestWaitMs(leaseTiming, leaseMs) : 0,
   });

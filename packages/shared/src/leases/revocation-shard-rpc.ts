@@ -1,5 +1,6 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
+import type { ReadCondition } from "../control/read-set.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 
 export interface RevokedRow {
@@ -120,6 +121,8 @@ export interface RevokeRequest {
 }
 
 export interface RevokeResponse {
+  /** Nothing was revoked: a change after the condition's version names one of its reads, or the shard cannot tell. */
+  readonly isOutdated?: true;
   /** `undefined` while the shard does not vouch for a control version. */
   readonly cv?: number | undefined;
   readonly changes?: readonly NamedChange[] | undefined;
@@ -162,9 +165,15 @@ export interface RevocationShard extends FactsRpc {
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /**
    * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or its lease has ended (I1, I5). With `sinceCv`, as in
-   * a check, it returns the control version if the shard vouches for it.
+   * a check, it returns the control version if the shard vouches for it. With a `condition`, it revokes only at a control version for which it
+   * vouches and at which the reads are current.
    */
-  revoke(requests: readonly RevokeRequest[], wait: boolean, sinceCv?: number): Promise<RevokeResponse>;
+  revoke(
+    requests: readonly RevokeRequest[],
+    wait: boolean,
+    sinceCv?: number,
+    condition?: ReadCondition,
+  ): Promise<RevokeResponse>;
   /**
    * Sends the shard the part of the control log after the version `after`. A shard that does not contain that version reads the log itself. Resolves
    * like `revoke`: no holder decides by an older control version. Idempotent.

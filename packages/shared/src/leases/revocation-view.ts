@@ -2,6 +2,7 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import { ControlShards } from "../control/control-shards.ts";
 import type { ControlView } from "../control/control-view.ts";
+import type { ReadCondition } from "../control/read-set.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
@@ -82,21 +83,53 @@ export class RevocationView {
     return false;
   }
 
+  /** Whether {@link isRevoked} and {@link confirmControl} would cost no call. */
+  isCovered(context: Context, subject: RevocationSubject): boolean {
+    const shard = this.#leases.known(subject.address);
+    if (shard === undefined || !this.#leases.covers(shard, context.arrivedAtMs)) return false;
+    return !shard.replica.needsCheck(subject) && this.isControlConfirmed(context);
+  }
+
   /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
+    await this.#revoke(context, address, requests);
+  }
+
+  /**
+   * Like {@link revoke}, if the reads of a decision are current at a control version for which the shard vouches: both in one call. False: nothing was
+   * revoked.
+   */
+  revokeIf(
+    context: Context,
+    address: ShardAddress,
+    requests: readonly RevokeRequest[],
+    condition: ReadCondition,
+  ): Promise<boolean> {
+    return this.#revoke(context, address, requests, condition);
+  }
+
+  async #revoke(
+    context: Context,
+    address: ShardAddress,
+    requests: readonly RevokeRequest[],
+    condition?: ReadCondition,
+  ): Promise<boolean> {
     const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
-    // Retired: every token of the generation has expired.
-    if (shard === undefined) return;
+    // Retired: every token of the generation has expired. Only a shard can check the condition.
+    if (shard === undefined) return condition === undefined;
     const sinceCv = this.#control.version ?? noVersion;
-    const { cv, changes } = await confirmRevocation(
+    const { cv, changes, isOutdated } = await confirmRevocation(
       context.settings,
       () => shardStubOf(context, shard),
       requests,
       sinceCv,
+      condition,
     );
-    if (cv === undefined) return;
-    await this.#control.observe(context, cv, changes);
-    context.progress.controlConfirmed = true;
+    if (cv !== undefined) {
+      await this.#control.observe(context, cv, changes);
+      context.progress.controlConfirmed = true;
+    }
+    return isOutdated !== true;
   }
 
   /**

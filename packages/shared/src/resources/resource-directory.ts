@@ -2,7 +2,7 @@ import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
 import { isResourceMetadata, type Resource } from "./resource.ts";
 
 /**
@@ -19,12 +19,24 @@ export class ResourceDirectory {
       absentSeconds: 3600,
       maxBytes: isolateMemory.resources,
       presenceBytes: isolateMemory.absentResources,
-      load: (context, identifier) => loadResource(context.env.DB, identifier),
+      query: resourceQuery,
     });
   }
 
   find(context: RequestContext<StorageBindings>, identifier: string): Promise<Resource | undefined> {
     return this.#resources.find(context, identifier);
+  }
+
+  /** Takes resources, and the absence of others, that were read with the record of a client at the control version `cv`. */
+  offer(resources: Readonly<Record<string, Resource | null>>, cv: number): void {
+    for (const [identifier, resource] of Object.entries(resources)) {
+      this.#resources.offer(identifier, resource ?? undefined, cv);
+    }
+  }
+
+  /** {@link ReadThrough.readAhead} */
+  readAhead(context: RequestContext<StorageBindings>, identifier: string): Promise<void> {
+    return this.#resources.readAhead(context, identifier);
   }
 
   /** The resources among the identifiers, in the given order. */
@@ -34,11 +46,17 @@ export class ResourceDirectory {
   }
 }
 
-async function loadResource(database: D1Database, identifier: string): Promise<Resource | undefined> {
-  const row = await database
-    .prepare("SELECT identifier, metadata FROM resources WHERE identifier = ?1")
-    .bind(identifier)
-    .first<{ readonly identifier: string; readonly metadata: string }>();
-  if (row === null) return undefined;
-  return { identifier: row.identifier, metadata: readStored("resource", row.metadata, isResourceMetadata) };
+interface ResourceRow {
+  readonly identifier: string;
+  readonly metadata: string;
+}
+
+const resourceQuery: RecordQuery<Resource> = {
+  statement: (database, identifier) =>
+    database.prepare("SELECT identifier, metadata FROM resources WHERE identifier = ?1").bind(identifier),
+  read: ([row]) => row && readResource(row as ResourceRow),
+};
+
+export function readResource({ identifier, metadata }: ResourceRow): Resource {
+  return { identifier, metadata: readStored("resource", metadata, isResourceMetadata) };
 }

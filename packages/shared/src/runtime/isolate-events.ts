@@ -32,6 +32,12 @@ export const isolateEvents = {
       "The release of an unused lease was not confirmed. Revocations at the shard wait until the lease has ended.",
     fields: { shard: text("The name of the object."), cause },
   },
+  "refresh-not-taken-back": {
+    level: "warn",
+    meaning:
+      "A refresh was not granted, and its rotation could not be undone. Within the grace, the same refresh token still works; later, its use ends the grant.",
+    fields: { grantId: text("The id of the grant."), cause, requestId },
+  },
   "relay-lease-not-renewed": {
     level: "warn",
     meaning:

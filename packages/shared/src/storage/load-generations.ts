@@ -14,7 +14,11 @@ interface GenerationRow {
 /** **Reads the generation table from D1**, its authority; `undefined` if it is empty. */
 export async function loadGenerations(database: D1Database): Promise<readonly Generation[] | undefined> {
   const { results } = await generationsStatement(database).all<GenerationRow>();
-  return results.length === 0 ? undefined : results.map(readGeneration);
+  return readGenerations(results);
+}
+
+export function readGenerations(rows: readonly object[]): readonly Generation[] | undefined {
+  return rows.length === 0 ? undefined : (rows as readonly GenerationRow[]).map(readGeneration);
 }
 
 export function generationsStatement(database: D1Database): D1PreparedStatement {

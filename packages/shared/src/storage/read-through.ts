@@ -17,18 +17,46 @@ const idPattern = /^[\x20-\x7e]{1,255}$/;
 /** The number of requests that may share one look-up. */
 const sharersAtOnce = 10_000;
 
-interface Copy<Value> {
+interface Copy<Stored> {
   readonly cv: number;
-  readonly value: Value;
+  readonly value: Stored;
 }
 
-interface Found<Value> {
+/** A copy in memory. */
+interface Held<Value> {
+  readonly value: Value;
+  /** The control version of a copy that no known version has judged: the isolate did not know one. */
+  readonly cv?: number;
+}
+
+/** A record, or its absence, and the control version up to which it contains every change. */
+interface Read<Value> {
   readonly value: Value | undefined;
+  readonly stamp: number | undefined;
+}
+
+interface Found<Value> extends Read<Value> {
   /** The request that performed the look-up; it may have arrived before the request that reads this. */
   readonly by: object;
 }
 
-export interface ReadThroughOptions<Value, Env extends StorageBindings> {
+/** How the authority, D1, is read: by one statement, so that the newest change can be read with it. */
+export interface RecordQuery<Stored> {
+  statement(database: D1Database, id: string): D1PreparedStatement;
+  /** `undefined`: there is no record. */
+  read(rows: readonly object[]): Stored | undefined;
+}
+
+export async function loadRecord<Stored>(
+  database: D1Database,
+  { statement, read }: RecordQuery<Stored>,
+  id: string,
+): Promise<Stored | undefined> {
+  const { results } = await statement(database, id).all<object>();
+  return read(results);
+}
+
+export interface ReadThroughOptions<Value, Stored = Value> {
   readonly kind: ControlKind;
   readonly ttlSeconds: number;
   /** How long absence is cached; only for records whose creation is a control change. */
@@ -39,47 +67,66 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly maxBytes: number;
   /** The maximum size of the ids that were not found. */
   readonly presenceBytes?: number;
-  /** Whether a copy in KV may be used before the isolate knows a control version, although a change may name it. */
-  readonly usesUnconfirmed?: boolean;
+  /** Whether a copy that no known version has judged may be used outside of a decision, which would judge it. */
+  readonly usesUnjudged?: boolean;
   /** Bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
-  /** Reads the authority, D1. */
-  load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
+  readonly query: RecordQuery<Stored>;
+  /** Takes what memory holds out of what KV and D1 return, at the control version `cv`; by default all of it. */
+  unpack?(stored: Stored, cv: number): Value;
 }
+
+/** The newest change in D1, read in the transaction of a record: the record contains every change up to it. */
+const newestChange = "SELECT coalesce(max(version), 0) AS version FROM control_changes";
 
 /**
  * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that was known before
- * they were read; a copy that a later change names is not used. Absence is cached only in memory, and only for records whose creation is a control
- * change (ADR 12). A KV failure is a miss; a failure of the authority is unavailability. Concurrent look-ups of one record in an isolate are shared.
+ * they were read; a copy that a later change names is not used. An isolate that knows no version yet uses copies by their own versions, which its
+ * decision notes, and judges them with the first response of a shard (ADR 12). Absence is cached only in memory, and only for records whose creation
+ * is a control change. A KV failure is a miss; a failure of the authority is unavailability. Concurrent look-ups of one record are shared.
  */
-export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
-  readonly #memory: IsolateCache<Value>;
+export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, Stored = Value> {
+  readonly #memory: IsolateCache<Held<Value>>;
   readonly #control: RecordVersions;
-  readonly #options: ReadThroughOptions<Value, Env>;
+  readonly #options: ReadThroughOptions<Value, Stored>;
   /** Keyed by control version and id: a record read at one version is valid for every request that knows the same version. */
   readonly #lookUps = new SharedCall<Env, string, Found<Value>>({
     name: "D1",
     joinsCallInFlight: true,
-    send: async (context, id) => ({ value: await this.#lookUp(context, id), by: context }),
+    send: async (context, id) => ({ ...(await this.#lookUp(context, id)), by: context }),
   });
   /** Look-ups that began after each of their requests arrived. Only these prove that a record does not exist. */
-  readonly #freshLookUps = new SharedCall<Env, string, Value | undefined>({
+  readonly #freshLookUps = new SharedCall<Env, string, Read<Value>>({
     name: "D1",
     maxBatch: sharersAtOnce,
     send: async (context, [id]) => [await this.#lookUp(context, id!)],
   });
+  /** A copy is judged when it is used, so any request may use it. */
+  readonly #copies = new SharedCall<Env, string, Copy<Stored> | undefined>({
+    name: "KV",
+    joinsCallInFlight: true,
+    send: (context, id) => readCache<Copy<Stored>>(context, `${this.#options.kind}:${id}`),
+  });
 
   /** Whether the authority had a record for ids that were not found, or whose credential did not match. */
-  readonly #presence: IsolateCache<"absent" | "present">;
+  readonly #presence: IsolateCache<Held<"absent" | "present">>;
   /** The store that the look-up of a request reached. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
+  /** The ids that a request has read ahead and that KV did not have. */
+  readonly #missing = new WeakMap<object, Set<string>>();
 
-  constructor(control: RecordVersions, options: ReadThroughOptions<Value, Env>) {
+  constructor(control: RecordVersions, options: ReadThroughOptions<Value, Stored>) {
+    const { attachedBytes, maxBytes, presenceBytes = isolateMemory.presence } = options;
     this.#control = control;
     this.#options = options;
-    this.#memory = new IsolateCache(options);
-    this.#presence = new IsolateCache({ maxBytes: options.presenceBytes ?? isolateMemory.presence });
+    this.#memory = new IsolateCache({
+      maxBytes,
+      ...(attachedBytes && { attachedBytes: ({ value }: Held<Value>) => attachedBytes(value) }),
+    });
+    this.#presence = new IsolateCache({ maxBytes: presenceBytes });
     control.onChange(options.kind, (id) => {
+      // What was read before the first version carries a version of its own.
+      if (control.version === undefined) return;
       for (const cache of [this.#memory, this.#presence]) {
         if (id === undefined) cache.clear();
         else cache.delete(id);
@@ -94,26 +141,61 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     // Ids come from callers, so an impossible id costs no look-up and no log line.
     if (!idPattern.test(id)) return undefined;
-    context.progress.reads?.note(this.#options.kind, id);
-    const held = this.#memory.get(id, context.arrivedAtMs);
-    if (held !== undefined) return held;
-    if (this.#presence.get(id, context.arrivedAtMs) === "absent") return undefined;
-    const { value, by } = await this.#lookUps.call(context, `${this.#control.version} ${id}`, id);
+    const { kind } = this.#options;
+    const { reads } = context.progress;
+    const { version } = this.#control;
+    if (version !== undefined) {
+      reads?.note(kind, id);
+      const held = this.#held(this.#memory, id, context.arrivedAtMs);
+      if (held !== undefined) return held.value;
+      if (this.#held(this.#presence, id, context.arrivedAtMs)?.value === "absent") return undefined;
+    }
+    // Only a decision judges what it has read.
+    if (version === undefined && reads === undefined && this.#options.usesUnjudged !== true) {
+      return (await this.#load(context, id)).value;
+    }
+    const { value, by, stamp } = await this.#lookUps.call(context, `${version} ${id}`, id);
     // The record may have been created between another request's look-up and this request: creation does not always change the
     // version.
-    return value === undefined && by !== context ? this.#freshLookUps.call(context, id, id) : value;
+    const read =
+      value === undefined && by !== context ? await this.#freshLookUps.call(context, id, id) : { value, stamp };
+    if (version === undefined) reads?.note(kind, id, read.stamp);
+    return read.value;
+  }
+
+  /**
+   * Reads the copy in KV for an isolate that knows no control version, by an id that nothing has verified. A decision that needs the record finds the
+   * copy, and judges it. Never fails, and reads nothing but KV.
+   */
+  async readAhead(context: RequestContext<Env>, id: string): Promise<void> {
+    if (!idPattern.test(id) || this.#control.version !== undefined) return;
+    if (this.#memory.get(id, context.arrivedAtMs) !== undefined) return;
+    this.#lookedUp.set(context, "copy");
+    const copy = await this.#copies.call(context, id, id).catch(() => undefined);
+    if (copy !== undefined) this.#use(id, copy);
+    else this.#missing.set(context, (this.#missing.get(context) ?? new Set()).add(id));
+  }
+
+  /** Takes a record, or its absence, that was read with another record at the control version `cv`. */
+  offer(id: string, value: Value | undefined, cv: number): void {
+    const atMs = nowMs();
+    if (this.#held(this.#memory, id, atMs) !== undefined || this.#held(this.#presence, id, atMs) !== undefined) return;
+    if (value === undefined) this.#rememberPresence(id, "absent", cv);
+    else this.#remember(id, value, cv);
   }
 
   /** Reads from the authority even if a copy exists. Cost: that of a miss. */
   async reload(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
-    return this.#load(context, id);
+    await readCache<Copy<Stored>>(context, `${this.#options.kind}:${id}`);
+    return (await this.#load(context, id)).value;
   }
 
   /** Whether {@link find} would cost no call. */
   isHeld(context: RequestContext<Env>, id: string): boolean {
-    if (!idPattern.test(id) || this.#memory.get(id, context.arrivedAtMs) !== undefined) return true;
-    return this.#presence.get(id, context.arrivedAtMs) === "absent";
+    if (!idPattern.test(id)) return true;
+    if (this.#control.version === undefined) return false;
+    if (this.#held(this.#memory, id, context.arrivedAtMs) !== undefined) return true;
+    return this.#held(this.#presence, id, context.arrivedAtMs)?.value === "absent";
   }
 
   /**
@@ -122,65 +204,111 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
    */
   async recheck(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
-    const held = this.#memory.get(id, context.arrivedAtMs);
-    const presence = this.#presence.get(id, context.arrivedAtMs);
+    const { version } = this.#control;
+    const held = this.#held(this.#memory, id, context.arrivedAtMs)?.value;
+    const presence = this.#held(this.#presence, id, context.arrivedAtMs)?.value;
     if (presence === "absent" || (presence === "present" && held !== undefined)) return held;
-    const readAt = this.#control.version;
     const reached = this.#lookedUp.get(context);
-    if (reached === undefined) await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
-    const value = reached === "authority" ? held : await this.#load(context, id, false);
-    if (value !== undefined) this.#rememberPresence(id, "present", readAt);
+    if (reached === undefined) await readCache<Copy<Stored>>(context, `${this.#options.kind}:${id}`);
+    if (reached === "authority") {
+      if (held !== undefined) this.#rememberPresence(id, "present", version);
+      return held;
+    }
+    const { value, stamp } = await this.#load(context, id, false);
+    if (value !== undefined) this.#rememberPresence(id, "present", stamp);
     return value;
   }
 
-  async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    const { kind, usesUnconfirmed = false } = this.#options;
-    // Another request has loaded it while this one waited.
-    const held = this.#memory.get(id, nowMs());
-    if (held !== undefined) return held;
-    const readAt = this.#control.version;
+  async #lookUp(context: RequestContext<Env>, id: string): Promise<Read<Value>> {
+    // Another request has loaded it while this one waited, or this one has read it ahead.
+    const held = this.#held(this.#memory, id, nowMs());
+    if (held !== undefined) return { value: held.value, stamp: held.cv ?? this.#control.version };
+    const absent = this.#held(this.#presence, id, nowMs());
+    if (absent?.value === "absent" && absent.cv !== undefined) return { value: undefined, stamp: absent.cv };
     this.#lookedUp.set(context, "copy");
-    const copy = await readCache<Copy<Value>>(context, `${kind}:${id}`);
-    if (copy !== undefined && readAt === undefined && usesUnconfirmed) {
-      // Discarded with the first control version.
-      this.#remember(id, copy.value, undefined);
-      return copy.value;
-    }
-    const isCurrent = copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv);
-    if (isCurrent) {
-      this.#remember(id, copy.value, copy.cv);
-      return copy.value;
+    if (this.#missing.get(context)?.has(id) !== true) {
+      const copy = await this.#copies.call(context, id, id);
+      const used = copy && this.#use(id, copy);
+      if (used !== undefined) return { value: used, stamp: copy!.cv };
     }
     return this.#load(context, id);
   }
 
-  async #load(context: RequestContext<Env>, id: string, writesCopy = true): Promise<Value | undefined> {
-    const { kind, ttlSeconds, load } = this.#options;
-    const readAt = this.#control.version;
-    this.#lookedUp.set(context, "authority");
-    const value = await queryDatabase(() => load(context, id));
-    if (value === undefined) {
-      this.#rememberPresence(id, "absent", readAt);
-      return undefined;
-    }
-    this.#remember(id, value, readAt);
-    if (readAt !== undefined && writesCopy) {
-      const fresh: Copy<Value> = { cv: readAt, value };
-      writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
-    }
+  /** The value of a copy that is current, or that no known version can judge. */
+  #use(id: string, { value: stored, cv }: Copy<Stored>): Value | undefined {
+    if (this.#control.version !== undefined && !this.#control.isCurrent(this.#options.kind, id, cv)) return undefined;
+    const value = this.#unpack(stored, cv);
+    this.#remember(id, value, cv);
     return value;
   }
 
-  #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
-    const { kind, absentSeconds, mayAppear } = this.#options;
-    if (presence === "absent" && mayAppear?.(id) === true) return;
-    // A cold isolate does not yet know the control version of its read.
-    if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
-    this.#presence.set(id, presence, nowMs() + absentSeconds * 1000);
+  #unpack(stored: Stored, cv: number): Value {
+    // Without `unpack`, both types are the same.
+    return this.#options.unpack?.(stored, cv) ?? (stored as unknown as Value);
   }
 
-  #remember(id: string, value: Value, readAt: number | undefined): void {
-    if (!this.#control.isCurrent(this.#options.kind, id, readAt)) return;
-    this.#memory.set(id, value, nowMs() + this.#options.ttlSeconds * 1000);
+  async #load(context: RequestContext<Env>, id: string, writesCopy = true): Promise<Read<Value>> {
+    const { kind, ttlSeconds } = this.#options;
+    this.#lookedUp.set(context, "authority");
+    const { stored, cv } = await queryDatabase(() => this.#query(context.env.DB, id));
+    if (stored === undefined) {
+      this.#rememberPresence(id, "absent", cv);
+      return { value: undefined, stamp: cv };
+    }
+    const value = this.#unpack(stored, cv);
+    this.#remember(id, value, cv);
+    if (writesCopy) {
+      const fresh: Copy<Stored> = { cv, value: stored };
+      writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
+    }
+    return { value, stamp: cv };
+  }
+
+  /** Without a known version, the newest change is read with the record. */
+  async #query(
+    database: D1Database,
+    id: string,
+  ): Promise<{ readonly stored: Stored | undefined; readonly cv: number }> {
+    const { query } = this.#options;
+    const { version } = this.#control;
+    if (version !== undefined) return { stored: await loadRecord(database, query, id), cv: version };
+    const [newest, found] = await database.batch<object>([
+      database.prepare(newestChange),
+      query.statement(database, id),
+    ]);
+    const [{ version: cv }] = newest!.results as [{ readonly version: number }];
+    return { stored: query.read(found!.results), cv };
+  }
+
+  #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
+    const { absentSeconds, mayAppear } = this.#options;
+    if (presence === "absent" && mayAppear?.(id) === true) return;
+    if (absentSeconds === undefined || readAt === undefined) return;
+    this.#hold(this.#presence, id, presence, { readAt, ttlSeconds: absentSeconds });
+  }
+
+  #remember(id: string, value: Value, readAt: number): void {
+    this.#hold(this.#memory, id, value, { readAt, ttlSeconds: this.#options.ttlSeconds });
+  }
+
+  #hold<Kept>(
+    cache: IsolateCache<Held<Kept>>,
+    id: string,
+    value: Kept,
+    { readAt, ttlSeconds }: { readonly readAt: number; readonly ttlSeconds: number },
+  ): void {
+    const isJudged = this.#control.version !== undefined;
+    if (isJudged && !this.#control.isCurrent(this.#options.kind, id, readAt)) return;
+    cache.set(id, isJudged ? { value } : { value, cv: readAt }, nowMs() + ttlSeconds * 1000);
+  }
+
+  /** What a cache holds, unless a change that has become known names it. */
+  #held<Kept>(cache: IsolateCache<Held<Kept>>, id: string, atMs: number): Held<Kept> | undefined {
+    const held = cache.get(id, atMs);
+    if (held?.cv === undefined || this.#control.version === undefined) return held;
+    // A change that became known after the first version has discarded the copy, so this answer stays the same.
+    if (this.#control.isCurrent(this.#options.kind, id, held.cv)) return held;
+    cache.delete(id);
+    return undefined;
   }
 }

@@ -2,7 +2,7 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
-import { loadGenerations } from "./load-generations.ts";
+import { generationsStatement, readGenerations } from "./load-generations.ts";
 import { ReadThrough, type StorageBindings } from "./read-through.ts";
 import { everyId, type RecordVersions } from "./record-kinds.ts";
 import { nearestRegion } from "./regions.ts";
@@ -28,10 +28,15 @@ export class ShardMap {
     this.#generations = new ReadThrough(control, {
       kind: "generations",
       ttlSeconds: 300,
-      usesUnconfirmed: true,
+      usesUnjudged: true,
       maxBytes: isolateMemory.generations,
-      load: (context) => loadGenerations(context.env.DB),
+      query: { statement: generationsStatement, read: readGenerations },
     });
+  }
+
+  /** {@link ReadThrough.readAhead} */
+  readAhead(context: RequestContext<StorageBindings>): Promise<void> {
+    return this.#generations.readAhead(context, everyId);
   }
 
   async table(context: RequestContext<StorageBindings>): Promise<GenerationTable> {

@@ -9,11 +9,13 @@ import type { AccessToken } from "./access-token-content.ts";
  * every time.
  */
 export class VerifiedTokens {
+  readonly #control: ControlView;
   readonly #tokens = new IsolateCache<AccessToken>({ maxBytes: isolateMemory.verifiedTokens });
   /** Increased by every change of keys: a verification that began before it must not be stored after it. */
   #epoch = 0;
 
   constructor(control: ControlView) {
+    this.#control = control;
     control.onChange("keys", () => {
       this.#epoch += 1;
       this.#tokens.clear();
@@ -34,7 +36,9 @@ export class VerifiedTokens {
   }
 
   add(begun: number, token: string, accessToken: AccessToken, keyRetiresAtMs: number): void {
-    if (begun !== this.#epoch || token.length > limits.cachedTokenBytes) return;
+    // Without a known version, the keys may be outdated.
+    if (begun !== this.#epoch || this.#control.version === undefined) return;
+    if (token.length > limits.cachedTokenBytes) return;
     this.#tokens.set(token, accessToken, Math.min(accessToken.expiresAtSeconds * 1000, keyRetiresAtMs));
   }
 }

@@ -3,7 +3,7 @@ import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { loadRecord, ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
@@ -19,19 +19,24 @@ export class UserDirectory {
       kind: "user",
       ttlSeconds: 3600,
       maxBytes: isolateMemory.users,
-      load: (context, sub) => loadUser(context.env.DB, sub),
+      query: userQuery,
     });
     this.#rbac = new ReadThrough(control, {
       kind: "rbac",
       ttlSeconds: 300,
       maxBytes: isolateMemory.rbacClaims,
-      load: (context, sub) => loadRbacClaims(context.env.DB, sub),
+      query: rbacQuery,
     });
   }
 
   /** Suspended users are returned too; the caller refuses them. */
   find(context: RequestContext<StorageBindings>, sub: string): Promise<User | undefined> {
     return this.#users.find(context, sub);
+  }
+
+  /** {@link ReadThrough.readAhead} of the user and, if the request may need them, the RBAC claims. */
+  async readAhead(context: RequestContext<StorageBindings>, sub: string, withRbac: boolean): Promise<void> {
+    await Promise.all([this.#users.readAhead(context, sub), withRbac ? this.#rbac.readAhead(context, sub) : undefined]);
   }
 
   async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {
@@ -50,35 +55,51 @@ interface UserRow {
   readonly cut_offs: string;
 }
 
-export async function loadUser(database: D1Database, sub: string): Promise<User | undefined> {
-  const row = await database
-    .prepare(`SELECT sub, username, status, claims, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`)
-    .bind(sub)
-    .first<UserRow>();
-  if (row === null) return undefined;
+const userQuery: RecordQuery<User> = {
+  statement: (database, sub) =>
+    database
+      .prepare(`SELECT sub, username, status, claims, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`)
+      .bind(sub),
+  read: ([row]) => row && readUser(row as UserRow),
+};
+
+export function loadUser(database: D1Database, sub: string): Promise<User | undefined> {
+  return loadRecord(database, userQuery, sub);
+}
+
+function readUser(row: UserRow): User {
   const claims = readStored("claims of a user", row.claims, isUserClaims);
   const cutOffs = parseCutOffs(row.cut_offs);
   return { sub: row.sub, username: row.username, status: row.status, claims, cutOffs };
 }
 
+interface RbacRow {
+  readonly roles: string;
+  readonly groups: string;
+  readonly permissions: string;
+}
+
 /** Roles are assigned to the user or to the user's groups; permissions are assigned to roles. */
-export async function loadRbacClaims(database: D1Database, sub: string): Promise<RbacClaims> {
-  const row = await database
-    .prepare(
-      `WITH held(role) AS (
+const rbacQuery: RecordQuery<RbacClaims> = {
+  statement: (database, sub) =>
+    database
+      .prepare(
+        `WITH held(role) AS (
          SELECT role FROM user_roles WHERE sub = ?1
          UNION SELECT gr.role FROM user_groups ug JOIN group_roles gr ON gr.group_name = ug.group_name WHERE ug.sub = ?1)
        SELECT (SELECT json_group_array(role) FROM (SELECT role FROM held ORDER BY role)) AS roles,
               (SELECT json_group_array(group_name) FROM (SELECT group_name FROM user_groups WHERE sub = ?1 ORDER BY group_name)) AS groups,
               (SELECT json_group_array(permission) FROM (SELECT DISTINCT permission FROM role_permissions
                  WHERE role IN (SELECT role FROM held) ORDER BY permission)) AS permissions`,
-    )
-    .bind(sub)
-    .first<{ roles: string; groups: string; permissions: string }>();
-  if (row === null) return { roles: [], groups: [], permissions: [] };
+      )
+      .bind(sub),
+  read: ([row]) => row && readRbacClaims(row as RbacRow),
+};
+
+function readRbacClaims({ roles, groups, permissions }: RbacRow): RbacClaims {
   return {
-    roles: readStored("roles", row.roles, isNames),
-    groups: readStored("groups", row.groups, isNames),
-    permissions: readStored("permissions", row.permissions, isNames),
+    roles: readStored("roles", roles, isNames),
+    groups: readStored("groups", groups, isNames),
+    permissions: readStored("permissions", permissions, isNames),
   };
 }

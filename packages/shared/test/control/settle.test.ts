@@ -2,7 +2,7 @@ import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OpenDecision } from "../../src/control/settle.ts";
-import { type NamedRecord, SettleFixtures } from "../fixtures/settle-fixtures.ts";
+import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };
 const alice: NamedRecord = { kind: "user", id: "alice" };
@@ -182,19 +182,23 @@ it("unavailability and bugs are thrown immediately", async () => {
 describe("any changes while requests are decided", () => {
   const records = [app, alice, { kind: "rbac", id: "alice" }, { kind: "keys", id: "*" }] as const;
   type Step =
-    | { readonly kind: "read"; readonly record: number }
+    | { readonly kind: "read"; readonly record: number; readonly age: number }
     | { readonly kind: "change"; readonly record: number }
     | { readonly kind: "learn" | "validate" | "commit" };
   const step: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ kind: fc.constant("read" as const), record: fc.integer({ min: 0, max: 3 }) }),
+    fc.record({
+      kind: fc.constant("read" as const),
+      record: fc.integer({ min: 0, max: 3 }),
+      age: fc.integer({ min: 0, max: 4 }),
+    }),
     fc.record({ kind: fc.constant("change" as const), record: fc.integer({ min: 0, max: 3 }) }),
     fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "validate" as const, "commit" as const) }),
   );
 
   /** The records that the attempt that stood had read, and the changes that contradicted it. */
-  async function run(steps: readonly Step[], before: readonly number[], fixtures: SettleFixtures) {
+  async function run(steps: readonly Step[], before: readonly number[], fixtures: SettleFixtures, isCold = false) {
     fixtures.change(other);
-    await fixtures.learn();
+    if (!isCold) await fixtures.learn();
     for (const record of before) fixtures.change(records[record]!);
     const acknowledged = fixtures.newest;
     let reads: { readonly record: NamedRecord; readonly value: number }[] = [];
@@ -211,7 +215,7 @@ describe("any changes while requests are decided", () => {
           spent ??= [...reads];
         } else if (next.kind === "read") {
           const record = records[next.record]!;
-          reads.push({ record, value: fixtures.read(record) });
+          reads.push({ record, value: fixtures.read(record, next.age) });
         } else if (next.kind === "change" && changesLeft > 0) {
           changesLeft -= 1;
           fixtures.change(records[next.record]!);
@@ -219,7 +223,8 @@ describe("any changes while requests are decided", () => {
       }
       return "decided";
     };
-    const decision = await fixtures.settle(decide).catch((error: unknown) => error);
+    const options = isCold ? { readAhead: () => {} } : {};
+    const decision = await fixtures.settle(decide, options).catch((error: unknown) => error);
     return { decision, decided: spent ?? reads, acknowledged };
   }
 
@@ -238,15 +243,19 @@ describe("any changes while requests are decided", () => {
     fc.array(step, { maxLength: 10 }),
     fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
   ] as const;
-  const holds = (flaws: ConstructorParameters<typeof SettleFixtures>[0]) =>
+  const holds = (flaws: SettleFlaws, isCold = false) =>
     fc.asyncProperty(...inputs, async (steps, before) => {
       const fixtures = new SettleFixtures(flaws);
-      const result = await run(steps, before, fixtures);
+      const result = await run(steps, before, fixtures, isCold);
       return result.decision instanceof UnavailableError || isAtOneVersion(fixtures, result);
     });
 
   it("a decision is at one control version, no older than the request's arrival", async () => {
     await fc.assert(holds({}), { numRuns: 3_000 });
+  });
+
+  it("the same holds in an isolate that knows no version, by copies that carry their own", async () => {
+    await fc.assert(holds({}, true), { numRuns: 3_000 });
   });
 
   it("503 is only for requests whose own records change in every attempt", async () => {
@@ -260,10 +269,11 @@ describe("any changes while requests are decided", () => {
   });
 
   it.each([
-    ["an isolate that takes what it knows for confirmed", { isAlwaysConfirmed: true }],
-    ["caches that do not note what they are read for", { notesNothing: true }],
-  ])("mutant: %s is noticed", async (_, flaws) => {
-    const { failed } = await fc.check(holds(flaws), { numRuns: 3_000, seed: 1, endOnFailure: true });
+    ["an isolate that takes what it knows for confirmed", { isAlwaysConfirmed: true }, false],
+    ["caches that do not note what they are read for", { notesNothing: true }, false],
+    ["a copy that counts as read at the first version", { ignoresCopyVersions: true }, true],
+  ] as const)("mutant: %s is noticed", async (_, flaws, isCold) => {
+    const { failed } = await fc.check(holds(flaws, isCold), { numRuns: 3_000, seed: 1, endOnFailure: true });
     expect(failed).toBe(true);
   });
 });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
 import { isolateMemory, limits } from "../../src/config/limits.ts";
 import { ControlView } from "../../src/control/control-view.ts";
+import { ReadSet } from "../../src/control/read-set.ts";
 import { createRequestContext, type RequestContext } from "../../src/http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../../src/storage/read-through.ts";
 import { sharedEnv } from "../fixtures/request-fixtures.ts";
@@ -21,17 +22,23 @@ afterEach(() => {
 type Bindings = StorageBindings & { readonly ISSUER: string };
 
 /** One isolate with one cache, whose authority responds when the test lets it. */
-function fixtures(version: number | undefined = 7) {
+function fixtures(version: number | "unknown" = 7) {
   const control = new ControlView();
   const reads: { readonly id: string; response(value: string | undefined): void }[] = [];
+  const authority = async (id: string) => {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    reads.push({ id, response: resolve });
+    const value = await promise;
+    return { results: value === undefined ? [] : [{ value }] };
+  };
   const cache = new ReadThrough<string, Bindings>(control, {
     kind: "client",
     ttlSeconds: 300,
     maxBytes: isolateMemory.clients,
-    load: (_, id) => {
-      const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      reads.push({ id, response: resolve });
-      return promise;
+    query: {
+      // Only `all` of a statement is called while the isolate knows a version.
+      statement: (_, id) => ({ all: () => authority(id) }) as unknown as D1PreparedStatement,
+      read: ([row]) => (row as { readonly value: string } | undefined)?.value,
     },
   });
   const learn = (cv: number) => control.observe(contextOf(sharedEnv).context, cv);
@@ -41,7 +48,7 @@ function fixtures(version: number | undefined = 7) {
     await end();
     return value;
   };
-  return { control, cache, reads, find, learn, ready: version === undefined ? Promise.resolve() : learn(version) };
+  return { control, cache, reads, find, learn, ready: version === "unknown" ? Promise.resolve() : learn(version) };
 }
 
 function contextOf(env: Bindings): { context: RequestContext<Bindings>; end(): Promise<void> } {
@@ -158,5 +165,64 @@ describe("time limits", () => {
     await vi.waitFor(() => expect(reads).toHaveLength(2));
     reads[1]!.response("record");
     expect(await next).toBe("record");
+  });
+});
+
+describe("an isolate that knows no control version", () => {
+  const record = { cv: 7, value: "copy" };
+  const key = "client:shared-app";
+
+  function coldFixtures() {
+    const cold = fixtures("unknown");
+    const deciding = (env: Bindings = sharedEnv) => {
+      const { context, end } = contextOf(env);
+      const reads = new ReadSet(cold.control);
+      context.progress.reads = reads;
+      return { context, reads, end };
+    };
+    return { ...cold, deciding };
+  }
+
+  it("ADR 12: a decision uses a copy by its own version, and stands unless a change after it names the record", async () => {
+    await sharedEnv.CACHE.put(key, JSON.stringify(record));
+    for (const [changed, isCurrent] of [
+      ["another", true],
+      ["shared-app", false],
+    ] as const) {
+      const { cache, control, deciding, reads: databaseReads } = coldFixtures();
+      const { context, reads } = deciding();
+      expect(await cache.find(context, "shared-app")).toBe("copy");
+      await control.observe(context, 8, [
+        { version: 7, kind: "client", id: "shared-app" },
+        { version: 8, kind: "client", id: changed },
+      ]);
+      expect([reads.areCurrent(), databaseReads.length]).toEqual([isCurrent, 0]);
+      const kvReads = vi.spyOn(sharedEnv.CACHE, "get");
+      const again = cache.find(deciding().context, "shared-app");
+      if (!isCurrent) {
+        await vi.waitFor(() => expect(databaseReads).toHaveLength(1));
+        databaseReads[0]!.response("newer");
+      }
+      expect(await again).toBe(isCurrent ? "copy" : "newer");
+      expect(kvReads).toHaveBeenCalledTimes(isCurrent ? 0 : 1);
+      kvReads.mockRestore();
+      await sharedEnv.CACHE.put(key, JSON.stringify(record));
+    }
+  });
+
+  it("reading ahead reads KV alone, once, and fails nothing", async () => {
+    const stalled = coldFixtures();
+    const ahead = stalled.cache.readAhead(stalled.deciding(stalledCache("get")).context, "shared-app");
+    await vi.advanceTimersByTimeAsync(limits.cacheReadMs);
+    await ahead;
+    const { cache, deciding, reads } = coldFixtures();
+    const { context } = deciding();
+    await cache.readAhead(context, "unknown");
+    expect(reads).toEqual([]);
+    await sharedEnv.CACHE.put(key, JSON.stringify(record));
+    await cache.readAhead(context, "shared-app");
+    const kvReads = vi.spyOn(sharedEnv.CACHE, "get");
+    expect(await cache.find(context, "shared-app")).toBe("copy");
+    expect(kvReads).not.toHaveBeenCalled();
   });
 });
