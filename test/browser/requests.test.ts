@@ -206,8 +206,8 @@ test.each(looks)("%s: the logo of an application that registered itself is a cop
     nonce: "n",
   };
   await page.goto(`${fixtures.provider.origin}/authorize?${new URLSearchParams(query)}`);
-  expect(await page.getAttribute("img.mark", "src")).toMatch(/^data:image\/png;base64,/);
-  expect(await page.locator("img.mark").evaluate((image) => image.getBoundingClientRect().width)).toBe(56);
+  expect(await page.getAttribute(".mark img", "src")).toMatch(/^data:image\/png;base64,/);
+  expect(await page.locator(".mark img").evaluate((image) => image.getBoundingClientRect().height)).toBe(56);
   await show(page, `sign-in-logo-${look}`);
   await page.fill("#username", person.username);
   await page.fill("#password", person.password);

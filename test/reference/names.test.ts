@@ -23,6 +23,7 @@ const foreign = new Set([
   "kebab-case.ts",
   // An operator's environment, and the files that npm run deploy generates from it.
   "deployments/production.ts",
+  "deployments/production.json",
   "deployments/.generated/production/op-token.json",
   "deployments/.generated/production/op-state.json",
   // Files of the OpenID conformance suite.

@@ -27,8 +27,8 @@ import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logo
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/logout`.** Of a client that authenticates: client-logout.ts. With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first, so that
- * no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
+ * **`/logout`.** client-logout.ts answers a client that authenticates. With a hint for the session or the person of this browser, the session ends at
+ * once. Otherwise the person confirms it first, so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
  * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
  * call, and those of end-session.ts.
  *

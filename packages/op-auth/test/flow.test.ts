@@ -1,0 +1,470 @@
+/** **The flow in a page, attacked**: copies of old pages, of other browsers, of other steps; and the pure decisions behind it. */
+
+import { authenticationOf, findProof, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import { formBody, receiveRequest } from "@edge-op/shared/http/received-request";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { seedClient } from "../../../test/fixtures/seed.ts";
+import { nextStep } from "../src/flow/next-step.ts";
+import { newFlow, pathOf } from "../src/flow/sealed-flow.ts";
+import { submitStep } from "../src/flow/serve-step.ts";
+import { isOwnPath } from "../src/steps/flow.ts";
+import type { Policy, Step } from "../src/steps/step.ts";
+import {
+  AuthFixtures,
+  authEnv,
+  type Browser,
+  codeClient,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  origin,
+  password,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+let fixtures: AuthFixtures;
+let browser: Browser;
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const essential = (acr: string) => ({
+  claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
+});
+
+/** Posts a form without following the redirect. */
+function postOnce(visitor: Browser, path: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+  return visitor.once(path, { method: "POST", headers: form, body: new URLSearchParams(fields).toString() });
+}
+
+async function tokenOf(page: string, visitor = browser): Promise<string> {
+  return formTokenOf(await (await visitor.get(page)).text());
+}
+
+function parameterOf(page: string): string {
+  return new URL(page, origin).searchParams.get("f")!;
+}
+
+function count(table: string): Promise<number | null> {
+  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
+}
+
+async function signOut(visitor: Browser): Promise<void> {
+  const html = await (await visitor.get("/logout")).text();
+  await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
+}
+
+async function redeem(code: string) {
+  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const presented = {
+    clientId: "app",
+    redirectUri: "https://app.example.com/callback",
+    codeVerifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+    ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined },
+    targets: { audiences: ["*"], issuer: origin, openid: true, checked: {}, defaultChecked: true },
+  } as const;
+  const result = await fixtures.isolate.codes.redeem(context, code, presented);
+  if (result.kind !== "redeemed") throw new Error(result.kind);
+  return result.payload;
+}
+
+describe("RFC 9110 §15.4.4: every form is answered with a redirect", () => {
+  it("a wrong password leads to its page, which can be loaded again, and names no password", async () => {
+    const page = locationOf(await browser.authorize());
+    const fields = { form_token: await tokenOf(page), username: "alice", password: "not the password" };
+    const again = locationOf(await postOnce(browser, page, fields));
+    expect(stepOf(again)).toBe("sign-in");
+    for (let load = 0; load < 2; load += 1) {
+      const shown = await browser.get(again);
+      expect(shown.status).toBe(400);
+      const html = await shown.text();
+      expect(html).toContain("do not match");
+      expect(html).toContain('value="alice"');
+      expect(html).not.toContain("not the password");
+    }
+  });
+
+  it("a throttled page says for how long, and no longer when the time has passed", async () => {
+    const page = locationOf(await browser.authorize());
+    const fields = { form_token: await tokenOf(page), username: "alice", password: "guess" };
+    await Promise.all(Array.from({ length: 10 }, () => postOnce(browser, page, fields)));
+    const again = locationOf(await postOnce(browser, page, fields));
+    expect((await browser.get(again)).status).toBe(429);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+    const later = await browser.get(again);
+    expect([later.status, later.headers.get("retry-after")]).toEqual([200, null]);
+  });
+});
+
+describe("a flow of more than half an hour", () => {
+  it("offers to continue to the application: the same request, without what was proven", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31 * 60_000 });
+    const expired = await browser.get(page);
+    expect(expired.status).toBe(400);
+    const html = await expired.text();
+    expect(html).toContain("Continue to Example App");
+    const restart = /href="(\/flow\/restart[^"]+)"/.exec(html)![1]!;
+    const again = locationOf(await browser.get(restart));
+    expect(stepOf(again)).toBe("sign-in");
+    const answer = sentToClient(await browser.allow(locationOf(await browser.signIn(again))));
+    expect(answer).toMatchObject({ code: expect.any(String), state: "the-state" });
+  });
+
+  it("a posted form of it signs nobody in", async () => {
+    const page = locationOf(await browser.authorize());
+    const fields = { form_token: await tokenOf(page), username: "alice", password };
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31 * 60_000 });
+    expect((await postOnce(browser, page, fields)).status).toBe(400);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it("cannot begin again after a day", async () => {
+    const f = parameterOf(locationOf(await browser.authorize()));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 24 * 3_600_000 + 1_000 });
+    expect((await browser.get(`/flow/restart?f=${f}`)).status).toBe(400);
+  });
+
+  it("does not begin again for a client that was disabled meanwhile", async () => {
+    const f = parameterOf(locationOf(await browser.authorize()));
+    await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
+    const { keys } = await authEnv.CACHE.list();
+    await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
+    const elsewhere = new AuthFixtures(fixtures.client).browser();
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const refused = await elsewhere.get(`/flow/restart?f=${f}`);
+    expect([refused.status, refused.headers.get("location")]).toEqual([400, null]);
+  });
+});
+
+describe("an old or foreign page", () => {
+  it("session fixation: `f` of another browser is refused at every step, also to begin again", async () => {
+    const attacker = fixtures.browser();
+    const page = locationOf(await attacker.authorize());
+    const f = parameterOf(page);
+    const form_token = await tokenOf(page, attacker);
+    await browser.authorize();
+    for (const path of ["sign-in", "select-account", "consent", "restart"]) {
+      expect((await browser.get(`/flow/${path}?f=${f}`)).status, path).toBe(400);
+    }
+    expect((await postOnce(browser, "/flow/sign-in", { f, form_token, username: "alice", password })).status).toBe(400);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it("of a flow that has ended, or whose session was signed out, opens no session, even with the right password", async () => {
+    const page = locationOf(await browser.authorize());
+    const form_token = await tokenOf(page);
+    const consent = locationOf(await browser.signIn(page));
+    await browser.allow(consent);
+    await signOut(browser);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+    const late = await browser.post(page, { form_token, username: "alice", password });
+    expect(await late.text()).toContain("You are already signed in");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+    // The proof in the page of the consent is not a session.
+    const [, restart] = /^(\/flow\/restart\?.+)$/.exec(locationOf(await browser.get(consent)))!;
+    expect(stepOf(locationOf(await browser.get(restart!)))).toBe("sign-in");
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
+    expect(await count("user_sessions")).toBe(0);
+  });
+
+  it("RFC 9700 §4.7: its form token is good for no other step and no other flow", async () => {
+    await browser.signInWhole();
+    const select = locationOf(await browser.authorize({ prompt: "select_account" }));
+    const consent = locationOf(await browser.authorize({ prompt: "consent" }));
+    const form_token = await tokenOf(select);
+    const stolen = { f: parameterOf(consent), form_token, decision: "allow" };
+    expect((await postOnce(browser, "/flow/consent", stolen)).status).toBe(403);
+    const other = { f: parameterOf(select), form_token, decision: "allow" };
+    expect((await postOnce(browser, "/flow/consent", other)).status).toBe(403);
+    expect((await postOnce(browser, "/flow/consent", { f: parameterOf(consent), decision: "allow" })).status).toBe(403);
+  });
+
+  it("a consent that was shown to one person is not given by another who signed in meanwhile", async () => {
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
+    const form_token = await tokenOf(consent);
+    await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })), "bob");
+    expect((await postOnce(browser, consent, { form_token, decision: "allow" })).status).toBe(403);
+    expect(await count("consents")).toBe(0);
+  });
+
+  it("of someone who was signed in before the password was changed leads to a new sign-in", async () => {
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
+    const elsewhere = fixtures.browser();
+    await elsewhere.signIn(locationOf(await elsewhere.get("/account")));
+    const chosen = "a new and longer password";
+    const fields = { current: password, new: chosen, repeat: chosen };
+    const form_token = await tokenOf("/account/password", elsewhere);
+    await elsewhere.post("/account/password", { form_token, ...fields });
+    expect(locationOf(await browser.get(consent))).toMatch(/^\/flow\/restart\?/);
+  });
+
+  it("the policy is computed anew: beginning again does not lose an essential acr", async () => {
+    const page = locationOf(await browser.authorize(essential("mfa")));
+    const again = locationOf(await browser.get(`/flow/restart?f=${parameterOf(page)}`));
+    expect(await (await browser.get(again)).text()).not.toContain('name="password"');
+    expect((await browser.signIn(again)).status).toBe(400);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it("a browser that is known by its password is asked for the essential acr nevertheless", async () => {
+    await browser.signInWhole();
+    await signOut(browser);
+    expect(browser.cookies.has("__Host-op-known")).toBe(true);
+    const page = locationOf(await browser.authorize(essential("mfa")));
+    expect(await (await browser.get(page)).text()).toContain("Example App requires a passkey.");
+  });
+
+  it("a request of more than 6 KiB is stored, and works like any other", async () => {
+    const state = "s".repeat(4096);
+    const page = locationOf(await browser.authorize({ state, nonce: "n".repeat(1024) }));
+    expect(parameterOf(page)).toMatch(/^ch\./);
+    expect(page.length).toBeLessThan(200);
+    const consent = locationOf(await browser.signIn(page));
+    expect(sentToClient(await browser.allow(consent))).toMatchObject({ code: expect.any(String), state });
+  });
+});
+
+describe("a step", () => {
+  it("cannot add the proof of another step", async () => {
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const page = locationOf(await browser.authorize());
+    const body = new URLSearchParams({ f: parameterOf(page), form_token: await tokenOf(page) });
+    const cookie = `__Host-op-browser=${browser.cookies.get("__Host-op-browser")}`;
+    const posted = new Request(`${origin}/flow/sign-in`, { method: "POST", headers: { cookie }, body });
+    const request = await receiveRequest(posted, formBody, { waitUntil: () => {} });
+    const proof: Proof = { method: "password", sub: "alice", atMs: Date.now(), controlVersion: 0 };
+    const step: Step = {
+      name: "sign-in",
+      methods: [],
+      isForPerson: false,
+      state: () => ({ kind: "done" }),
+      page: async () => new Response(),
+      submit: async () => ({ kind: "done", proofs: [proof] }),
+    };
+    const at = { context, isolate: fixtures.isolate, request };
+    await expect(submitStep(at, step)).rejects.toThrow("the step sign-in added a proof by password");
+    expect(await count("user_sessions")).toBe(0);
+  });
+
+  it.each(["//evil.example", "/\\evil.example", "https://evil.example", "evil", ""])(
+    "RFC 9700 §4.11: a sign-in does not return to %s",
+    async (path) => {
+      expect(isOwnPath(path)).toBe(false);
+      const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+      await browser.authorize();
+      const cookie = `__Host-op-browser=${browser.cookies.get("__Host-op-browser")}`;
+      const request = { headers: new Headers({ cookie }) } as Parameters<typeof submitStep>[0]["request"];
+      const at = { context, isolate: fixtures.isolate, request };
+      const { identifyBrowser } = await import("../src/browser/cookies.ts");
+      const own = await identifyBrowser(context, request);
+      const page = await pathOf(at, await newFlow(at, { kind: "account", path }), own, "sign-in");
+      expect((await browser.get(page)).status).toBe(500);
+    },
+  );
+
+  it("own paths are those of this origin", () => {
+    expect(["/account", "/", "/device?user_code=x"].every(isOwnPath)).toBe(true);
+  });
+});
+
+describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () => {
+  async function codeOf(response: Response): Promise<Awaited<ReturnType<typeof redeem>>> {
+    return redeem(sentToClient(response).code!);
+  }
+
+  async function signInByPasskey(parameters: Record<string, string>, passkey: SoftwarePasskey): Promise<Response> {
+    const page = locationOf(await browser.authorize(parameters));
+    const html = await (await browser.get(page)).text();
+    return browser.post(page, { form_token: formTokenOf(html), credential: await passkey.assert(html) });
+  }
+
+  it("§5.5.1.1: a passkey satisfies mfa, and the client gets the value that it required", async () => {
+    await browser.signInWhole();
+    const passkey = await SoftwarePasskey.register("alice");
+    expect(sentToClient(await browser.authorize({ ...essential("mfa"), prompt: "none" })).error).toBe("login_required");
+    const payload = await codeOf(await signInByPasskey(essential("mfa"), passkey));
+    expect(payload).toMatchObject({ acr: "mfa", amr: ["hwk", "user", "mfa"] });
+    expect(await codeOf(await browser.authorize({ ...essential("phr"), prompt: "none" }))).toMatchObject({
+      acr: "phr",
+    });
+  });
+
+  it("a step-up keeps the sid, changes the cookie, and leaves the earlier proof valid", async () => {
+    const before = await redeem((await browser.signInWhole()).get("code")!);
+    const cookie = browser.cookies.get("__Host-op-session");
+    const after = await codeOf(await signInByPasskey(essential("phr"), await SoftwarePasskey.register("alice")));
+    expect(after.sid).toBe(before.sid);
+    expect(browser.cookies.get("__Host-op-session")).not.toBe(cookie);
+    const byPassword = essential("urn:edge-op:acr:password");
+    expect(await codeOf(await browser.authorize({ ...byPassword, prompt: "none" }))).toMatchObject({ amr: ["pwd"] });
+  });
+
+  it("max_age and prompt=login: the context is that of a proof which is recent enough, not of a stronger old one", async () => {
+    await browser.signInWhole();
+    await signInByPasskey(essential("phr"), await SoftwarePasskey.register("alice"));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    for (const parameters of [{ max_age: "60" }, { prompt: "login" }]) {
+      const page = locationOf(await browser.authorize(parameters));
+      const payload = await codeOf(await browser.signIn(page));
+      expect(payload.acr).toBe("urn:edge-op:acr:password");
+      expect(payload.authTimeSeconds).toBeGreaterThanOrEqual(nowSeconds);
+    }
+    expect(await codeOf(await browser.authorize({ prompt: "none" }))).toMatchObject({ acr: "phr" });
+  });
+
+  it("NIST SP 800-63B-4 §4.1.2.1: a fresh password does not renew an old passkey's proof for changes of credentials", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    await browser.signInWhole();
+    await signInByPasskey(essential("phr"), passkey);
+    expect(await (await browser.get("/account/password")).text()).not.toContain('name="current"');
+    expect(await (await browser.get("/account")).text()).toContain('data-passkey="create"');
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 660_000 });
+    await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })));
+    expect(await (await browser.get("/account/password")).text()).toContain('name="current"');
+    expect(await (await browser.get("/account")).text()).not.toContain('data-passkey="create"');
+  });
+
+  const proof = (method: ProofMethod, atMs: number): Proof => ({ method, sub: "alice", atMs, controlVersion: 0 });
+
+  it("two proofs by one method are not two factors, and an unknown method satisfies nothing", () => {
+    const passwords = [proof("password", 1), proof("password", 2)];
+    expect(findProof(passwords, ["mfa"])).toBeUndefined();
+    expect(authenticationOf(passwords)).toEqual({ acr: "urn:edge-op:acr:password", amr: ["pwd"], atMs: 2 });
+    const later = [proof("mailedCode" as ProofMethod, 3)];
+    expect(findProof(later, ["phr", "mfa", "urn:edge-op:acr:password"])).toBeUndefined();
+  });
+
+  it("a password does not satisfy mfa or phr, and a passkey is no password", () => {
+    expect(findProof([proof("password", 1)], ["mfa", "phr"])).toBeUndefined();
+    expect(findProof([proof("syncedPasskey", 1)], ["urn:edge-op:acr:password"])).toBeUndefined();
+    expect(findProof([proof("syncedPasskey", 1)], ["mfa"])?.method).toBe("syncedPasskey");
+  });
+
+  it("the wanted value is named if a proof satisfies it, otherwise that of the strongest", () => {
+    const proofs = [proof("password", 5), proof("boundPasskey", 1)];
+    expect(authenticationOf(proofs)).toMatchObject({ acr: "phr", atMs: 1 });
+    expect(authenticationOf(proofs, { wanted: ["mfa"] })).toMatchObject({ acr: "mfa", atMs: 1 });
+    expect(authenticationOf(proofs, { wanted: ["unknown"] })).toMatchObject({ acr: "phr" });
+    expect(authenticationOf(proofs, { sinceMs: 4 })).toMatchObject({ acr: "urn:edge-op:acr:password", atMs: 5 });
+  });
+});
+
+describe("the next step", () => {
+  const policy: Policy = {
+    ...{ prompt: [], maxAgeSeconds: undefined, requiredAcr: undefined, preferredAcr: undefined },
+    ...{ expectedSubject: undefined, consent: "remembered", asked: ["openid"] },
+  };
+  const authorize = { kind: "authorize", parameters: [] } as const;
+  const flow = { purpose: authorize, proofs: [], marks: {} };
+  const now = 1_000_000;
+  const old: Proof = { method: "password", sub: "alice", atMs: 0, controlVersion: 0 };
+  const person = { sub: "alice", subject: "alice", proofs: [old] };
+  const fresh = { ...flow, proofs: [{ ...old, atMs: now }] };
+  const nobody = { person: undefined, allowed: [] };
+  const asked = { person, allowed: [] };
+  const allowed = { person, allowed: ["openid"] };
+
+  type Input = readonly [Parameters<typeof nextStep>[0], Parameters<typeof nextStep>[1], Partial<Policy>];
+
+  it.each<readonly [string, ...Input, string]>([
+    ["nobody", flow, nobody, {}, "sign-in"],
+    ["nobody, silently", flow, nobody, { prompt: ["none"] }, "login_required"],
+    ["a person who has allowed it", flow, allowed, {}, "finish"],
+    ["a person who has not", flow, asked, {}, "consent"],
+    ["the same, silently", flow, asked, { prompt: ["none"] }, "consent_required"],
+    ["a first-party client", flow, asked, { consent: "never" }, "finish"],
+    ["a first-party client on the device", flow, asked, { consent: "unless just signed in" }, "consent"],
+    ["the same after a sign-in", fresh, asked, { consent: "unless just signed in" }, "finish"],
+    ["a payment", flow, allowed, { consent: "each time" }, "consent"],
+    [
+      "the same, allowed just now",
+      { ...flow, marks: { consentedBy: "alice" } },
+      allowed,
+      { consent: "each time" },
+      "finish",
+    ],
+    [
+      "allowed by someone else",
+      { ...flow, marks: { consentedBy: "bob" } },
+      allowed,
+      { consent: "each time" },
+      "consent",
+    ],
+    ["prompt=login", flow, allowed, { prompt: ["login"] }, "sign-in"],
+    ["prompt=login after a sign-in", fresh, allowed, { prompt: ["login"] }, "finish"],
+    [
+      "prompt=login after someone else's",
+      { ...fresh, proofs: [{ ...old, sub: "bob" }] },
+      allowed,
+      { prompt: ["login"] },
+      "sign-in",
+    ],
+    ["prompt=select_account", flow, allowed, { prompt: ["select_account"] }, "select-account"],
+    [
+      "the same, selected",
+      { ...flow, marks: { accountSelected: true } },
+      allowed,
+      { prompt: ["select_account"] },
+      "finish",
+    ],
+    ["another account", { ...flow, marks: { otherAccount: true } }, allowed, {}, "sign-in"],
+    ["an old sign-in with max_age", flow, allowed, { maxAgeSeconds: 60 }, "sign-in"],
+    ["a young one", flow, allowed, { maxAgeSeconds: 2_000 }, "finish"],
+    ["a preferred acr", flow, allowed, { preferredAcr: ["phr"] }, "sign-in"],
+    ["a preferred acr, silently", flow, allowed, { preferredAcr: ["phr"], prompt: ["none"] }, "finish"],
+    ["a preferred acr that was not reached", fresh, allowed, { preferredAcr: ["phr"] }, "finish"],
+    ["an essential acr", flow, allowed, { requiredAcr: ["mfa"] }, "sign-in"],
+    [
+      "an essential acr that was not reached",
+      fresh,
+      allowed,
+      { requiredAcr: ["mfa"] },
+      "unmet_authentication_requirements",
+    ],
+    ["an unknown essential acr", flow, nobody, { requiredAcr: ["x"] }, "unmet_authentication_requirements"],
+    ["an expected person", flow, allowed, { expectedSubject: "bob" }, "sign-in"],
+    ["someone else signed in", fresh, allowed, { expectedSubject: "bob" }, "login_required"],
+  ])("%s", (_, given, facts, changes, expected) => {
+    const next = nextStep(given, facts, { ...policy, ...changes }, now);
+    const got = {
+      page: () => (next.kind === "page" ? next.step.name : ""),
+      finish: () => "finish",
+      refuse: () => (next.kind === "refuse" ? next.code : ""),
+    };
+    expect(got[next.kind]()).toBe(expected);
+  });
+});
+
+it("RFC 9126 §4: a pushed request begins again only while it is unspent", async () => {
+  const push = async (clientId: string) => {
+    const body = new URLSearchParams({
+      ...{ response_type: "code", redirect_uri: codeClient.redirect_uris![0]!, scope: "openid", nonce: "n" },
+      ...{ code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" },
+      ...{ client_id: clientId, client_secret: `secret-of-${clientId}` },
+    }).toString();
+    const response = await fixtures.browser().once("/par", { method: "POST", headers: form, body });
+    const { request_uri } = await response.json<{ request_uri: string }>();
+    return locationOf(await browser.get(`/authorize?${new URLSearchParams({ client_id: clientId, request_uri })}`));
+  };
+  await seedClient(authEnv, "pusher", { ...codeClient, token_endpoint_auth_method: "client_secret_post" });
+  const page = await push("pusher");
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 40 * 60_000 });
+  const again = locationOf(await browser.get(`/flow/restart?f=${parameterOf(page)}`));
+  const consent = locationOf(await browser.signIn(again));
+  expect(sentToClient(await browser.allow(consent)).code).toBeDefined();
+  const spent = await browser.get(`/flow/restart?f=${parameterOf(page)}`);
+  expect([spent.status, spent.headers.get("location")]).toEqual([400, null]);
+});
