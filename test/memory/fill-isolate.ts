@@ -101,7 +101,7 @@ function accessToken(index: number, roles: number): AccessToken {
 }
 
 function verifiedTokens(): Fillable {
-  const tokens = new VerifiedTokens(new ControlView());
+  const tokens = new VerifiedTokens(confirmedControl());
   return {
     bound: isolateMemory.verifiedTokens,
     heldBytes: () => tokens.heldBytes,

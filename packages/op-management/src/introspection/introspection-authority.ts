@@ -18,8 +18,12 @@ export function maySee(caller: Client, token: SeenToken): boolean {
   return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
 }
 
-/** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log. */
+const noted = new WeakSet<RequestContext<unknown>>();
+
+/** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log, once although a decision may be repeated. */
 export function noteInvisible(context: RequestContext<unknown>, caller: Client, token: SeenToken): void {
+  if (noted.has(context)) return;
+  noted.add(context);
   log("introspection-not-allowed", {
     clientId: caller.clientId,
     detail: "a live token of another client and audience; the caller's introspection policy names neither",
