@@ -377,7 +377,7 @@ const objects: readonly StoredRows[] = [
   {
     table: "family",
     where: "RefreshTokenRotator",
-    writtenBy: "a code with a refresh token; updated by each refresh",
+    writtenBy: "the first refresh of a grant; updated by each other",
     perDay: refreshFamilies,
     endedBy: "alarm, an hour after `REFRESH_TOKEN_LIFETIME` (30 days)",
     life: 30 + hour,
@@ -386,8 +386,8 @@ const objects: readonly StoredRows[] = [
   {
     table: "ended_grant",
     where: "RefreshTokenRotator",
-    writtenBy: "a grant that ends in the minute before its code is redeemed",
-    perDay: signOuts / 100,
+    writtenBy: "a grant with refresh tokens that ends before the first is used",
+    perDay: signOuts,
     endedBy: "alarm, an hour after `until_ms`, after the grant's last token expires",
     life: 32,
     text: { grant_id: grantId },

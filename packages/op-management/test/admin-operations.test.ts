@@ -179,10 +179,8 @@ describe("POST /admin/revocations", () => {
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     const { id } = (await readAccessToken(context, admin.isolate, token))!;
     const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() };
-    const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
-    const issued = { scope: [], resources: [], accessToken, tokensEndAtMs: Date.now() };
     const at = await admin.isolate.shardMap.place(context, "refresh", id.grantId);
-    const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), issued, at);
+    const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), Date.now(), at);
     const response = await admin.call("POST", "/revocations", { body: { token: refreshToken } });
     expect([response.status, response.body.kind]).toEqual([200, "grant"]);
     expect(await works(token)).toBe(false);
@@ -245,11 +243,9 @@ describe("POST /admin/revocations", () => {
       const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
       const { id } = (await readAccessToken(context, admin.isolate, token))!;
       const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() });
-      const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
-      const issued = { scope: [], resources: [], accessToken, tokensEndAtMs: Date.now() };
       const start = async () => {
         const at = await admin.isolate.shardMap.place(context, "refresh", id.grantId);
-        return admin.isolate.refreshFamilies.create(context, family, issued, at);
+        return admin.isolate.refreshFamilies.create(context, family, Date.now(), at);
       };
       const isLive = async (refreshToken: string) =>
         (await admin.isolate.refreshFamilies.inspect(context, (await readRefreshToken(context, refreshToken))!))?.live;

@@ -34,11 +34,9 @@ async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000, tokensEndA
     resources: [],
     expiresAtMs,
   };
-  const accessToken = { jti: "j", iatSeconds: 1, expSeconds: 2 };
   const refreshToken = await fixtures.within(async (context) => {
     const at = await fixtures.isolate.shardMap.place(context, "refresh", grant.grantId);
-    const issued = { scope, resources: [], accessToken, tokensEndAtMs };
-    return fixtures.isolate.refreshFamilies.create(context, family, issued, at);
+    return fixtures.isolate.refreshFamilies.create(context, family, tokensEndAtMs, at);
   });
   const id = { address: grant.address, grantId: grant.grantId, random: "r" };
   return { grant, refreshToken, accessToken: await fixtures.token({ id }) };

@@ -42,6 +42,7 @@ const payload: AuthorizationCodePayload = {
   authorizationDetails: undefined,
   refreshable: true,
   familyAddress: { generation: 1, region: "wnam", shard: 5 },
+  grantEndsAtMs: grantEnds,
   tokenLifetimeSeconds: 300,
 };
 

@@ -45,9 +45,10 @@ const payload: AuthorizedGrant = {
   authorizationDetails: undefined,
   refreshable: true,
   familyAddress: { generation: 1, region: "wnam", shard: 5 },
+  grantEndsAtMs,
   tokenLifetimeSeconds: 300,
 };
-const approval: DeviceDecision = { kind: "approve", payload, grantEndsAtMs, tokensEndAtMs: grantEndsAtMs };
+const approval: DeviceDecision = { kind: "approve", payload, tokensEndAtMs: grantEndsAtMs };
 
 const store = () => bindings.AUTHORIZATION_CODE_STORE.getByName("code:g1:wnam:5");
 const open = (id = "device", userCode = "BCDFGHJK") =>

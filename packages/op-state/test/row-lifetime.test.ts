@@ -184,7 +184,8 @@ describe("the rows of a shard do not grow beyond the lifetime of an access token
   /** The family of this grant as sent to the shard, by `/revoke` or by the alarm of the object that detected its end. */
   async function endedFamily(isolate: Isolate) {
     const family = newFamily();
-    const token = await isolate.create(family, address, lifeSeconds);
+    const token = await isolate.create(family, address);
+    await isolate.use(token, { lifeSeconds });
     const revocation = await isolate.families.end(isolate.context(), endOf(family));
     return { token, request: grantRevocationRequest(revocation) };
   }

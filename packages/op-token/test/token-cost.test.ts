@@ -182,8 +182,8 @@ describe("cost of a warm request", () => {
   });
 
   it.each([
-    ["strict", 2],
-    ["direct", 3],
+    ["strict", 1],
+    ["direct", 2],
   ])("authorization code with refresh token in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
     const { login, counts, client } = await warmLogin(mode);
     // The grant's revocation shard is warm too: one grant stands for all of them.

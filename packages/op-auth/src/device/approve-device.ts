@@ -4,7 +4,6 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
-import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/grants/new-grant";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
@@ -37,7 +36,7 @@ export async function approveDevice(
     const redeemableUntilMs = device.expiresAtMs;
     const plan = { client, signInVersion, resources: described, redeemableUntilMs };
     const planned = await planGrant(context, isolate, plan);
-    const { family, tokenLifetimeSeconds, ...grant } = planned;
+    const { family, tokenLifetimeSeconds, grantEndsAtMs, ...grant } = planned;
     const refreshable = isRefreshable(client, { scope });
     const { requiredAcr, preferredAcr, maxAgeSeconds } = authorization;
     const oldestMs = maxAgeSeconds === undefined ? 0 : context.arrivedAtMs - maxAgeSeconds * 1000;
@@ -55,11 +54,11 @@ export async function approveDevice(
       refreshable,
       tokenLifetimeSeconds,
       familyAddress: family.address,
+      grantEndsAtMs,
     };
     await decision.commit();
     const { grantId, address } = grant;
     const { tokensEndAtMs } = family;
-    const grantEndsAtMs = grantEndsAt(context.settings, grant.grantCreatedAtMs);
     // Stored before the device can redeem the code, so that the person can end every grant that the device receives.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
     await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
@@ -75,6 +74,6 @@ export async function approveDevice(
     const consent = { sub, clientId, allowed, atMs: context.arrivedAtMs };
     await saveConsent(context.env.DB, consent, recordAdminEvent(context, given));
     wakeAuditLog(context);
-    return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, grantEndsAtMs, tokensEndAtMs });
+    return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, tokensEndAtMs });
   });
 }

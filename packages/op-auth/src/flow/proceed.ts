@@ -4,7 +4,6 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
-import { grantEndsAtMs } from "@edge-op/shared/grants/new-grant";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
@@ -223,7 +222,7 @@ async function findInSession(
       const known = person.clients.find(({ clientId }) => clientId === client.clientId);
       return { session: person.session, user: person.user, known, isRecorded: false };
     }
-    const recorded = sessionGrant(context, client, request, grant);
+    const recorded = sessionGrant(client, request, grant);
     const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
     const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
     return use && user && { session: use.session, user, known: use.client, isRecorded: use.client !== undefined };
@@ -295,7 +294,7 @@ async function decideSigningIn(
   }
   const admitted = {
     client: admittedClient(attempt, found, false),
-    grant: sessionGrant(context, client, request, grant),
+    grant: sessionGrant(client, request, grant),
   };
   const [opened, code] = await Promise.all([
     openSession(at, signIn, prepared, { ...opening, admitted }),
@@ -336,7 +335,7 @@ async function recordGrant(at: FlowRequest, attempt: Attempt, found: InSession, 
   const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.consented);
   const admit = async () => {
     if (isKnown && isRecorded) return;
-    const recorded = sessionGrant(context, client, request, grant);
+    const recorded = sessionGrant(client, request, grant);
     if (await isolate.sessions.admit(context, sessionId, admitted, recorded)) return;
     throw new OAuthError("login_required", "session-ended");
   };
@@ -356,8 +355,7 @@ function admittedClient(
 
 async function saveIfOffline({ context }: FlowRequest, { client, request }: Attempt, { session, grant }: InSession) {
   if (!isOffline(request)) return;
-  const { grantId, address, family, grantCreatedAtMs } = grant;
-  const untilMs = grantEndsAtMs(context.settings, grantCreatedAtMs);
+  const { grantId, address, family, grantEndsAtMs: untilMs } = grant;
   const { clientId } = client;
   await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, family, sub: session.sub, clientId });
 }
@@ -369,7 +367,7 @@ async function issueCode(
   flow: Flow,
   { session, subject, grant: planned }: InSession,
 ): Promise<string> {
-  const { family, tokenLifetimeSeconds, ...grant } = planned;
+  const { family, tokenLifetimeSeconds, grantEndsAtMs, ...grant } = planned;
   const wanted = policy.requiredAcr ?? policy.preferredAcr;
   const sinceMs = sinceOf(policy, flow, session, context.arrivedAtMs);
   return isolate.codes.issue(context, {
@@ -384,6 +382,7 @@ async function issueCode(
     nonce: request.nonce,
     refreshable: isRefreshable(client, request),
     familyAddress: family.address,
+    grantEndsAtMs,
     tokenLifetimeSeconds,
   });
 }

@@ -4,7 +4,7 @@ import { authenticateClient } from "@edge-op/shared/callers/authenticate-client"
 import { sessionIdOf } from "@edge-op/shared/clients/pairwise-subject";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { settle } from "@edge-op/shared/control/settle";
-import { grantEndsAtMs } from "@edge-op/shared/grants/new-grant";
+import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { type EndpointResponse, noStore } from "@edge-op/shared/http/json-response";
@@ -72,7 +72,7 @@ async function endLogin(
   const part = sid === undefined ? undefined : { sid: await sessionIdOf(context.env, sid), clientId };
   const ended = part && (await dismissClient(context, isolate, part, "logout by the client"));
   if (ended?.has(grantId) === true) return;
-  const untilMs = grantEndsAtMs(context.settings, context.arrivedAtMs);
+  const untilMs = latestGrantEndMs(context.arrivedAtMs);
   const revocation = { grant: { grantId, address }, clientId, reason: "client_logout", untilMs } as const;
   const tokensEndAtMs = context.arrivedAtMs + longestTokenLifetimeSeconds * 1000;
   await revokeGrants(context, isolate, [await isolate.refreshFamilies.endWherever(context, revocation, tokensEndAtMs)]);

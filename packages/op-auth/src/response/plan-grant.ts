@@ -17,6 +17,8 @@ import type { AuthIsolate } from "../isolate.ts";
 /** A new grant, and its refresh family if it has one: both are known in advance, so that ending the grant can end the family first (ADR 16). */
 export interface PlannedGrant extends GrantIdentity {
   readonly family: GrantFamily;
+  /** When every token of the grant has expired. */
+  readonly grantEndsAtMs: number;
   readonly tokenLifetimeSeconds: number;
 }
 
@@ -42,7 +44,8 @@ export async function planGrant(
   const tokenLifetimeSeconds = Math.max(accessTokenSeconds, idTokenLifetimeSeconds, ...ofResources);
   const address = await isolate.shardMap.place(context, "refresh", grant.grantId);
   const tokensEndAtMs = codeTokensEndAtMs(redeemableUntilMs ?? grant.grantCreatedAtMs, tokenLifetimeSeconds);
-  return { ...grant, family: { address, tokensEndAtMs }, tokenLifetimeSeconds };
+  const endsAtMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
+  return { ...grant, family: { address, tokensEndAtMs }, grantEndsAtMs: endsAtMs, tokenLifetimeSeconds };
 }
 
 export function isOffline({ scope }: Pick<AuthorizationRequest, "scope">): boolean {
@@ -57,14 +60,13 @@ export function isRefreshable(client: Client, request: Pick<AuthorizationRequest
 
 /** Every grant except an offline one ends with the session, for whatever reason the session ends (ADR 16). */
 export function sessionGrant(
-  context: RequestContext<AuthEnv>,
   client: Client,
   request: Pick<AuthorizationRequest, "scope">,
-  { grantId, address, grantCreatedAtMs, family }: PlannedGrant,
+  { grantId, address, grantEndsAtMs: untilMs, family }: PlannedGrant,
 ): SessionGrant | undefined {
   if (isOffline(request)) return undefined;
   return isRefreshable(client, request)
-    ? { grantId, address, untilMs: grantEndsAtMs(context.settings, grantCreatedAtMs), family }
+    ? { grantId, address, untilMs, family }
     : { grantId, address, untilMs: rowUntilMs(family.tokensEndAtMs) };
 }
 

@@ -7,7 +7,8 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
-import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
@@ -21,9 +22,6 @@ import { cutOff } from "../admin/cut-off.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
-
-/** A live grant may have been created under other settings. */
-const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000;
 
 const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
 
@@ -92,7 +90,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
     const { grant } = refreshToken;
-    const untilMs = context.arrivedAtMs + grantLifeMs;
+    const untilMs = latestGrantEndMs(context.arrivedAtMs);
     return { kind: "grant", tokenId: { ...grant, random: noToken }, untilMs, refreshToken };
   }
   const accessToken = await readAccessToken(context, isolate, token);
@@ -121,7 +119,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   if (body.grant_id !== undefined) {
     const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.${noToken}`);
     if (tokenId === undefined) throw unknownId("grant_id", "is not a grant id with its shard, nor a jti");
-    return { kind: "grant", tokenId, untilMs: context.arrivedAtMs + grantLifeMs };
+    return { kind: "grant", tokenId, untilMs: latestGrantEndMs(context.arrivedAtMs) };
   }
   return undefined;
 }

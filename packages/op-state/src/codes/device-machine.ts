@@ -133,8 +133,8 @@ function refused(kind: DeviceRefusal["kind"], reason: RefusalReason) {
   return { result: { kind, reason }, spend: false } as const;
 }
 
-function replayRevocation({ payload, grantEndsAtMs, tokensEndAtMs }: Approval): GrantRevocation {
-  const { grant, clientId, refreshable, familyAddress: address } = payload;
+function replayRevocation({ payload, tokensEndAtMs }: Approval): GrantRevocation {
+  const { grant, clientId, refreshable, familyAddress: address, grantEndsAtMs } = payload;
   const revocation = { grant, clientId, reason: "device_code_replayed" } as const;
   return refreshable
     ? { ...revocation, untilMs: grantEndsAtMs, family: { address, tokensEndAtMs } }

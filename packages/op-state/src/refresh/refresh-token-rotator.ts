@@ -9,11 +9,10 @@ import {
   type RefreshTokenRotatorRpc,
   type RotateRequest,
   type RotateResult,
-  type Successor,
   type TakenBack,
 } from "@edge-op/shared/grants/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { isShardAddress } from "@edge-op/shared/storage/shard-address";
+import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
@@ -29,11 +28,12 @@ const sweepEveryMs = 3_600_000;
 
 /**
  * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses is one
- * transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A row is deleted at `expires_at_ms`,
- * even if its family has ended or moved, because it refuses the family's tokens until then.
+ * transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A family has no row until a use
+ * changes it or something ends it: its first token contains it. A row is deleted at `expires_at_ms`, even if its family has ended or moved, because it
+ * refuses the family's tokens until then.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
- *   ended_grant(grant_id, until_ms)    ended before its family came here; deleted at until_ms
+ *   ended_grant(grant_id, until_ms)    ended before its family had a row here; deleted at until_ms, when no token of the grant can be valid
  */
 export class RefreshTokenRotator
   extends FactsObject<RotatorEnv>
@@ -64,12 +64,11 @@ export class RefreshTokenRotator
     this.#fence = new Fence(this.#sql);
   }
 
-  async create(family: RefreshFamily, successor: Successor): Promise<void> {
+  async create(initial: FamilySnapshot): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
-      const status = this.#statusOfNew(family.grant.grantId);
-      const snapshot: FamilySnapshot = { family, version: 0, rotatedAtMs: atMs, replays: 0, status, successor };
-      if (this.#insert({ snapshot, movedTo: undefined })) this.#record("refresh.created", family, undefined, atMs);
+      const row = this.#find(initial.family.grant.grantId, initial);
+      if (row !== undefined) this.#store(row, initial, atMs);
     });
   }
 
@@ -89,14 +88,15 @@ export class RefreshTokenRotator
       const row = this.#read(grantId);
       const before = decideTakeBack(row, operationId);
       if (before === undefined) this.#fence.pass();
-      else this.#update(before);
+      else this.#store(before, undefined, nowMs());
       return row?.movedTo === undefined ? { kind: "done" } : { kind: "moved", to: row.movedTo, handover: row.snapshot };
     });
   }
 
   async inspect(grantId: string): Promise<FamilyState> {
     this.#fence.pass();
-    return describe(this.#read(grantId));
+    const row = this.#read(grantId);
+    return row === undefined && this.#isEnded(grantId) ? { kind: "refused" } : describe(row);
   }
 
   async kill(
@@ -107,11 +107,11 @@ export class RefreshTokenRotator
   ): Promise<FamilyState> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      const row = this.#readOrAdopt(grantId, handover, atMs);
+      const row = this.#find(grantId, handover);
       if (row === undefined && untilMs !== undefined) return this.#refuse(grantId, untilMs);
       if (row === undefined || row.movedTo !== undefined || row.snapshot.status !== "live") return describe(row);
       const snapshot: FamilySnapshot = { ...row.snapshot, status: "killed" };
-      this.#update({ snapshot, movedTo: undefined });
+      this.#store({ snapshot, movedTo: undefined }, handover, atMs);
       this.#record("refresh.killed", snapshot.family, reason, atMs);
       return describe({ snapshot, movedTo: undefined });
     });
@@ -129,9 +129,9 @@ export class RefreshTokenRotator
   }
 
   #rotate(request: RotateRequest, atMs: number): RotateResult {
-    const row = this.#readOrAdopt(request.grantId, request.handover, atMs);
+    const row = this.#find(request.grantId, request.handover);
     const { result, next, event } = decideRotation(row, request, atMs);
-    if (next !== undefined) this.#update(next);
+    if (next !== undefined) this.#store(next, request.handover, atMs);
     if (event !== undefined && row !== undefined) this.#recordRotation(event, row.snapshot.family, request, atMs);
     if (result.kind !== "invalid_grant") return result;
     if (result.theft !== undefined) this.#revocations.add(result.theft, atMs);
@@ -148,23 +148,19 @@ export class RefreshTokenRotator
     return row && toFamilyRow(row);
   }
 
-  /** Stores a family that arrives from its former shard, once; afterwards the state of this shard is newer. */
-  #readOrAdopt(grantId: string, handover: FamilySnapshot | undefined, atMs: number): FamilyRow | undefined {
+  /** The row, or the one that this shard would store: afterwards its own state is newer than any handover. */
+  #find(grantId: string, handover: FamilySnapshot | undefined): FamilyRow | undefined {
     const row = this.#read(grantId);
-    if (row !== undefined || handover === undefined || handover.family.expiresAtMs <= atMs) return row;
-    const status = handover.status === "live" ? this.#statusOfNew(grantId) : handover.status;
-    const adopted: FamilyRow = { snapshot: { ...handover, status }, movedTo: undefined };
-    this.#insert(adopted);
-    this.#record("refresh.adopted", handover.family, undefined, atMs);
-    return adopted;
+    if (row !== undefined || handover === undefined) return row;
+    const status: FamilyStatus = handover.status === "live" && this.#isEnded(grantId) ? "killed" : handover.status;
+    return { snapshot: { ...handover, status }, movedTo: undefined };
   }
 
-  #statusOfNew(grantId: string): FamilyStatus {
-    const ended = this.#sql.exec("SELECT 1 FROM ended_grant WHERE grant_id = ?", grantId).toArray();
-    return ended.length > 0 ? "killed" : "live";
+  #isEnded(grantId: string): boolean {
+    return this.#sql.exec("SELECT 1 FROM ended_grant WHERE grant_id = ?", grantId).toArray().length > 0;
   }
 
-  /** A code that was redeemed before its grant ended may still start the family. */
+  /** A code may still be redeemed, and the first token of the family used, for as long as it is valid. */
   #refuse(grantId: string, untilMs: number): FamilyState {
     this.#sql.exec(
       `INSERT INTO ended_grant VALUES (?, ?) ON CONFLICT DO UPDATE SET until_ms = max(until_ms, excluded.until_ms)`,
@@ -175,41 +171,33 @@ export class RefreshTokenRotator
     return { kind: "refused" };
   }
 
-  /** Returns false if the family already exists. */
-  #insert({ snapshot, movedTo }: FamilyRow): boolean {
+  /** Writes a row. The first row of a family here is an event: it starts with its first token, or arrives from its former shard. */
+  #store({ snapshot, movedTo }: FamilyRow, handover: FamilySnapshot | undefined, atMs: number): void {
     this.#writes += 1;
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
-    const written = this.#sql.exec(
-      `INSERT INTO family (grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING grant_id`,
-      family.grant.grantId,
+    const state = [version, rotatedAtMs, replays, status, JSON.stringify(successor)] as const;
+    const { grantId } = family.grant;
+    const moved = movedTo === undefined ? null : JSON.stringify(movedTo);
+    const updated = this.#sql.exec(
+      `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
+        WHERE grant_id = ? RETURNING grant_id`,
+      ...state,
+      moved,
+      grantId,
+    );
+    if (updated.toArray().length > 0) return;
+    this.#sql.exec(
+      `INSERT INTO family (version, rotated_at_ms, replays, status, successor, moved_to, grant_id, family, expires_at_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...state,
+      moved,
+      grantId,
       JSON.stringify(family),
-      version,
-      rotatedAtMs,
-      replays,
-      status,
-      JSON.stringify(successor),
-      movedTo === undefined ? null : JSON.stringify(movedTo),
       family.expiresAtMs,
     );
-    if (written.toArray().length === 0) return false;
     this.#alarms.wakeBy(nextSweepMs(family.expiresAtMs));
-    return true;
-  }
-
-  #update({ snapshot, movedTo }: FamilyRow): void {
-    this.#writes += 1;
-    this.#sql.exec(
-      `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
-        WHERE grant_id = ?`,
-      snapshot.version,
-      snapshot.rotatedAtMs,
-      snapshot.replays,
-      snapshot.status,
-      JSON.stringify(snapshot.successor),
-      movedTo === undefined ? null : JSON.stringify(movedTo),
-      snapshot.family.grant.grantId,
-    );
+    const isStart = handover !== undefined && objectName("refresh", handover.successor.address) === this.ctx.id.name;
+    this.#record(isStart ? "refresh.created" : "refresh.adopted", family, undefined, atMs);
   }
 
   #recordRotation(event: RotationEvent, family: RefreshFamily, request: RotateRequest, atMs: number): void {

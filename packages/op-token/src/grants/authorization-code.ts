@@ -10,10 +10,9 @@ const parameters = ["code", "redirect_uri", "code_verifier", "resource", "author
 type CodeRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier; a refresh family is started in a
- * call of its own, at its own object. Only the code names the user and the grant, so both are checked after it is spent.
- * Cost warm: 1 object call, 2 with refresh token; 1 signature, 2 with ID token (`direct`: 1 object call more, 3 at most; an isolate whose
- * leases have ended: 1 more, before the code).
+ * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier. Only the code names the user and the grant, so both are
+ * checked after it is spent. Cost warm: 1 object call; 1 signature, 2 with ID token (`direct`: 1 object call more; an isolate whose
+ * leases have ended: 1 more, before the code; a refresh token whose family is too long for it: 1 more).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest

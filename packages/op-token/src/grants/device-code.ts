@@ -11,7 +11,7 @@ type DeviceRequest = GrantRequest<(typeof parameters)[number]>;
 /**
  * **A device's poll, and the redemption of its code once the person has allowed it.** A poll writes nothing; only an approved code is
  * redeemed, once, and only then is a DPoP proof spent. A second redemption revokes the grant.
- * Cost warm: 1 object call; the redemption 2, or 3 with refresh token, and 1 signature, 2 with ID token.
+ * Cost warm: 1 object call; the redemption 2 and 1 signature, 2 with ID token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */

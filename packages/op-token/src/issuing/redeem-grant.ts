@@ -14,10 +14,10 @@ import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import type { IssueRequest, TokenResponse } from "../grant-module.ts";
 import { spendChecked, type Unchecked } from "./checked-targets.ts";
 import { findActiveUser } from "./find-active-user.ts";
+import { firstRefreshToken, tokensEndBySeconds } from "./first-refresh-token.ts";
 import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";
 import { issueLoginTokens, type LoginTokens } from "./issue-login-tokens.ts";
 import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";
-import { startFamily, tokensEndBySeconds } from "./start-family.ts";
 
 /** The form of a request with an authorization code or a device code. */
 interface PresentedGrant {
@@ -77,7 +77,7 @@ export async function redeemGrant<Payload extends AuthorizedGrant>(
   const notAfterSeconds = tokensEndBySeconds(request, payload);
   const lifetime = { lifetimeSeconds: checked.longestLifetimeSeconds, notAfterSeconds };
   const accessToken = toFamilyAccessToken(planAccessToken(request, grant, lifetime));
-  const refreshToken = await startFamily(request, payload, accessToken);
+  const refreshToken = await firstRefreshToken(request, payload, accessToken);
   return issueLoginTokens(request, {
     grant,
     login: loginContext(payload),

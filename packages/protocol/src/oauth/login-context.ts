@@ -51,6 +51,21 @@ export interface LoginContext extends AuthenticationEvent {
   readonly cnf: KeyConfirmation | undefined;
 }
 
+const loginMembers = Object.keys({
+  ...{ sub: true, pairwiseSub: true, sid: true, acr: true, amr: true, claims: true, authorizationDetails: true },
+  ...{ authTimeSeconds: true, cnf: true },
+} satisfies Record<keyof LoginContext, true>) as readonly (keyof LoginContext)[];
+
+/** The login context as a list of values, for JSON in a text that a client keeps: a third shorter than with names. */
+export function packLogin(login: LoginContext): readonly unknown[] {
+  return loginMembers.map((name) => login[name]);
+}
+
+/** Reads the result of {@link packLogin} from JSON. */
+export function unpackLogin(values: readonly unknown[]): LoginContext {
+  return Object.fromEntries(loginMembers.map((name, index) => [name, values[index] ?? undefined])) as never;
+}
+
 /** The login context of a larger object, without its other members. */
 export function loginContext(of: LoginContext): LoginContext {
   const { sub, pairwiseSub, sid, claims, authorizationDetails, cnf } = of;

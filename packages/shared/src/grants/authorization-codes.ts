@@ -16,7 +16,6 @@ import type {
   RedeemRequest,
   RedeemResult,
 } from "./authorization-code-rpc.ts";
-import { grantEndsAtMs } from "./new-grant.ts";
 
 export interface AuthorizationCodeBindings extends StorageBindings, MasterKeyBindings {
   readonly AUTHORIZATION_CODE_STORE: DurableObjectNamespace<AuthorizationCodeStoreRpc>;
@@ -61,10 +60,9 @@ export class AuthorizationCodes {
     const id = randomBase64Url(idBytes);
     const address = await this.#shardMap.place(context, "code", id);
     const expiresAtMs = nowMs() + codeLifetimeMs;
-    const endsAtMs = grantEndsAtMs(context.settings, payload.grant.grantCreatedAtMs);
     const stub = await this.#stub(context, address);
     if (stub === undefined) throw new UnavailableError("code", new Error("placed outside the generation table"));
-    await callObject("code", () => stub.put(id, payload, expiresAtMs, endsAtMs));
+    await callObject("code", () => stub.put(id, payload, expiresAtMs, payload.grantEndsAtMs));
     const mac = await macText(context.env, "code-mac", formatOpaqueId("ac", address, id));
     return formatOpaqueId("ac", address, id + mac);
   }

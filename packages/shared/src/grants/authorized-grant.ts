@@ -11,6 +11,8 @@ export interface AuthorizedGrant extends LoginContext {
   readonly resources: readonly string[];
   /** Whether redemption starts a refresh family (OIDC Core §11); decided with the authorization. */
   readonly refreshable: boolean;
+  /** When every token of the grant has expired, as fixed by the authorization: no refresh token lives longer, whatever is set later. */
+  readonly grantEndsAtMs: number;
   /** The shard in which the family will start: known in advance, so that the family can be ended before it starts. */
   readonly familyAddress: ShardAddress;
   /** The longest lifetime of the tokens that redemption issues, so that their end is known in advance. */
@@ -24,6 +26,7 @@ export const authorizedGrantMembers = {
   scope: listOf(isText),
   resources: listOf(isText),
   refreshable: isFlag,
+  grantEndsAtMs: isNumber,
   familyAddress: isShardAddress,
   tokenLifetimeSeconds: isNumber,
 };

@@ -21,8 +21,7 @@ export type DeviceDecision =
   | {
       readonly kind: "approve";
       readonly payload: AuthorizedGrant;
-      /** When every token of the grant has expired, and when those issued by the redemption itself have (ADR 16). */
-      readonly grantEndsAtMs: number;
+      /** When the tokens issued by the redemption itself have expired (ADR 16). */
       readonly tokensEndAtMs: number;
     }
   | { readonly kind: "deny" };
@@ -33,7 +32,6 @@ type Approval = Extract<DeviceDecision, { kind: "approve" }>;
 const isApproval = objectOf<Approval>({
   kind: (kind): kind is "approve" => kind === "approve",
   payload: objectOf<AuthorizedGrant>(authorizedGrantMembers),
-  grantEndsAtMs: isNumber,
   tokensEndAtMs: isNumber,
 });
 const isDenial = objectOf<Denial>({ kind: (kind): kind is "deny" => kind === "deny" });

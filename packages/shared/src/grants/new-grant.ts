@@ -1,4 +1,4 @@
-import { longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
+import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { newGrantId } from "../leases/grant-id.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
@@ -37,7 +37,14 @@ export async function newGrant(
 }
 
 /** When every token of a grant has expired: the expiry of a row that revokes the grant. */
-export function grantEndsAtMs(settings: Settings, grantCreatedAtMs: number): number {
-  const lifetimeSeconds = settings.refreshTokenLifetimeSeconds + longestTokenLifetimeSeconds;
-  return grantCreatedAtMs + lifetimeSeconds * 1000 + redemptionMs;
+export function grantEndsAtMs(
+  { refreshTokenLifetimeSeconds }: Pick<Settings, "refreshTokenLifetimeSeconds">,
+  grantCreatedAtMs: number,
+): number {
+  return grantCreatedAtMs + (refreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000 + redemptionMs;
+}
+
+/** The same for a grant of which only the id is known. The settings may have allowed longer refresh tokens when it began. */
+export function latestGrantEndMs(nowMs: number): number {
+  return grantEndsAtMs({ refreshTokenLifetimeSeconds: longestRefreshTokenLifetimeSeconds }, nowMs);
 }

@@ -24,12 +24,12 @@ import {
   type RotateRequest,
   type RotateResult,
   type RotationRefusal,
-  type Successor,
   type TakenBack,
   type UncheckedRequest,
   type UncheckedResources,
 } from "./refresh-family-rpc.ts";
-import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
+import { formatSignedRefreshToken, type RefreshToken, sealSubject } from "./refresh-token.ts";
+import { initialSnapshot, sealFamily } from "./sealed-family.ts";
 
 export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBindings {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
@@ -84,20 +84,24 @@ export class RefreshFamilies {
   }
 
   /**
-   * Starts a family and returns its first token. `issued` is the grant's first access token; `address` is the start address in the grant's record.
+   * Returns the first token of a family, whose row is written at its first use. `tokensEndAtMs` is when the tokens issued with it expire; `address`
+   * is the start address in the grant's record. Cost: 0 calls; 1 object call for a family that is too long for a token.
    */
   async create(
     context: FamilyContext,
     family: RefreshFamily,
-    issued: Pick<Successor, "scope" | "resources" | "accessToken" | "tokensEndAtMs">,
+    tokensEndAtMs: number,
     address: ShardAddress,
   ): Promise<string> {
-    const region = await this.#shardMap.locate(context, "refresh", address);
-    if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
-    const successor: Successor = { ...issued, address, operationId: operationId(context) };
-    await callObject("refresh", () => rotatorAt(context, { address, region }).create(family, successor));
-    const sealed = await sealFamily(context.env, family);
-    return formatSignedRefreshToken(context.env, { address, sealed, version: 0 });
+    const initial = initialSnapshot(family, address, tokensEndAtMs);
+    const sealed = await sealSubject(context.env, family);
+    const sealedFamily = await sealFamily(context.env, initial, sealed);
+    if (sealedFamily === undefined) {
+      const region = await this.#shardMap.locate(context, "refresh", address);
+      if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
+      await callObject("refresh", () => rotatorAt(context, { address, region }).create(initial));
+    }
+    return formatSignedRefreshToken(context.env, { address, sealed, version: 0, sealedFamily });
   }
 
   async rotate(
@@ -105,9 +109,9 @@ export class RefreshFamilies {
     token: RefreshToken,
     use: RefreshUse,
   ): Promise<(Rotated & { readonly refreshToken: string }) | UncheckedResources | UncheckedRequest | RotationRefusal> {
-    const { grant, version, sealed } = token;
+    const { grant, version, sealed, sealedFamily } = token;
     const { refreshReplays } = context.settings;
-    const rotation = await this.#follow<RotateResult>(context, token.address, async (shard, handover) => {
+    const rotation = await this.#follow<RotateResult>(context, token, async (shard, handover) => {
       const { address } = shard;
       const request: RotateRequest = {
         ...use,
@@ -126,6 +130,9 @@ export class RefreshFamilies {
       return { kind: "invalid_grant", reason: "refresh-generation-retired", theft: undefined };
     if ("reason" in rotation) return rotation;
     const next = { address: rotation.successor.address, sealed, version: rotation.version };
+    // A token that is kept stays the same text.
+    if (next.version === version)
+      return { ...rotation, refreshToken: await formatSignedRefreshToken(context.env, { ...next, sealedFamily }) };
     return { ...rotation, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
@@ -133,9 +140,10 @@ export class RefreshFamilies {
    * Undoes a rotation with `isUnchecked`, because its request may not be granted. If the shard does not respond, the rotation remains, as if its
    * result had been lost. Cost: 1 object call.
    */
-  async takeBack(context: FamilyContext, { address, grant: { grantId } }: RefreshToken): Promise<void> {
+  async takeBack(context: FamilyContext, token: RefreshToken): Promise<void> {
+    const { grantId } = token.grant;
     try {
-      await this.#follow<TakenBack>(context, address, (shard) => {
+      await this.#follow<TakenBack>(context, token, (shard) => {
         const undo = async () => await rotatorAt(context, shard).takeBack(grantId, operationId(context));
         return callObject<TakenBack>("refresh", undo);
       });
@@ -147,11 +155,13 @@ export class RefreshFamilies {
 
   /** The state of a token's family; `undefined` if it is unknown or has ended. Does not write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
-    const state = await this.#follow<FamilyState>(context, token.address, async (shard, handover) => {
+    const state = await this.#follow<FamilyState>(context, token, async (shard, handover) => {
       const inspect = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
       const found = await callObject<FamilyState>("refresh", inspect);
-      // While a family moves between two shards, it has the state in which it left the first.
-      return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
+      if (handover === undefined || found.kind === "found" || found.kind === "moved") return found;
+      // A family that has not been used is as in its token; one that moves between two shards is as it left the first.
+      const status = found.kind === "refused" ? "killed" : handover.status;
+      return { kind: "found", snapshot: { ...handover, status } };
     });
     if (state?.kind !== "found") return undefined;
     const { snapshot } = state;
@@ -167,7 +177,7 @@ export class RefreshFamilies {
    */
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<number | undefined> {
     const { grantId } = token.grant;
-    const state = await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
+    const state = await this.#follow<FamilyState>(context, token, (shard, handover) =>
       callObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
     return state?.kind === "found" ? rowUntilMs(state.snapshot.successor.tokensEndAtMs) : undefined;
@@ -203,11 +213,11 @@ export class RefreshFamilies {
   /** Calls the shard that holds the family now. Returns `undefined` if its generation has been retired, which means that the family has expired. */
   async #follow<Result extends { readonly kind: string }>(
     context: FamilyContext,
-    start: ShardAddress,
+    { address: start, initial }: Pick<RefreshToken, "address" | "initial">,
     call: (shard: LocatedShard, handover: FamilySnapshot | undefined) => Promise<Result>,
   ): Promise<Exclude<Result, MovedFamily> | undefined> {
     let address = start;
-    let handover: FamilySnapshot | undefined;
+    let handover = initial;
     for (let moves = 0; moves <= mostMoves; moves += 1) {
       const region = await this.#shardMap.locate(context, "refresh", address);
       // No object is created for an address outside the generation table (G1).

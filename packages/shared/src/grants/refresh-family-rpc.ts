@@ -134,7 +134,10 @@ export interface RotateRequest extends RefreshUse {
   readonly operationId: string;
   readonly maxReplays: number;
   readonly hopTo: ShardAddress | undefined;
-  /** The family as its former shard left it: stored if this shard does not know it yet. */
+  /**
+   * The family as its former shard left it or, before its first use, as the token of version 0 contains it: used if this shard does not know it yet,
+   * and stored with what this use changes.
+   */
   readonly handover: FamilySnapshot | undefined;
 }
 
@@ -178,7 +181,7 @@ export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
   | MovedFamily
   | { readonly kind: "unknown" }
-  /** The family has not started; if it starts, it starts as an ended one. */
+  /** The family has no row, and its tokens are refused. */
   | { readonly kind: "refused" };
 
 /**
@@ -186,8 +189,11 @@ export type FamilyState =
  * has verified the token's MAC (no I/O); the shard decides by version. Times are epoch milliseconds unless the name contains seconds.
  */
 export interface RefreshTokenRotatorRpc extends FactsRpc {
-  /** Idempotent by grant id. Version 0 is the first token's. The family of a grant that has ended begins as an ended one. */
-  create(family: RefreshFamily, successor: Successor): Promise<void>;
+  /**
+   * Stores a family that is too long for its first token. Every other one is stored at its first use. Idempotent by grant id. The family of a grant
+   * that has ended begins as an ended one.
+   */
+  create(initial: FamilySnapshot): Promise<void>;
   /** Returns one result per request, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
   /**
@@ -198,9 +204,9 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   /** The state of the family. Does not write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved is followed with
-   * its `handover`, so that it also ends in a shard where it has not arrived yet. An unknown family may be about to be created; with `untilMs` it is
-   * "refused" until then.
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved, or has not been
+   * used, is ended with its `handover`, also in a shard that does not know it yet. A family of which nothing is known may begin at its first use;
+   * until `untilMs`, when no token of it can be valid, it is "refused".
    */
   kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
 }

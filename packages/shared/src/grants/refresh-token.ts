@@ -1,8 +1,8 @@
 /**
  * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read only here. The MAC covers everything before
  * it, so a version always has the same text and a forged token causes no I/O. `sealed` is the grant and the user, encrypted once per family (AES-GCM,
- * random IV), so that revocation and the user are checked before the family is called, and a pairwise client cannot read them. Cost: no I/O,
- * microseconds.
+ * random IV), so that revocation and the user are checked before the family is called, and a pairwise client cannot read them. Version 0 also
+ * contains the family (sealed-family.ts) before the MAC. Cost: no I/O, microseconds.
  */
 
 import type { RequestContext } from "../http/request-context.ts";
@@ -11,6 +11,8 @@ import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 import { formatRefreshToken, parseRefreshToken, type ShardAddress } from "../storage/shard-address.ts";
+import type { FamilySnapshot } from "./refresh-family-rpc.ts";
+import { openFamily } from "./sealed-family.ts";
 
 export interface RefreshToken {
   /** Where the family lived when this version was issued. */
@@ -19,15 +21,18 @@ export interface RefreshToken {
   readonly version: number;
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly sub: string;
+  /** The family in version 0, as it is until its first use. Absent if it was too long for the token: then a row was written with it. */
+  readonly sealedFamily?: string | undefined;
+  readonly initial?: FamilySnapshot | undefined;
 }
 
 const purpose = "refresh-mac";
 
 export async function formatSignedRefreshToken(
   env: MasterKeyBindings,
-  { address, sealed, version }: Pick<RefreshToken, "address" | "sealed" | "version">,
+  { address, sealed, version, sealedFamily }: Pick<RefreshToken, "address" | "sealed" | "version" | "sealedFamily">,
 ): Promise<string> {
-  const signed = formatRefreshToken({ address, familyId: sealed, version, mac: "" });
+  const signed = formatRefreshToken({ address, familyId: sealed, version, sealedFamily, mac: "" });
   return signed + (await macText(env, purpose, signed));
 }
 
@@ -40,12 +45,15 @@ export async function readRefreshToken(
   if (id === undefined) return undefined;
   const signed = token.slice(0, token.length - id.mac.length);
   if (!(await verifyMac(context.env, purpose, signed, id.mac))) return undefined;
-  const subject = await unsealFamily(context.env, id.familyId);
-  return subject && { address: id.address, sealed: id.familyId, version: id.version, ...subject };
+  const { address, familyId: sealed, version, sealedFamily } = id;
+  const subject = await openSubject(context.env, sealed);
+  if (subject === undefined || sealedFamily === undefined) return subject && { address, sealed, version, ...subject };
+  const initial = await openFamily(context.env, sealedFamily, { ...subject, sealed, address });
+  return initial && { address, sealed, version, ...subject, sealedFamily, initial };
 }
 
-/** Called once, when the family is created: sealing the same family again would produce a different token. */
-export async function sealFamily(
+/** Called once for each family: sealing the same grant again would produce a different token. */
+export async function sealSubject(
   env: MasterKeyBindings,
   { grant, sub }: Pick<RefreshToken, "grant" | "sub">,
 ): Promise<string> {
@@ -54,7 +62,7 @@ export async function sealFamily(
   return sealText(env, "refresh-seal", text);
 }
 
-async function unsealFamily(
+async function openSubject(
   env: MasterKeyBindings,
   text: string,
 ): Promise<Pick<RefreshToken, "grant" | "sub"> | undefined> {

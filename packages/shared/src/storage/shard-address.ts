@@ -29,8 +29,11 @@ const word = "([A-Za-z0-9_-]{1,64})";
 const tokenIdPattern = new RegExp(`^g${generation}:${region}:${number}:${word}\\.${word}$`);
 /** A family's sealed reference: ids and a `sub` of up to 255 characters (OIDC Core §2). */
 const sealed = "([A-Za-z0-9_-]{1,512})";
+/** The longest sealed family in a first refresh token: a token of at most 1,700 characters. */
+export const longestSealedFamily = 1_024;
+const sealedFamily = `(?:([A-Za-z0-9_-]{1,${longestSealedFamily}})\\.)?`;
 const refreshTokenPattern = new RegExp(
-  `^rt\\.g${generation}\\.${region}\\.${number}\\.${sealed}\\.${number}\\.${word}$`,
+  `^rt\\.g${generation}\\.${region}\\.${number}\\.${sealed}\\.${number}\\.${sealedFamily}${word}$`,
 );
 const opaquePattern = new RegExp(`^(ac|ss|ch|dc)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
 
@@ -61,17 +64,20 @@ export function parseTokenId(text: string): TokenId | undefined {
   return { address: address(match[1]!, match[2]!, match[3]!), grantId: match[4]!, random: match[5]! };
 }
 
-/** The parts of a refresh token; `mac` covers family and version (docs/reference/protocols.md §3). */
+/** The parts of a refresh token; `mac` covers all others (docs/reference/protocols.md §3). */
 export interface RefreshTokenId {
   readonly address: ShardAddress;
   readonly familyId: string;
   readonly version: number;
+  /** Only in version 0. */
+  readonly sealedFamily?: string | undefined;
   readonly mac: string;
 }
 
 export function formatRefreshToken(id: RefreshTokenId): string {
   const { generation: gen, region: reg, shard } = id.address;
-  return `rt.g${gen}.${reg}.${shard}.${id.familyId}.${id.version}.${id.mac}`;
+  const family = id.sealedFamily === undefined ? "" : `${id.sealedFamily}.`;
+  return `rt.g${gen}.${reg}.${shard}.${id.familyId}.${id.version}.${family}${id.mac}`;
 }
 
 export function parseRefreshToken(text: string): RefreshTokenId | undefined {
@@ -81,7 +87,8 @@ export function parseRefreshToken(text: string): RefreshTokenId | undefined {
     address: address(match[1]!, match[2]!, match[3]!),
     familyId: match[4]!,
     version: Number(match[5]),
-    mac: match[6]!,
+    sealedFamily: match[6],
+    mac: match[7]!,
   };
 }
 

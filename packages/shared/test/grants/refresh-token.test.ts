@@ -4,7 +4,7 @@ import {
   formatSignedRefreshToken,
   type RefreshToken,
   readRefreshToken,
-  sealFamily,
+  sealSubject,
 } from "../../src/grants/refresh-token.ts";
 import { createRequestContext } from "../../src/http/request-context.ts";
 
@@ -29,7 +29,7 @@ const sub = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._~:@|-]{0,254}$/);
 const version = fc.integer({ min: 0, max: 999_999 });
 
 async function issue(token: Omit<RefreshToken, "sealed">) {
-  const sealed = await sealFamily(env, token);
+  const sealed = await sealSubject(env, token);
   return { sealed, text: await formatSignedRefreshToken(env, { ...token, sealed }) };
 }
 
