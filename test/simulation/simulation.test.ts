@@ -38,9 +38,8 @@ async function runAll(circumstances?: Circumstances): Promise<Record<string, num
 }
 
 /** Starts from a fixed seed, so that its duration does not vary. */
-async function firstCaught(circumstances: Circumstances = {}, mutant?: Mutant): Promise<number> {
-  const restore = mutant?.apply();
-  const { from = 1 } = mutant ?? {};
+async function firstCaught(circumstances: Circumstances, { apply, from = 1 }: Partial<Mutant>): Promise<number> {
+  const restore = apply?.();
   try {
     for (let seed = from; seed < from + mutantRuns; seed += 1) {
       const { violations } = await new Simulation(seed, circumstances).run();
@@ -54,7 +53,10 @@ async function firstCaught(circumstances: Circumstances = {}, mutant?: Mutant): 
 
 const never = Number.POSITIVE_INFINITY;
 
-/** The events that every eighth run must contain on average: an idle simulation would find nothing wrong. */
+/**
+ * The events that every fortieth run must contain on average: an idle simulation would find nothing wrong. The rarest, `checkOnly`, occur in every
+ * eighth run, five at a time.
+ */
 const ingredients = [
   ["acknowledged", "signedOut", "cutOffs", "controlAcknowledged", "decided", "decidedByRecords", "unavailable"],
   ["shardRestarts", "relayRestarts", "otherRestarts", "servedBySuperseded", "frozen", "killed", "partitions", "idle"],
@@ -64,7 +66,7 @@ const ingredients = [
 it(`I1–I5 hold in random runs, from seed ${firstSeed}`, { timeout }, async () => {
   const total = await runAll();
   for (const name of ingredients)
-    expect(total[name] ?? 0, name).toBeGreaterThan(replayed === undefined ? runs / 8 : -1);
+    expect(total[name] ?? 0, name).toBeGreaterThan(replayed === undefined ? runs / 40 : -1);
 });
 
 it.each([4, 5])("I1: rows are kept for slow decisions, in run %i", { timeout }, async (seed) => {
@@ -84,16 +86,12 @@ it("K6: a token signed by one isolate is recognised by the others, also with the
 });
 
 it.each(Object.entries(mutants))("the simulation catches %s", { timeout }, async (_, mutant) => {
-  expect(await firstCaught(mutant.in, mutant)).toBeLessThan(never);
+  expect(await firstCaught(mutant.in ?? {}, mutant)).toBeLessThan(never);
 });
 
-it.each(Object.entries(clockMutants))(
-  "the simulation sees what breaks by %s",
-  { timeout },
-  async (_, circumstances) => {
-    expect(await firstCaught(circumstances)).toBeLessThan(never);
-  },
-);
+it.each(Object.entries(clockMutants))("the simulation sees what breaks by %s", { timeout }, async (_, mutant) => {
+  expect(await firstCaught(mutant.in ?? {}, mutant)).toBeLessThan(never);
+});
 
 it("L1: cold isolates whose snapshots are paced get their leases in the end", { timeout }, async () => {
   const done = await runSteady(coldStart);
