@@ -135,12 +135,15 @@ function echoWorker(name: string) {
   return { name, modules: [{ type: "ESModule" as const, path: "index.js", contents }], compatibilityDate };
 }
 
-/** The files of a project share a runtime: a file of its own costs seconds to start. Not where files keep isolates or objects of the Worker under test. */
+/** The files of a project share a runtime: one for each file costs four seconds of CPU. */
 const oneRuntime = { isolate: false };
-const needsRuntimes = ["op-state", "op-management", "op-auth"];
+
+/** The hash is tested in the project shared, at its real cost: 100 ms. */
+const cheapPasswords = { find: /^\.\/password-cost\.ts$/, replacement: `${root}test/fixtures/password-cost.ts` };
 
 function workerProject(name: string, configPath: string, workers: ReturnType<typeof echoWorker>[]) {
   return {
+    resolve: { alias: [cheapPasswords] },
     plugins: [
       cloudflareTest({
         wrangler: { configPath },
@@ -154,7 +157,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
       testTimeout: 30_000,
       hookTimeout: 30_000,
       setupFiles: ["./test/fixtures/use-fresh-deployment.ts"],
-      ...(needsRuntimes.includes(name) ? {} : oneRuntime),
+      ...oneRuntime,
     },
   };
 }
@@ -226,6 +229,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance",
+          ...(process.env["ISO"] === "no" ? oneRuntime : {}),
           include: ["test/{conformance,topology,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],

@@ -73,8 +73,8 @@ async function countMutants(test: string, all: Readonly<Record<string, Mutant>>,
 }
 
 await countMutants("the simulation catches %s", mutants);
-for (const [name, circumstances] of Object.entries(clockMutants)) {
-  await count("the simulation sees what breaks by %s", name, (seed) => isViolated(seed, circumstances));
+for (const [name, mutant] of Object.entries(clockMutants)) {
+  await count("the simulation sees what breaks by %s", name, (seed) => isViolated(seed, mutant.in));
 }
 await countMutants("L1: the simulation catches %s", waitingMutants, coldStart);
 for (const [name, mutation] of Object.entries(controlMutants)) {

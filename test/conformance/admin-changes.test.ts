@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { basicAuthorization, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /** An administrative change is in force everywhere, including warm isolates, once the call has returned. */

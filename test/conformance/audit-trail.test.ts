@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 
 let provider: LocalProvider;
 let stateDir: string;

@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
 import { seedDemo } from "../../packages/edge-op/src/demo/seed-demo.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { type Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 
 /** docs/operating/certify.md, executed as written: each marked block, in one shell, in a directory like the repository's. */

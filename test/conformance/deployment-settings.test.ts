@@ -2,9 +2,9 @@
 
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { Application, allScopes, goodbye, redirectUri } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

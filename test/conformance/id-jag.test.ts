@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { discoverAndRequestJwtAuthGrant, exchangeJwtAuthGrant } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import {
   type ApiResponse,
   basicAuthorization,
@@ -14,6 +13,7 @@ import { DpopKey } from "../fixtures/dpop-key.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import { Guide, runBlock } from "./fixtures/guide.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import {
   accessToken,
   api,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { IsolateProcess } from "../../packages/edge-op/src/isolate-process.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 
 let provider: LocalProvider;
 let isolate: IsolateProcess;

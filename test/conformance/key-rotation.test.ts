@@ -1,8 +1,8 @@
 import { CompactEncrypt, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import {
   accessToken,
   headerOf,

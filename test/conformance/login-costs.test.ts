@@ -4,9 +4,9 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application, allScopes, redirectUri } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 

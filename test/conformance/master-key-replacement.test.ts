@@ -8,11 +8,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
 import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 

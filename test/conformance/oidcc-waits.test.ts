@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { Application, allScopes } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 

@@ -4,9 +4,9 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import type { DataPoint, Span } from "../../packages/edge-op/src/observer.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 
 let provider: LocalProvider;
 let admin: string;

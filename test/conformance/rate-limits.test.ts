@@ -1,8 +1,8 @@
 /** **RFC 6585 §4**: failed authentications of one address are limited; 200 in ten seconds, as the wrangler files state. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 
 let provider: LocalProvider;
 

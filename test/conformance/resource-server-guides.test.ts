@@ -3,11 +3,11 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Application } from "../../packages/edge-op/src/applications.ts";
 import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { checkServer } from "../products/apis/check-server.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { EmptyFolder } from "./fixtures/packed-package.ts";
 import { accessToken, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 

@@ -336,12 +336,17 @@ describe("RFC 8628 §3.5: polling", () => {
     expect((await fixtures.userinfo(token)).status).toBe(401);
   });
 
-  test("single use: one of twenty concurrent polls gets tokens", async () => {
+  test("single use: at most one of twenty concurrent polls gets tokens, and they are revoked", async () => {
     const codes = await start();
     await decide(codes);
-    const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await poll(codes.deviceCode)).status));
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => poll(codes.deviceCode)));
+    const redeemed = responses.filter(({ status }) => status === 200);
+    const refused = responses.filter(({ status, body }) => status === 400 && body["error"] === "invalid_grant");
+    expect(redeemed.length + refused.length).toBe(20);
+    // The redemption itself is refused if the replays have revoked its grant before it responds.
+    expect(redeemed.length).toBeLessThanOrEqual(1);
+    for (const { body } of redeemed) expect((await fixtures.userinfo(String(body["access_token"]))).status).toBe(401);
+    expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "invalid_grant"]);
   });
 
   test("removing the application's access ends the grant, even before it is redeemed", async () => {

@@ -3,7 +3,6 @@ import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { type ApiResponse, readResponse } from "../../packages/edge-op/src/provider-api.ts";
 import {
   type CertificateOptions,
@@ -13,6 +12,7 @@ import {
 } from "../fixtures/client-certificates.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { accessToken, api, claimsOf, grantTypes, ProviderFixtures, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { introspectionValidator } from "../../packages/resource-server/src/validate-by-introspection.ts";
 import { jwtValidator } from "../../packages/resource-server/src/validate-jwt.ts";
 import { Application } from "./fixtures/application.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { grantTypes, headerOf, ProviderFixtures, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 

@@ -1,9 +1,11 @@
 /**
- * **The products of docs/clients.md and the MCP clients of docs/operating/protect-an-mcp-server.md, one after another**: `npm run products` runs all,
- * `npm run products -- streamlit` those whose names contain it. Each is installed from its registry, set up with the settings of the page, and shows
- * sign-in, refresh and sign-out (MCP: revocation) at a provider.
+ * **The products of docs/clients.md, the MCP clients of docs/operating/protect-an-mcp-server.md and the servers of
+ * docs/operating/protect-an-api.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
+ * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out (MCP: revocation; a server: what
+ * it accepts and refuses) at a provider.
  */
 
+import { apiProducts } from "./apis/api-products.ts";
 import { mcpProducts } from "./mcp/mcp-products.ts";
 import { products } from "./products.ts";
 import { Stage } from "./stage.ts";
@@ -11,7 +13,7 @@ import { Stage } from "./stage.ts";
 const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
 const isWanted = ({ name }: { readonly name: string }) =>
   wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word));
-const [chosen, chosenOfMcp] = [products.filter(isWanted), mcpProducts.filter(isWanted)];
+const [chosen, others] = [products.filter(isWanted), [...mcpProducts, ...apiProducts].filter(isWanted)];
 let failed = 0;
 
 async function run(name: string, show: () => Promise<object>): Promise<void> {
@@ -33,7 +35,7 @@ for (const product of chosen) {
   await run(`${product.name} (${versions.join(" ")})`, () => stage!.run(product));
 }
 await stage?.close();
-for (const { name, show } of chosenOfMcp) await run(name, show);
-const count = chosen.length + chosenOfMcp.length;
+for (const { name, show } of others) await run(name, show);
+const count = chosen.length + others.length;
 console.log(`${count - failed} of ${count} products passed.`);
 process.exit(failed === 0 ? 0 : 1);

@@ -99,6 +99,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...load(max), horizon: undefined };
       }),
     in: { frequent: ["shardRestarts"] },
+    from: 7,
   },
   "a fence of L only": {
     apply: () =>
@@ -107,6 +108,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...wait, fenceMs: Math.max(0, wait.fenceMs - outlast(leaseTiming, leaseTiming.horizonStepMs)) };
       }),
     in: { frequent: ["shardRestarts"] },
+    from: 29,
   },
   "a boot fence that is skipped while a lease wait runs": {
     apply: () =>
@@ -115,6 +117,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return wait.leasesMs > 0 ? { ...wait, fenceMs: 0 } : wait;
       }),
     in: { frequent: ["shardRestarts"] },
+    from: 8,
   },
   "a boot clock that is not refreshed": {
     // The horizon is missing when the instance checks whether to wait for its clock, and present when it counts from it.
@@ -151,7 +154,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return self.request(0, undefined, false).holder;
       }),
     in: { ...relayed, frequent: ["idle", "killed"] },
-    from: 138,
+    from: 146,
   },
   "a response to a released lease that is installed": {
     apply: () =>
@@ -159,6 +162,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         install(lease, { ...request, holder: self.holder }, sentAtMs);
       }),
     in: { ...direct, modes: { tight: true } },
+    from: 40,
   },
   "a response confirmed before it is installed": {
     apply: () =>
@@ -177,7 +181,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "a horizon taken back while leases are out": {
     apply: () => around(RevocationMachine, "mayClose", () => true),
     in: { frequent: ["shardRestarts"] },
-    from: 13,
+    from: 28,
   },
   "a horizon taken back before the boot fence has passed": {
     apply: () =>
@@ -185,11 +189,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return mayClose(Number.POSITIVE_INFINITY) && self.countLiveHolders(nowMs) === 0;
       }),
     in: { ...direct, leaseMs: 8_000, modes: { tight: true }, frequent: ["shardRestarts"] },
+    from: 9,
   },
   "answers by a horizon that was taken back": {
     apply: () => around(RevocationMachine, "close", () => {}),
     in: { ...direct, frequent: ["shardRestarts", "idle"], requestMs: 600 },
-    from: 131,
+    from: 184,
   },
   "a wait that ends with the first lease that lacks the change": {
     apply: () =>
@@ -214,6 +219,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         if (horizon?.leaseMs !== 0) write(horizon);
       }),
     in: { frequent: ["shardRestarts"], requestMs: 1_500 },
+    from: 37,
   },
   "a repeated revocation acknowledged at once": {
     apply: () => {
@@ -239,6 +245,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       return () => void Object.assign(leaseTiming, { driftRate, marginMs });
     },
     in: steady,
+    from: 7,
   },
   "a predecessor's horizon trusted as one's own": {
     apply: () => {
@@ -258,7 +265,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { frequent: ["shardRestarts"], runMs: 40_000 },
-    from: 13,
+    from: 55,
   },
   "a filter without the rows after it": {
     apply: () =>
@@ -282,7 +289,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         use({ ...filter, seq: self.seq }, rows);
       }),
     in: filters,
-    from: 43,
+    from: 107,
   },
   "a hit of the filter treated as a miss": {
     apply: () => around(ShardReplica, "needsCheck", () => false),
@@ -329,6 +336,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { ...relayed, frequent: ["relayRestarts"] },
+    from: 20,
   },
   "a shard covered without a lease of the relay": {
     apply: () =>
@@ -399,6 +407,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return revoke(ended, wait, sinceCv);
       }),
     in: slowDecisions,
+    from: 20,
   },
   "a token taken for unrevoked when its row may be deleted": {
     apply: () =>
@@ -437,7 +446,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   "a control version taken for confirmed": {
     apply: () => around(RevocationView, "isControlConfirmed", () => true),
-    from: 184,
+    from: 206,
   },
   "a copy taken for current": {
     apply: () => around(ControlView, "isCurrent", () => true),
@@ -459,6 +468,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...nothing, kind: "lease", seq: sinceSeq, leaseMs, cv: sinceCv };
       }),
     in: { modes: { filters: true, paced: true } },
+    from: 14,
   },
   "a paced holder that takes itself for covered": {
     apply: () =>
@@ -500,7 +510,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "the leases of a relay released while isolates have theirs": {
     apply: () => restoreAll([around(RelayMachine, "countLiveHolders", () => 0), replaceValue(HeldCalls, "size", 0)]),
     in: { relays: 8, leaseMs: 8_000, requestMs: 1_000, revokeMs: 5_000, runMs: 40_000 },
-    from: 55,
+    from: 61,
   },
   "a request that arrives with its first byte": {
     apply: () =>
@@ -508,7 +518,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         const context = self.createContext();
         readBody(task, bodyMs, async (arrival) => decide({ ...arrival, context }));
       }),
-    from: 23,
+    from: 97,
   },
   "a sign-out that responds before its grants are revoked": {
     apply: () =>
@@ -550,16 +560,20 @@ function endWaitsWithFirst(): Restore {
 }
 
 /** Clocks beyond the assumptions: the simulation must detect the resulting errors. */
-export const clockMutants: Readonly<Record<string, Circumstances>> = {
-  "an isolate's clock set back": { modes: { clocks: true }, clockStep: { of: "isolate", byMs: -2_000 } },
+export const clockMutants: Readonly<Record<string, Omit<Mutant, "apply">>> = {
+  "an isolate's clock set back": { in: { modes: { clocks: true }, clockStep: { of: "isolate", byMs: -2_000 } } },
   "a relay's clock set forward": {
-    ...relayed,
-    leaseMs: 4_000,
-    modes: { clocks: true },
-    clockStep: { of: "relay", byMs: 2_000 },
+    in: { ...relayed, leaseMs: 4_000, modes: { clocks: true }, clockStep: { of: "relay", byMs: 2_000 } },
+    from: 52,
   },
-  "a relay's clock set back": { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
-  "a shard's clock set forward": { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },
+  "a relay's clock set back": {
+    in: { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
+    from: 15,
+  },
+  "a shard's clock set forward": {
+    in: { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },
+    from: 8,
+  },
 };
 
 const calm = { filters: false, paced: false, clocks: false, sweeps: false, tight: false };

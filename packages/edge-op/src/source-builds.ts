@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Plugin } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import {
@@ -11,27 +11,37 @@ import { bundleWorker } from "./bundle-worker.ts";
 import type { DatabaseName } from "./store-worker.ts";
 import { compactWorker, repositoryRoot } from "./workers.ts";
 
-/** **Builds from the sources of this repository**, with the bindings of the wrangler files. */
-export const sourceBuilds: Builds = {
-  worker: async ({ config, entry }, replacement = entry) => ({
-    contents: await bundleWorker(replacement),
-    options: optionsOf(config),
-  }),
-  instances: async () => ({
-    contents: await bundleWorker("packages/edge-op/src/instances/instances-worker.ts", { plugins: [movableClock] }),
-    options: optionsOf(compactWorker.config),
-  }),
-  application: async ({ config, entry }, source) => {
-    const stdin = { contents: source ?? "", resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
-    const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
-    return { contents, options: optionsOf(config) };
-  },
-  migrations: (database) => Promise.resolve(readMigrations(database)),
-};
+/** **Builds from the sources of this repository**, with the bindings of the wrangler files. `plugins` change every Worker of the provider. */
+export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
+  return {
+    worker: async ({ config, entry }, replacement = entry) => ({
+      contents: await bundleWorker(replacement, { plugins: [...plugins] }),
+      options: optionsOf(config),
+    }),
+    instances: async () => ({
+      contents: await bundleWorker("packages/edge-op/src/instances/instances-worker.ts", { plugins: [movableClock] }),
+      options: optionsOf(compactWorker.config),
+    }),
+    application: async ({ config, entry }, source) => {
+      const stdin = { contents: source ?? "", resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
+      const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
+      return { contents, options: optionsOf(config) };
+    },
+    migrations: (database) => Promise.resolve(readMigrations(database)),
+  };
+}
+
+export const sourceBuilds = buildFromSources();
 
 function optionsOf(config: string): V4WorkerOptionsShape {
   return readWorkerOptions(join(repositoryRoot, config)).workerOptions;
 }
+
+/** The one module that reads the clock, replaced by the clock of the instance. */
+const movableClock = replaceModule(
+  "packages/shared/src/runtime/clock.ts",
+  "packages/edge-op/src/instances/movable-clock.ts",
+);
 
 const folders = { DB: "migrations", AUDIT_DB: "audit-migrations" } as const satisfies Record<DatabaseName, string>;
 
@@ -43,15 +53,18 @@ function readMigrations(database: DatabaseName) {
     .map((name) => ({ name, statements: splitSqlQuery(readFileSync(join(directory, name), "utf8")) }));
 }
 
-/** The one module that reads the clock, replaced by the clock of the instance. */
-const movableClock: Plugin = {
-  name: "movable clock",
-  setup: (build) => {
-    build.onResolve({ filter: /(^|\/)clock(\.ts)?$/ }, async ({ path, resolveDir, kind, importer, pluginData }) => {
-      if (pluginData === movableClock) return undefined;
-      const found = await build.resolve(path, { resolveDir, kind, importer, pluginData: movableClock });
-      const isClock = found.path.endsWith(join("shared", "src", "runtime", "clock.ts"));
-      return isClock ? { path: join(repositoryRoot, "packages/edge-op/src/instances/movable-clock.ts") } : found;
-    });
-  },
-};
+/** Replaces one module; both paths are below the root of the repository. */
+export function replaceModule(original: string, replacement: string): Plugin {
+  const name = `replace ${original}`;
+  return {
+    name,
+    setup: (build) => {
+      const filter = new RegExp(`(^|/)${basename(original, ".ts")}(\\.ts)?$`);
+      build.onResolve({ filter }, async ({ path, resolveDir, kind, importer, pluginData }) => {
+        if (pluginData === name) return undefined;
+        const found = await build.resolve(path, { resolveDir, kind, importer, pluginData: name });
+        return found.path === join(repositoryRoot, original) ? { path: join(repositoryRoot, replacement) } : found;
+      });
+    },
+  };
+}

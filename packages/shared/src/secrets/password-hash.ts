@@ -11,16 +11,7 @@
 /// <reference path="./node-crypto.d.ts" />
 import { scrypt } from "node:crypto";
 import { decodeBase64Url, encodeBase64Url, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
-
-interface ScryptCost {
-  /** log2 of N. */
-  readonly ln: number;
-  readonly r: number;
-  readonly p: number;
-}
-
-/** OWASP's recommendation for 16 MiB; more memory per hash would take too much of the isolate's 128 MB. */
-const currentCost: ScryptCost = { ln: 14, r: 8, p: 5 };
+import { currentCost, type ScryptCost } from "./password-cost.ts";
 
 const saltBytes = 16;
 const keyBytes = 32;
