@@ -2,6 +2,7 @@
 
 import { count, milliseconds, percent, table } from "../lib/format.ts";
 import { storedReport } from "../lib/stored-report.ts";
+import { type HotRecord, hotChange, secondsOf, tokenReports } from "./hot-changes.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "./lease-report.ts";
 import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
 import type { Tables } from "./pages.ts";
@@ -196,6 +197,35 @@ function signIns(): string {
   );
 }
 
+function hot(): string {
+  const rows = isolateCounts.map((isolates) => {
+    const fleet = withRelays({ ...defaultFleet, isolates });
+    const of = (record: HotRecord, carries: boolean) => hotChange(fleet, record, carries);
+    const { unpaced, paced } = tokenReports(isolates);
+    return [
+      count(isolates),
+      count(fleet.relaysPerRegion * fleet.regions),
+      `${count(of("client", false).d1Reads)} (${seconds(1000 * secondsOf(of("client", false).d1Reads))}) / ${of("client", true).d1Reads}`,
+      `${count(of("keys", false).keyManagerCalls)} / ${of("keys", true).keyManagerCalls}`,
+      `${count(of("generations", false).d1Reads)} / ${count(of("generations", true).d1Reads)}`,
+      `${(of("keys", true).bytesSent / 1e6).toFixed(1)} MB`,
+      `${count(unpaced)} / ${count(paced)}`,
+    ];
+  });
+  return table(
+    [
+      "isolates",
+      "relays",
+      "a client: D1 reads, without / with its record",
+      "keys: KeyManager calls, without / with",
+      "a generation: D1 reads, without / with",
+      "keys: sent by the busiest relay",
+      "token reports/s, unpaced / paced",
+    ],
+    rows,
+  );
+}
+
 /** The load per shard for a rate that a deployment with these shards sustains. */
 const plans = {
   "sign-in": { what: "1,000 sign-ins/s by 16 shards", perShard: 1000 / 16 },
@@ -246,5 +276,14 @@ function stores(): string {
 
 export const calculatedTables: Readonly<Record<string, Tables>> = {
   "sizing.md": sizingTables,
-  "capacity-model.md": { leases, quiet, measured: measuredLeases, replicas, database, stores, "sign-ins": signIns },
+  "capacity-model.md": {
+    leases,
+    quiet,
+    measured: measuredLeases,
+    replicas,
+    database,
+    hot,
+    stores,
+    "sign-ins": signIns,
+  },
 };

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { loadTestsRoot } from "../lib/find-k6.ts";
 import { storedReport } from "../lib/stored-report.ts";
 import type { LeaseReport } from "../measure/render-leases.ts";
+import { hotChange } from "../model/hot-changes.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "../model/lease-report.ts";
 import {
   callsOfHolder,
@@ -148,6 +149,21 @@ describe("leases by isolates", () => {
     const reads = d1ReadsPerSecond({ ...busy, isolates: 300, changesPerSecond: 0.2 }, 3600);
     expect(reads).toEqual({ before: 0.25 + 240, now: 0.25 });
   });
+
+  test.each([4, 16, 64, 5_000])(
+    "a change of what %i isolates use is read once, and the generation table by each relay too",
+    (isolates) => {
+      const relayed = { ...busy, isolates, regions: 3, relaysPerRegion: 7 };
+      for (const record of ["client", "keys", "generations"] as const) {
+        for (const fleet of [{ ...busy, isolates }, relayed]) {
+          const ofRelays = record === "generations" ? fleet.regions * fleet.relaysPerRegion : 0;
+          expect(hotChange(fleet, record, true)).toMatchObject({ d1Reads: 1 + ofRelays, keyManagerCalls: 0 });
+          const { d1Reads, keyManagerCalls } = hotChange(fleet, record, false);
+          expect(d1Reads + keyManagerCalls).toBe(isolates + ofRelays);
+        }
+      }
+    },
+  );
 });
 
 describe("the model compared with measurements (reports)", () => {

@@ -41,6 +41,8 @@ const events: Readonly<Record<string, string>> = {
   decidedByRecords: "such a decision that read four records",
   unavailable: "request that was 503",
   signed: "token that an isolate signed",
+  recordsSent: "response of a shard with a change that carries its record; counted while clocks keep their rates",
+  recordsRelayed: "such a response of a relay",
   filtersSent: "snapshot that was a filter; counted while clocks keep their rates",
   heldRenewals: "renewal that a shard held; likewise",
   "relay.lease": "request of a warm isolate for a lease at a relay",

@@ -1,3 +1,5 @@
+import { AnnouncedLog } from "../../packages/op-state/src/control/announced-log.ts";
+import { RecordCopies } from "../../packages/op-state/src/control/record-copies.ts";
 import { KeyRows } from "../../packages/op-state/src/keys/key-rows.ts";
 import { GrantRevocations } from "../../packages/op-state/src/outbox/grant-revocations.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
@@ -20,6 +22,7 @@ import { RelayReplica } from "../../packages/shared/src/leases/relay-replica.ts"
 import { RevocationView } from "../../packages/shared/src/leases/revocation-view.ts";
 import { ShardReplica } from "../../packages/shared/src/leases/shard-replica.ts";
 import { CallLine } from "../../packages/shared/src/storage/call-line.ts";
+import type { ForgetRecord, NamedChange } from "../../packages/shared/src/storage/record-kinds.ts";
 import { ShardMap } from "../../packages/shared/src/storage/shard-map.ts";
 import { Sessions } from "../../packages/shared/src/users/sessions.ts";
 import { around, type Restore, replaceValue, restoreAll } from "./replace-method.ts";
@@ -428,6 +431,42 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       }),
     in: { frequent: ["killed"] },
   },
+  "a record that its change carries as it was before": {
+    apply: () =>
+      around(AnnouncedLog, "record", (_self, record, newest, { changes, cutOffs }, nowMs) => {
+        record(newest, { changes: changes.map(carryEarlier), cutOffs }, nowMs);
+      }),
+    in: manyChanges,
+  },
+  "a relay that passes an earlier record with a change": {
+    apply: () => relayResponse((response) => ({ ...response, changes: response.changes?.map(carryEarlier) })),
+    in: { ...relayed, ...manyChanges },
+  },
+  "a record installed after a later change that names it": {
+    apply: () => {
+      const replace = new WeakMap<ControlView, Map<string, ForgetRecord[]>>();
+      return restoreAll([
+        around(ControlView, "onChange", (self, onChange, kind, forget) => {
+          const caches = replace.get(self) ?? new Map<string, ForgetRecord[]>();
+          replace.set(self, caches.set(kind, [...(caches.get(kind) ?? []), forget]));
+          onChange(kind, forget);
+        }),
+        around(ControlView, "observe", async (self, observe, context, cv, named = []) => {
+          await observe(context, cv, named);
+          for (const { kind, id, record } of named) {
+            const late = record && { ...record, cv: Number.MAX_SAFE_INTEGER };
+            for (const each of replace.get(self)?.get(kind) ?? [])
+              if (late !== undefined) setTimeout(() => each(id, late), 300);
+          }
+        }),
+      ]);
+    },
+    in: manyChanges,
+  },
+  "a copy in KV with a later version than its record": {
+    apply: () => around(RecordCopies, "write", (_self, write, records, cv) => write(records, cv + 3)),
+    in: { ...manyChanges, frequent: ["killed"] },
+  },
   "a decision whose reads are not of one version": {
     apply: () => around(ReadSet, "note", () => {}),
     in: manyChanges,
@@ -537,6 +576,23 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 14,
   },
 };
+
+/** The first record that a change of each name carried. */
+const firstCarried = new Map<string, string>();
+
+function carryEarlier(change: NamedChange): NamedChange {
+  const { kind, id, version, record } = change;
+  if (record === undefined) return change;
+  // Versions are those of one run: a smaller one begins another.
+  const key = `${kind}:${id}`;
+  if (version < (lastCarried.get(key) ?? 0)) firstCarried.delete(key);
+  lastCarried.set(key, version);
+  const text = firstCarried.get(key) ?? record.text;
+  firstCarried.set(key, text);
+  return { ...change, record: { ...record, text } };
+}
+
+const lastCarried = new Map<string, number>();
 
 const relayPlaces = new WeakMap<ShardMap, Awaited<ReturnType<ShardMap["placeRelay"]>>>();
 

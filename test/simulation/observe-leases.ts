@@ -37,6 +37,7 @@ export function observeLeases(world: SimulatedWorld): Restore {
       if (heldMs > 0) world.count("heldRenewals");
       if (response.kind === "checkOnly") world.count("checkOnly");
       else if (response.filter !== undefined) world.count("filtersSent");
+      if (response.changes?.some(({ record }) => record !== undefined)) world.count("recordsSent");
       return response;
     }),
     around(RevocationMachine, "startWait", (_self, startWait, nowMs) => {
@@ -71,6 +72,7 @@ export function observeLeases(world: SimulatedWorld): Restore {
     around(RelayMachine, "lease", (self, lease, request, heldMs, nowMs) => {
       const response = lease(request, heldMs, nowMs);
       if (response.againMs !== undefined) world.count("paced");
+      if (response.changes?.some(({ record }) => record !== undefined)) world.count("recordsRelayed");
       for (const { name, isCovered } of response.shards) {
         if (!isCovered) continue;
         const key = `${request.holder} ${name}`;

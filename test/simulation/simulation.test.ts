@@ -61,7 +61,17 @@ const never = Number.POSITIVE_INFINITY;
 const ingredients = [
   ["acknowledged", "signedOut", "cutOffs", "controlAcknowledged", "decided", "decidedByRecords", "unavailable"],
   ["shardRestarts", "relayRestarts", "otherRestarts", "servedBySuperseded", "frozen", "killed", "partitions", "idle"],
-  ["closings", "openings", "slowBodies", "checkOnly", "filtersSent", "paced", "heldRenewals"],
+  [
+    "closings",
+    "openings",
+    "slowBodies",
+    "checkOnly",
+    "filtersSent",
+    "paced",
+    "heldRenewals",
+    "recordsSent",
+    "recordsRelayed",
+  ],
 ].flat();
 
 it(`I1–I5 hold in random runs, from seed ${firstSeed}`, { timeout }, async () => {

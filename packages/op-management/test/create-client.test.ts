@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { matchesClientSecret } from "@edge-op/shared/callers/client-secret";
-import { loadClient } from "@edge-op/shared/clients/client-directory";
+import { loadClient } from "@edge-op/shared/clients/stored-clients";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

@@ -9,6 +9,7 @@ import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
+import { ReportPace } from "../src/audit/report-pace.ts";
 import {
   AUDIT_DB,
   AUDIT_EXPORT,
@@ -182,5 +183,22 @@ describe("ControlPlane", () => {
     expect(rows.length).toBe(60);
     expect(rows[0]).toEqual({ type: "token.issued" });
     expect(await logged()).toEqual([]);
+  });
+
+  it.each([1, 10, 1_000])("ADR 35: reports of %i isolates are ten a second at most", async (isolates) => {
+    const pace = new ReportPace();
+    const gatherMs = 1_000;
+    const due = Array.from({ length: isolates }, () => 0);
+    let reports = 0;
+    // The first report of each isolate is not paced.
+    for (let nowMs = 0; nowMs < 600_000; nowMs += 100) {
+      for (const [index, dueMs] of due.entries()) {
+        if (dueMs > nowMs) continue;
+        reports += 1;
+        due[index] = nowMs + gatherMs + pace.nextPlaceMs(nowMs);
+      }
+    }
+    expect(reports).toBeLessThanOrEqual(isolates + 6_000);
+    expect(reports).toBeGreaterThanOrEqual(Math.min(isolates * 300, 4_000));
   });
 });

@@ -322,7 +322,7 @@ describe("effects of its end", () => {
     const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));
     const schedule = await keys.schedule();
     const revoked = schedule.keys.find(({ alg, signFromMs }) => alg === "RS256" && signFromMs <= start)!;
-    await stateEnv.CACHE.put("keys:schedule", JSON.stringify({ cv: 1, readAtMs: start, schedule }));
+    await stateEnv.CACHE.put("keys:*", JSON.stringify({ cv: 1, readAtMs: start, value: schedule }));
     await keys.revokeKey(revoked.kid, "leaked");
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -331,12 +331,14 @@ describe("effects of its end", () => {
     expect(header.kid).not.toBe(revoked.kid);
   });
 
-  it("without KeyManager a logout waits, and is sent when it responds again", async () => {
+  it("without KeyManager and a schedule in D1 a logout waits, and is sent when KeyManager responds again", async () => {
     const requests = respondWith(200);
     const log = vi.spyOn(console, "warn").mockImplementation(() => {});
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
     const away = vi.spyOn(KeyManager.prototype, "schedule").mockRejectedValue(new Error("down"));
+    // A change of keys that the schedule in D1 does not contain.
+    await stateEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('keys', '*', 0)").run();
     await runAlarm();
     expect(requests).toEqual([]);
     expect(log.mock.calls.join()).toContain("KeyManager did not respond");

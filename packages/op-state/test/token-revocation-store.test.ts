@@ -5,11 +5,11 @@ import { limits } from "@edge-op/shared/config/limits";
 import type {
   LeaseRequest,
   LeaseResponse,
-  NamedChange,
   RevocationShard,
   RevokeRequest,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { RowFilter } from "@edge-op/shared/leases/row-filter";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { TokenRevocationStore } from "../src/revocation/token-revocation-store.ts";
 

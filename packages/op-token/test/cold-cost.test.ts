@@ -4,7 +4,7 @@
  */
 
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
-import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { TokenEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";

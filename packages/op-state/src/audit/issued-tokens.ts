@@ -1,12 +1,14 @@
 import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+import { ReportPace } from "./report-pace.ts";
 
-/** An isolate of a busy deployment sends at this interval and counts the tokens in between. */
-const pauseMs = 5_000;
+/** An isolate of a busy deployment sends at this interval at most, and counts the tokens in between. */
+const busyPauseMs = 5_000;
 
 /**
  * **Records issued tokens as events, up to a number per minute in the whole deployment.** Tokens beyond it are counted, and the next event contains
  * their number. Best effort: tokens that an isolate holds when it ends, and those of a failed call, are not recorded.
+ * {@link ReportPace} bounds the number of reports.
  */
 export class IssuedTokens {
   readonly #storage: DurableObjectStorage;
@@ -15,6 +17,7 @@ export class IssuedTokens {
   #level = 0;
   #atMs = 0;
   #omitted = 0;
+  readonly #pace = new ReportPace();
 
   constructor(storage: DurableObjectStorage, outbox: AuditOutbox, perMinute: () => number) {
     this.#storage = storage;
@@ -33,7 +36,7 @@ export class IssuedTokens {
       for (const token of accepted) this.#append(token, nowMs);
     });
     // Half of the places in a minute are reserved for isolates that have not sent any.
-    return { pauseMs: this.#level * 2 > perMinute ? pauseMs : 0 };
+    return { pauseMs: Math.max(this.#level * 2 > perMinute ? busyPauseMs : 0, this.#pace.nextPlaceMs(nowMs)) };
   }
 
   #append({ atMs, ...token }: IssuedToken, nowMs: number): void {

@@ -1,7 +1,8 @@
 import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import { replicatedUntilMs } from "@edge-op/shared/control/cut-offs";
-import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import { changesAfter, continueChanges, type RecentChanges, rememberedChanges } from "../revocation/recent-changes.ts";
 
 /** The number of cut-offs that are sent to a shard at once; it requests the others before it gets a lease. */
@@ -16,7 +17,7 @@ interface CutOffRow extends CutOff, Record<string, SqlStorageValue> {}
  * earlier moment. A shard that contains it up to a version contains every cut-off up to that version. Synchronous.
  *
  *   last_told(version, at_ms)                           one row: the newest change that was announced
- *   announced_change(version, kind, id)                 the newest 500, without those before the last gap
+ *   announced_change(version, kind, id)                 the newest 500, without those before the last gap and without their records
  *   cut_off(key, version, until_ms, recent_until_ms)    deleted at until_ms; recent_until_ms NULL: every earlier access token has expired
  *   last_gap(version, at_ms)                            one row: the last gap in D1's log (ADR 11)
  *   lowest_kept(version, until_ms)                      one row: up to which change D1 lost nothing at a gap of the last month

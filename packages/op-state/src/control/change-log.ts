@@ -2,10 +2,13 @@ import { isNumber, readStored, recordOf } from "@edge-op/protocol/encoding/store
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/change-gap";
-import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RecordName } from "@edge-op/shared/http/request-context";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { ControlKind, NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { AnnouncedLog } from "./announced-log.ts";
+import { carriedNames, carryRecords, type ReadRecord, readRecords, recordStatements } from "./carried-records.ts";
 import type { Registration } from "./control-leases.ts";
 import { lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
 
@@ -20,13 +23,16 @@ export interface Announcement {
   readonly isRestored: boolean;
   /** The versions that D1 has for the cut-offs of the announcement, by key. */
   readonly found: ReadonlyMap<string, number>;
+  /** The records of the names, as of the announced change; empty after a restoration. */
+  readonly records: readonly ReadRecord[];
 }
 
-/** The cut-offs that an announcement is for. */
-interface CommittedCutOffs {
+/** The cut-offs and records that an announcement is for. */
+interface Committed {
   readonly keys: readonly string[];
   /** The newest version that D1 gave to one of them; perhaps no shard has received it. */
   readonly newest: number;
+  readonly names: readonly RecordName<ControlKind>[];
 }
 
 /** Restorations of D1 within this time may follow each other: Time Travel reaches back 30 days. */
@@ -41,23 +47,24 @@ const restorableMs = 31 * 86_400_000;
 export async function nextAnnouncement(
   log: AnnouncedLog,
   database: D1Database,
-  committed: CommittedCutOffs = { keys: [], newest: 0 },
+  committed: Committed = { keys: [], newest: 0, names: [] },
 ): Promise<Announcement> {
   const told = log.last();
-  const { rows, cutOffs } = await newestChanges(database, told.version, committed.keys);
+  const { rows, cutOffs, records } = await newestChanges(database, told.version, committed);
   if (!agree(rows, told, log.last())) return nextAnnouncement(log, database, committed);
   const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
   const found = new Map(Object.entries(readStored("versions of cut-offs", rows[0]?.found ?? "{}", recordOf(isNumber))));
   if (log.isContinued(told, newest, committed.newest)) {
     const changes = rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse();
-    log.record(newest, { changes, cutOffs }, nowMs());
-    return { announced: newest, isRestored: false, found };
+    log.record(newest, { changes: carryRecords(changes, records, newest.version), cutOffs }, nowMs());
+    return { announced: newest, isRestored: false, found, records };
   }
   const used = Math.max(told.version, committed.newest);
   return {
     announced: await announceGap(log, database, { told, used, found: newest.version }),
     isRestored: true,
     found,
+    records: [],
   };
 }
 
@@ -99,16 +106,21 @@ async function lastKept(database: D1Database, announcedAtMs: number): Promise<nu
   return row?.version ?? 0;
 }
 
-interface ChangeRow extends ChangeVersion, NamedChange {
+interface ChangeRow extends ChangeVersion, Omit<NamedChange, "record"> {
   readonly announcedAtMs: number | null;
   readonly found: string;
 }
 
 /**
  * Reads in one transaction: the newest changes, newest first, each with the time of the last announced change (`null` if that row is missing), and
- * the cut-offs of `keys`; and the cut-offs after that change, each of which D1 has from the transaction of its own change.
+ * the cut-offs of `keys`; the cut-offs after that change, each of which D1 has from the transaction of its own change; and the records of `names`.
  */
-async function newestChanges(database: D1Database, announcedVersion: number, keys: readonly string[]) {
+async function newestChanges(
+  database: D1Database,
+  announcedVersion: number,
+  { keys, names }: Pick<Committed, "keys" | "names">,
+) {
+  const carried = carriedNames(names);
   const changes = database
     .prepare(
       `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS announcedAtMs,
@@ -120,8 +132,13 @@ async function newestChanges(database: D1Database, announcedVersion: number, key
   const cutOffs = database
     .prepare("SELECT key, version, until_ms AS untilMs FROM cut_offs WHERE version > ?1 ORDER BY version")
     .bind(announcedVersion);
-  const [rows, added] = await queryDatabase(() => database.batch<ChangeRow | CutOff>([changes, cutOffs]));
-  return { rows: rows!.results as ChangeRow[], cutOffs: added!.results as CutOff[] };
+  const batch = [changes, cutOffs, ...recordStatements(database, carried)];
+  const [rows, added, ...found] = await queryDatabase(() => database.batch<object>(batch));
+  return {
+    rows: rows!.results as ChangeRow[],
+    cutOffs: added!.results as CutOff[],
+    records: readRecords(carried, found),
+  };
 }
 
 /**

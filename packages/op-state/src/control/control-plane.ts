@@ -6,8 +6,13 @@ import type {
   ControlPlaneRpc,
   CutOffIntent,
 } from "@edge-op/shared/control/control-plane-rpc";
+import { changedRecords } from "@edge-op/shared/control/control-view";
 import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
+import type { RecordName } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
+import { storedGenerations } from "@edge-op/shared/storage/load-generations";
+import { type ControlKind, everyId } from "@edge-op/shared/storage/record-kinds";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
@@ -24,11 +29,12 @@ import { findCommitted } from "./find-committed.ts";
 import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
+import { RecordCopies } from "./record-copies.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
-type ControlPlaneEnv = SettingsVariables & AuditKeeperEnv & SessionEndingBindings & FollowerBindings;
+type ControlPlaneEnv = SettingsVariables & CacheBindings & AuditKeeperEnv & SessionEndingBindings & FollowerBindings;
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
@@ -57,6 +63,7 @@ export class ControlPlane
   readonly #generations: GenerationWork;
   readonly #keeper: AuditKeeper;
   readonly #endings: SessionEndings;
+  readonly #copies: RecordCopies;
 
   constructor(ctx: DurableObjectState, env: ControlPlaneEnv) {
     super(ctx, env);
@@ -66,6 +73,7 @@ export class ControlPlane
     this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox);
     this.#fence = new Fence(ctx.storage.sql);
     this.#endings = new SessionEndings(ctx.storage.sql, env);
+    this.#copies = new RecordCopies(ctx, env);
     this.#log = new AnnouncedLog(ctx.storage.sql);
     this.#followers = new Followers(ctx, env, this.#log, this.#ledger);
     this.#generations = new GenerationWork({
@@ -75,7 +83,7 @@ export class ControlPlane
       opened: new OpenedGenerations(ctx.storage.sql),
       outbox: this.#outbox,
       wakeForOpening: () => this.#alarms.wakeBy(nowMs() + resumeMs),
-      publishNewest: () => this.#announce([]),
+      publishNewest: () => this.#announce([], [{ kind: storedGenerations.kind, id: everyId }]),
     });
   }
 
@@ -87,11 +95,15 @@ export class ControlPlane
     return this.#followers.grant(shard, since);
   }
 
-  async publish(operationId: string, committed?: CommittedCutOff): Promise<{ readonly cv: number }> {
+  async publish(
+    operationId: string,
+    committed?: CommittedCutOff,
+    changed: readonly RecordName<ControlKind>[] = [],
+  ): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
     const operations =
       intended === undefined ? [] : [await this.#order(this.#startCutOff(operationId, intended), committed)];
-    const cv = await this.#announce(operations);
+    const cv = await this.#announce(operations, changed);
     this.#ledger.clearIntent(operationId);
     for (const operation of operations) this.#ledger.cutOffs.finish(operation.operationId, nowMs());
     return { cv };
@@ -229,22 +241,27 @@ export class ControlPlane
    * Announces D1's newest control version with its changes and cut-offs; resolves when no shard vouches for an older one. A cut-off that a restored
    * D1 has lost, or whose number grants of the lost time have too, is committed again first. The alarm re-lists generations that D1 has lost.
    */
-  async #announce(operations: readonly OrderedCutOff[]): Promise<number> {
+  async #announce(
+    operations: readonly OrderedCutOff[],
+    changed: readonly RecordName<ControlKind>[] = [],
+  ): Promise<number> {
     this.#fence.pass();
     const committed = {
       keys: operations.map(({ key }) => key),
       newest: Math.max(0, ...operations.map(({ version }) => version)),
+      names: [...changed, ...operations.flatMap(({ key }) => cutOffRecords(key))],
     };
-    const { announced, isRestored, found } = await nextAnnouncement(this.#log, this.env.DB, committed);
+    const { announced, isRestored, found, records } = await nextAnnouncement(this.#log, this.env.DB, committed);
     if (isRestored) {
       this.#followers.restored();
       this.#alarms.wakeBy(nowMs());
     }
     const gap = this.#log.lastGap().version;
     const isLost = (operation: OrderedCutOff) => this.#ledger.cutOffs.isLost(operation, gap, found);
-    if (operations.some(isLost)) return this.#announce(await this.#commitAgain(operations, isLost));
+    if (operations.some(isLost)) return this.#announce(await this.#commitAgain(operations, isLost), changed);
+    this.#copies.write(records, announced.version);
     const isInForce = await this.#followers.bringIntoForce(announced);
-    return isInForce ? announced.version : this.#announce(operations);
+    return isInForce ? announced.version : this.#announce(operations, changed);
   }
 
   async #commitAgain(
@@ -258,6 +275,11 @@ export class ControlPlane
     }
     return again;
   }
+}
+
+/** The records that contain a cut-off. */
+function cutOffRecords(key: string): readonly RecordName<ControlKind>[] {
+  return changedRecords({ version: 0, kind: "cut-off", id: key });
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {

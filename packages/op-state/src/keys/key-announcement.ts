@@ -26,7 +26,7 @@ const requestWaitMs = 3_000;
 
 /**
  * **Announces a change of keys to every isolate before a new key is used** (K6): a control change of kind `keys`, after which isolates discard their
- * schedule. D1's copy of the schedule changes in the same transaction, so an isolate that cannot reach KeyManager finds the announced change in D1.
+ * schedule. D1's schedule, which isolates read, changes in the same transaction.
  */
 export class KeyAnnouncement {
   readonly #ctx: DurableObjectState;
@@ -76,14 +76,14 @@ export class KeyAnnouncement {
   }
 
   /**
-   * Writes D1's copy again if it differs from the schedule: its keys are no longer new, they were wrapped under another master key, or D1 was
+   * Writes D1's schedule again if it differs from this one: its keys are no longer new, they were wrapped under another master key, or D1 was
    * restored to an earlier time.
    */
   async store(): Promise<void> {
     const { DB } = this.#env;
     const stored = await readStoredSchedule(DB, 0);
     const schedule = this.#state.schedule();
-    if (JSON.stringify(stored) !== JSON.stringify(schedule))
+    if (JSON.stringify(stored?.value) !== JSON.stringify(schedule))
       await queryDatabase(() => DB.batch(storeSchedule(DB, schedule)));
   }
 }

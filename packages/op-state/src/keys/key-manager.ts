@@ -104,6 +104,8 @@ export class KeyManager
       else this.ctx.waitUntil(announced);
     }
     this.#fence.pass();
+    // Isolates read D1: whoever calls found no schedule there, or lacks keys that it does not have yet.
+    this.#alarms.wakeBy(nowMs());
     return this.#rows.schedule();
   }
 
@@ -148,6 +150,7 @@ export class KeyManager
     await this.#alarms.run(
       [
         async (atMs, passedMs) => {
+          await this.#rewrap();
           await this.#extend();
           this.#sql.exec("DELETE FROM key_operations WHERE until_ms <= ?", passedMs);
           return nextLookMs(this.#rows.all(), atMs);

@@ -2,8 +2,9 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { controlLeaseLifeMs, leaseTiming } from "@edge-op/shared/config/lease-timing";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import { cutOffUntilMs, replicatedUntilMs } from "@edge-op/shared/control/cut-offs";
-import type { CutOff, NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import { rememberedChanges } from "./recent-changes.ts";
 
 /** A larger number of cut-offs is read only from the control plane. */

@@ -3,9 +3,9 @@ import type {
   CheckResponse,
   LeaseRequest,
   LeaseResponse,
-  NamedChange,
   RevocationFilter,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { Horizon } from "./durable-horizon.ts";
 import { GrantedLeases, type LeaseWait } from "./granted-leases.ts";
 import type { PendingChange } from "./lease-holders.ts";

@@ -1,4 +1,4 @@
-import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { Horizon } from "./durable-horizon.ts";
 import { rememberedChanges } from "./recent-changes.ts";
 import type { DurableState, Plan } from "./revocation-machine.ts";

@@ -1,8 +1,8 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { loadClient } from "@edge-op/shared/clients/client-directory";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
+import { loadClient } from "@edge-op/shared/clients/stored-clients";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";

@@ -16,6 +16,7 @@ import {
   isolate,
   keyOf,
   newestVersion,
+  noDatabase,
   recordChange,
   request,
   sign,
@@ -50,9 +51,9 @@ describe("signing and verifying", () => {
     },
   );
 
-  it("a cold isolate calls KV and KeyManager once, the next one only KV, a warm one neither", async () => {
+  it("the first isolate of a deployment calls KV, D1 and KeyManager once, the next one only KV, a warm one none", async () => {
     const first = await isolate();
-    expect((await request(sign(first.ring))).counts).toEqual({ object: 1, kv: 2, d1: 0 });
+    expect((await request(sign(first.ring))).counts).toEqual({ object: 1, kv: 2, d1: 1 });
     const second = await isolate();
     const signed = await request(sign(second.ring));
     expect(signed.counts).toEqual({ object: 0, kv: 1, d1: 0 });
@@ -101,10 +102,10 @@ describe("KeyManager is unavailable", () => {
   it("an isolate uses its copy for days without KeyManager, and calls at most once in ten seconds", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
-    await bindings.CACHE.delete("keys:schedule");
+    await bindings.CACHE.delete("keys:*");
     vi.setSystemTime(start + 3 * day);
     const first = await request(sign(ring), away);
-    expect(first.counts).toEqual({ object: 1, kv: 1, d1: 0 });
+    expect(first.counts).toEqual({ object: 1, kv: 1, d1: 1 });
     expect((await request(verify(ring, first.result), away)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
@@ -114,11 +115,12 @@ describe("KeyManager is unavailable", () => {
     vi.setSystemTime(start + keyTiming.isolateTtlMs / 2);
     const response = Promise.withResolvers<KeySchedule>();
     let asked = 0;
-    const slow = withKeyManager(() => {
+    const manager = withKeyManager(() => {
       asked += 1;
       return response.promise;
     });
-    await bindings.CACHE.delete("keys:schedule");
+    const slow = { ...manager, DB: noDatabase };
+    await bindings.CACHE.delete("keys:*");
     const execution = createExecutionContext();
     const context = createRequestContext(new Request("https://op.example.com/"), slow, execution);
     expect(await sign(ring)(context)).toMatch(/^ey/);
@@ -146,13 +148,13 @@ describe("KeyManager is unavailable", () => {
     expect((await request(sign(ring), away)).result).toMatch(/^ey/);
   });
 
-  it("ADR 6: a cold isolate without KV, which a jurisdiction excludes, continues with the copy in D1, for weeks", async () => {
+  it("ADR 6: a cold isolate without KV, which a jurisdiction excludes, reads D1 and does not call KeyManager, for weeks", async () => {
     const { result: token } = await request(sign((await isolate()).ring));
     await stored();
     vi.setSystemTime(start + 28 * day);
     const cold = await isolate(await recordChange("client", "a"));
     const signed = await request(sign(cold.ring), { ...away, JURISDICTION: "eu", REGION: "weur" });
-    expect(signed.counts).toEqual({ object: 1, kv: 0, d1: 1 });
+    expect(signed.counts).toEqual({ object: 0, kv: 0, d1: 1 });
     expect((await request(verify(cold.ring, signed.result), away)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
     expect((await request(verify(cold.ring, token), away)).result).toBeDefined();
   });
@@ -160,7 +162,7 @@ describe("KeyManager is unavailable", () => {
   it("ADR 11: the copy in D1 is not used after D1 was restored to an earlier moment, until KeyManager has written it again", async () => {
     await request(sign((await isolate()).ring));
     const version = await stored();
-    await bindings.CACHE.delete("keys:schedule");
+    await bindings.CACHE.delete("keys:*");
     await expect(request(sign((await isolate(version + 1)).ring), away)).rejects.toThrow(UnavailableError);
     // The gap that such a restoration leaves is a change of keys.
     const gap = await recordChange("keys", "*");
@@ -171,15 +173,16 @@ describe("KeyManager is unavailable", () => {
 
   it("without any copy nothing is signed and nothing verified: unavailable", async () => {
     const { ring } = await isolate();
-    await expect(request(sign(ring), away)).rejects.toThrow(UnavailableError);
-    await expect(request(verify((await isolate()).ring, await tokenOfOtherIsolate()), away)).rejects.toThrow(
+    const nothing = { ...away, DB: noDatabase };
+    await expect(request(sign(ring), nothing)).rejects.toThrow(UnavailableError);
+    await expect(request(verify((await isolate()).ring, await tokenOfOtherIsolate()), nothing)).rejects.toThrow(
       UnavailableError,
     );
   });
 
   async function tokenOfOtherIsolate() {
     const { result } = await request(sign((await isolate()).ring));
-    await bindings.CACHE.delete("keys:schedule");
+    await bindings.CACHE.delete("keys:*");
     return result;
   }
 
@@ -197,7 +200,7 @@ describe("a change of keys", () => {
   it("protocols.md §4: an isolate that has learnt of a revoked key refuses its tokens, even with a stale copy in KV", async () => {
     const { ring, control } = await isolate();
     const { result: token } = await request(sign(ring));
-    const stale = (await bindings.CACHE.get("keys:schedule"))!;
+    const stale = (await bindings.CACHE.get("keys:*"))!;
     await bindings.KEY_MANAGER.getByName(keyManagerName).revokeKey((await keyOf("ES256")).kid, "op-1");
     const cv = await recordChange("keys", "*");
 
@@ -206,7 +209,7 @@ describe("a change of keys", () => {
     expect((await request(verify(ring, token))).result).toBeUndefined();
 
     // KV shows its old value for up to a minute more; new isolates must not use it.
-    await bindings.CACHE.put("keys:schedule", stale);
+    await bindings.CACHE.put("keys:*", stale);
     expect((await request(verify((await isolate(cv)).ring, token))).result).toBeUndefined();
   });
 
@@ -239,7 +242,7 @@ describe("a change of keys", () => {
       .bind(before)
       .all();
     expect(results).toEqual([{ kind: "keys", id: "*" }]);
-    await bindings.CACHE.delete("keys:schedule");
+    await bindings.CACHE.delete("keys:*");
     await request(async (context) => control.observe(context, await newestVersion()));
     const held = await request((context) => ring.schedule(context), away);
     expect(held.result.keys.map(({ kid }) => kid)).toEqual(keys.map(({ kid }) => kid));
@@ -251,17 +254,18 @@ describe("a change of keys", () => {
     const old = await bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
     await bindings.KEY_MANAGER.getByName(keyManagerName).revokeKey((await keyOf("ES256")).kid, "op-1");
     const cv = await recordChange("keys", "*");
-    await bindings.CACHE.delete("keys:schedule");
+    await bindings.CACHE.delete("keys:*");
 
     // A new isolate requests the schedule; the response, from before the revocation, arrives after it has learnt of the change.
     const late = Promise.withResolvers<void>();
     let asked = 0;
-    const slow = withKeyManager(async () => {
+    const manager = withKeyManager(async () => {
       asked += 1;
       if (asked > 1) return bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
       await late.promise;
       return old;
     });
+    const slow = { ...manager, DB: noDatabase };
     const learning = new ControlView();
     const asking = new KeyRing(learning);
     await request((context) => learning.observe(context, 1));

@@ -2,7 +2,7 @@ import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts"
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
 
@@ -22,10 +22,8 @@ export class DocumentHosts {
 
   constructor(control: ControlView) {
     this.#lists = new ReadThrough<HostList>(control, {
-      kind: "document-hosts",
-      ttlSeconds: 3600,
+      ...storedDocumentHosts,
       maxBytes: isolateMemory.documentHosts,
-      query: { statement: hostsStatement, read: (rows) => ({ hosts: rows as readonly HostPolicy[] }) },
     });
   }
 
@@ -46,6 +44,13 @@ export class DocumentHosts {
     return this.#lists.isHeld(context, everyId);
   }
 }
+
+/** All policies: one record. */
+export const storedDocumentHosts: StoredKind<HostList> = {
+  kind: "document-hosts",
+  ttlSeconds: 3600,
+  query: { statement: hostsStatement, read: (rows) => ({ hosts: rows as readonly HostPolicy[] }) },
+};
 
 export async function listDocumentHosts(database: D1Database): Promise<HostPolicy[]> {
   const { results } = await hostsStatement(database).all<HostPolicy>();

@@ -60,6 +60,11 @@ export const limits = {
   relayCallMs: 300,
   /** The renewal of a relay's lease on a shard, beside the length of the lease; the relay tries again after that. */
   relayUpstreamMs: 1_000,
+  /**
+   * Records that changes carry to isolates, as JSON: one, and all that an object holds and a response contains. A larger one is read from D1. About
+   * 2 KB for a client, 20 KB for a schedule with every algorithm.
+   */
+  changeRecords: { eachCharacters: 32 * 1024, allCharacters: 64 * 1024, perAnnouncement: 8 },
   /** Revoked rows that a relay holds of all shards together, about 200 bytes each. Isolates call the shards beyond it. */
   relayRows: 150_000,
   /** One shard's statistics; a slower one is named as unreachable. */

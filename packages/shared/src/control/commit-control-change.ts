@@ -66,7 +66,7 @@ export async function commitControlChange(
   const results = await commit(DB, [...announcements, ...statements, ...records]);
   const version = lastVersion(results.slice(0, announcements.length));
   const committed = cutOff && { version, listsSessions: results.at(-1)!.results.length > 0 };
-  const publish = async () => stub.publish(operationId, committed);
+  const publish = async () => stub.publish(operationId, committed, changes);
   const { cv } = await callObject("control plane", publish, controlCallMs);
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;

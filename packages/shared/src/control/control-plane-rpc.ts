@@ -3,9 +3,10 @@ import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
+import type { RecordName } from "../http/request-context.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
+import type { ControlKind, NamedChange } from "../storage/record-kinds.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";
-import type { ControlChange } from "./control-view.ts";
 import type { CutOffKind, RecordedCutOff } from "./cut-offs.ts";
 
 /**
@@ -42,7 +43,7 @@ export interface ControlNews {
   /** The time of the change `cv`, which shows that D1's log was not restored to before that change; `undefined` if it is not known. */
   readonly cvAtMs: number | undefined;
   /** The newest changes, ending with `cv`; empty if they are not known. */
-  readonly changes: readonly ControlChange[];
+  readonly changes: readonly NamedChange[];
   /** All cut-offs after that version that may still affect a live access token. */
   readonly cutOffs: readonly (RecordedCutOff & { readonly untilMs: number })[];
 }
@@ -64,9 +65,14 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   /** A shard requests or renews its lease. `since`: the control version that it contains. */
   follow(shard: string, since: number): Promise<ControlLease>;
   /**
-   * After the commit: announces D1's newest control version, waits until no shard vouches for an older one, and deletes the intent.
+   * After the commit: announces D1's newest control version, waits until no shard vouches for an older one, and deletes the intent. The announcement
+   * carries the `changed` records, if they are small.
    */
-  publish(operationId: string, cutOff?: CommittedCutOff): Promise<{ readonly cv: number }>;
+  publish(
+    operationId: string,
+    cutOff?: CommittedCutOff,
+    changed?: readonly RecordName<ControlKind>[],
+  ): Promise<{ readonly cv: number }>;
   /**
    * Revokes every grant of a subject, client or tenant created up to now. Resolves when the cut-off is in force everywhere. It does not affect the
    * grant of a request that arrives afterwards. Idempotent by `operationId`.

@@ -4,7 +4,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { mapEntryBytes, ownText, stringBytes } from "../runtime/heap-bytes.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { type ControlKind, everyId } from "../storage/record-kinds.ts";
+import { type ControlKind, everyId, type ForgetRecord, type NamedChange } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { leaveGap } from "./change-gap.ts";
 
@@ -15,8 +15,6 @@ export interface ControlBindings {
 /** With more changes than this at once, every copy is discarded instead. */
 const changesAtOnce = 500;
 
-type Forget = (id: string | undefined) => void;
-
 export class ControlView {
   #version: number | undefined;
   /** It is unknown which records changed before this version: older KV copies are not used. */
@@ -24,9 +22,9 @@ export class ControlView {
   readonly #lastChange = new Map<string, number>();
   /** The estimated size of `#lastChange`. */
   #changeBytes = 0;
-  readonly #forget = new Map<ControlKind, Forget[]>();
+  readonly #forget = new Map<ControlKind, ForgetRecord[]>();
   /** The rows after a version. Every shard's response announces a change at the same moment: one read serves all of them. */
-  readonly #reads = new SharedCall<ControlBindings, number, readonly ControlChange[]>({
+  readonly #reads = new SharedCall<ControlBindings, number, readonly NamedChange[]>({
     name: "D1",
     callMs: limits.databaseCallMs,
     joinsCallInFlight: true,
@@ -42,8 +40,8 @@ export class ControlView {
     return this.#changeBytes;
   }
 
-  /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
-  onChange(kind: ControlKind, forget: Forget): void {
+  /** Registers a cache. */
+  onChange(kind: ControlKind, forget: ForgetRecord): void {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
 
@@ -61,7 +59,7 @@ export class ControlView {
   async observe(
     context: RequestContext<ControlBindings>,
     cv: number,
-    named: readonly ControlChange[] = [],
+    named: readonly NamedChange[] = [],
   ): Promise<void> {
     if (this.#version === undefined) {
       this.#start(cv, named);
@@ -102,7 +100,7 @@ export class ControlView {
     context: RequestContext<ControlBindings>,
     after: number,
     cv: number,
-  ): Promise<readonly ControlChange[]> {
+  ): Promise<readonly NamedChange[]> {
     const rows = await this.#reads.call(context, String(after), after);
     const isComplete = rows.length >= changesAtOnce || (rows.at(-1)?.version ?? after) >= cv;
     // The shared read may have begun before the change was committed.
@@ -113,7 +111,7 @@ export class ControlView {
    * Everything in memory that carries no version of its own is discarded. A copy that has one may be used if the changes since then are known and
    * none of them names it.
    */
-  #start(cv: number, named: readonly ControlChange[]): void {
+  #start(cv: number, named: readonly NamedChange[]): void {
     this.#forgetAll(cv);
     const first = named[0]?.version;
     if (first === undefined || named.at(-1)?.version !== cv || named.length !== cv - first + 1) return;
@@ -122,8 +120,8 @@ export class ControlView {
   }
 
   /** `discards`: copies that the changes name are in memory. */
-  #apply(changes: readonly ControlChange[], last: number, discards = true): void {
-    for (const { kind, id, version } of changes.flatMap(changedRecords)) {
+  #apply(changes: readonly NamedChange[], last: number, discards = true): void {
+    for (const { kind, id, version, record } of changes.flatMap(changedRecords)) {
       const key = ownText(`${kind}:${id}`);
       if (!this.#lastChange.has(key)) this.#changeBytes += mapEntryBytes + stringBytes(key);
       if (this.#changeBytes > isolateMemory.controlChanges) {
@@ -132,7 +130,8 @@ export class ControlView {
       }
       this.#lastChange.set(key, version);
       if (!discards) continue;
-      for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id);
+      // In the order of the changes, so that a later one discards what an earlier one carried.
+      for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id, record);
     }
     this.#version = last;
   }
@@ -146,15 +145,9 @@ export class ControlView {
   }
 }
 
-export interface ControlChange {
-  readonly version: number;
-  readonly kind: ControlKind;
-  readonly id: string;
-}
-
 /** Whether a change names one of the records. */
 export function namesAny(
-  changes: readonly ControlChange[],
+  changes: readonly NamedChange[],
   records: readonly { readonly kind: ControlKind; readonly id: string }[],
 ): boolean {
   return changes
@@ -163,21 +156,21 @@ export function namesAny(
 }
 
 /** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */
-function changedRecords(change: ControlChange): readonly ControlChange[] {
-  const { kind, id, version } = change;
+export function changedRecords(change: NamedChange): readonly NamedChange[] {
+  const { kind, id, version, record } = change;
   if (kind !== "cut-off") return [change];
   const [, of, ...rest] = id.split(":");
   if (of === "sub") return [{ kind: "user", id: rest.join(":"), version }];
-  if (of === "client") return [{ kind: "client", id: rest.join(":"), version }];
+  if (of === "client") return [{ kind: "client", id: rest.join(":"), version, record }];
   return [
     { kind: "user", id: everyId, version },
     { kind: "client", id: everyId, version },
   ];
 }
 
-async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
+async function readChanges(database: D1Database, after: number): Promise<NamedChange[]> {
   const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
-  const read = () => queryDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
+  const read = () => queryDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<NamedChange>());
   // One slow read would delay every request that waits for this version.
   const { results } = await firstResult([read, read], limits.databaseAgainMs);
   return results;

@@ -3,7 +3,7 @@ import { importedKeysBytes } from "../clients/client-bytes.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
 import { isIssuerDocument, type TrustedIssuer } from "./trusted-issuer.ts";
 
 /**
@@ -15,13 +15,11 @@ export class IssuerDirectory {
 
   constructor(control: ControlView) {
     this.#issuers = new ReadThrough(control, {
-      kind: "issuer",
-      ttlSeconds: 3600,
+      ...storedIssuers,
       absentSeconds: 60,
       maxBytes: isolateMemory.trustedIssuers,
       presenceBytes: isolateMemory.absentIssuers,
       attachedBytes: ({ document }) => importedKeysBytes(document.jwks?.keys ?? []),
-      query: issuerQuery,
     });
   }
 
@@ -47,10 +45,16 @@ interface IssuerRow {
   readonly document: string;
 }
 
-const issuerQuery: RecordQuery<TrustedIssuer> = {
-  statement: (database, issuer) =>
-    database.prepare("SELECT issuer_id, issuer, status, document FROM trusted_issuers WHERE issuer = ?1").bind(issuer),
-  read: ([row]) => row && readIssuer(row as IssuerRow),
+export const storedIssuers: StoredKind<TrustedIssuer> = {
+  kind: "issuer",
+  ttlSeconds: 3600,
+  query: {
+    statement: (database, issuer) =>
+      database
+        .prepare("SELECT issuer_id, issuer, status, document FROM trusted_issuers WHERE issuer = ?1")
+        .bind(issuer),
+    read: ([row]) => row && readIssuer(row as IssuerRow),
+  },
 };
 
 function readIssuer({ issuer_id: issuerId, issuer, status, document }: IssuerRow): TrustedIssuer {

@@ -2,31 +2,25 @@ import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub, withoutTimeLimit } from "../storage/call-object.ts";
-import { readCache, writeCache } from "../storage/kv-cache.ts";
+import { type Copy, readCache, writeCache } from "../storage/kv-cache.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
-import { everyId } from "../storage/record-kinds.ts";
+import { type CarriedRecord, everyId } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
 import { hasActiveKey, type KeySchedule, signingKey } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
-import { readStoredSchedule } from "./stored-schedule.ts";
+import { readStoredSchedule, storedSchedules, type VersionedSchedule } from "./stored-schedule.ts";
 
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
 }
 
-/** The KV value: the schedule, the control version known before it was read from KeyManager, and the time of the read. */
-interface ScheduleCopy {
-  readonly cv: number;
-  readonly readAtMs: number;
-  readonly schedule: KeySchedule;
-}
-
 interface Held {
   readonly schedule: KeySchedule;
-  /** When KeyManager returned it, directly or through KV. */
+  /** When D1 or KeyManager returned it, directly or through KV. */
   readonly loadedAtMs: number;
   /** The control version of a copy that was held before the isolate knew one. */
   readonly cv?: number;
@@ -34,43 +28,43 @@ interface Held {
 
 /** The stamp of a schedule that came without a version, before the isolate knew one: the decision is made again. */
 const unknownVersion = -1;
-const copyKey = "keys:schedule";
-const copyLifeSeconds = 30 * 86_400;
+const copyKey = `keys:${everyId}`;
 /** The minimum time between two calls of one isolate for a key that is missing. */
 const wantIntervalMs = 1_000;
-/** After a failed renewal, the copy is used for this long before the next attempt, so that a slow KeyManager does not delay requests. */
+/** After a failed renewal, the copy is used for this long before the next attempt, so that a slow store does not delay requests. */
 const retryMs = 10_000;
 
 /**
- * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in the background.
- * While KeyManager does not respond, the copy in memory, KV or D1 remains in use, because keys are scheduled weeks ahead. The copy always contains
- * every change of keys that the isolate knows; without such a copy, the response is 503.
+ * **The isolate's copy of the key schedule**, read through memory, KV and D1 (docs/reference/protocols.md §4), and renewed in the background.
+ * KeyManager, which writes the schedule, is called only for keys that are missing and for a schedule that D1 does not have. While neither responds,
+ * the copy in memory or KV remains in use, because keys are scheduled weeks ahead. The copy always contains every change of keys that the isolate
+ * knows; without such a copy, the response is 503.
  */
 export class HeldSchedule {
   readonly #control: ControlView;
   readonly #onLoad: (schedule: KeySchedule) => void;
   /** Algorithms for which KeyManager creates keys if there are none. */
   readonly #wanted = new Set<KeyAlgorithm>();
-  /** After a change of keys, every request needs the schedule at the same moment; an isolate sends one call for all of them. */
   readonly #calls = new SharedCall<KeyScheduleBindings, boolean, KeySchedule>({
     name: "KeyManager",
     joinsCallInFlight: true,
     send: (context, signs) => this.#callKeyManager(context, signs),
   });
   /** Any request may use the copy: its control version shows which changes it may lack. */
-  readonly #copies = new SharedCall<KeyScheduleBindings, undefined, ScheduleCopy | undefined>({
+  readonly #copies = new SharedCall<KeyScheduleBindings, undefined, Copy<KeySchedule> | undefined>({
     name: "KV",
     joinsCallInFlight: true,
-    send: (context) => readCache<ScheduleCopy>(context, copyKey),
+    send: (context) => readCache<Copy<KeySchedule>>(context, copyKey),
   });
-  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, KeySchedule | undefined>({
+  /** After a change of keys, every request needs the schedule at the same moment; an isolate sends one call for all of them. */
+  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, VersionedSchedule | undefined>({
     name: "D1",
     joinsCallInFlight: true,
-    send: (context) => readStoredSchedule(context.env.DB, this.#control.version ?? 0),
+    send: (context) => this.#readStored(context),
   });
   #held: Held | undefined;
   /** The copy of KV that was read before the isolate knew a control version. */
-  #unjudged: ScheduleCopy | undefined;
+  #unjudged: Copy<KeySchedule> | undefined;
   /** The requests that found none in KV then. */
   readonly #missing = new WeakSet<object>();
   /** Increased by every change of keys: a result requested before it must not be stored after it. */
@@ -82,12 +76,20 @@ export class HeldSchedule {
   constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void = () => {}) {
     this.#control = control;
     this.#onLoad = onLoad;
-    control.onChange("keys", () => {
-      this.#held = undefined;
+    control.onChange("keys", (_, record) => {
+      this.#held = this.#held && record && this.#carried(record);
       this.#epoch += 1;
       this.#renewNotBeforeMs = 0;
       this.#wantNotBeforeMs = 0;
     });
+  }
+
+  /** The schedule that a change carries, in place of the one that it discards. */
+  #carried({ text }: CarriedRecord): Held | undefined {
+    const schedule = JSON.parse(text) as KeySchedule | null;
+    if (schedule === null) return undefined;
+    this.#onLoad(schedule);
+    return { schedule, loadedAtMs: nowMs() };
   }
 
   /** Reads the copy in KV for an isolate that knows no control version. Never fails. */
@@ -152,7 +154,7 @@ export class HeldSchedule {
   async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
-      return (await this.#load(context, true)).schedule;
+      return (await this.#load(context)).schedule;
     } catch (error) {
       warnUnavailable(context, "keys-not-renewed", error);
       if (epoch !== this.#epoch) throw error;
@@ -160,8 +162,7 @@ export class HeldSchedule {
     }
   }
 
-  /** A renewal does not read D1: it has the copy in memory. */
-  async #load(context: RequestContext<KeyScheduleBindings>, isRenewal = false): Promise<Held> {
+  async #load(context: RequestContext<KeyScheduleBindings>): Promise<Held> {
     const epoch = this.#epoch;
     const unjudged = this.#unjudged;
     const copy = await this.#findCopy(context);
@@ -172,17 +173,39 @@ export class HeldSchedule {
       if (isCold && context.progress.reads !== undefined) return this.#hold(context, copy, keyTiming.isolateTtlMs / 2);
     }
     try {
-      return await this.#request(context, false);
+      return (await this.#findStored(context)) ?? (await this.#request(context, false));
     } catch (error) {
-      const old = await this.#oldCopy(context, copy, isRenewal);
-      if (old === undefined || epoch !== this.#epoch) throw error;
+      if (copy === undefined || epoch !== this.#epoch || !this.#includesKnownChanges(copy)) throw error;
       warnUnavailable(context, "keys-from-old-copy", error);
-      return this.#hold(context, { schedule: old });
+      return this.#hold(context, { value: copy.value });
     }
   }
 
+  /** `undefined` if D1 does not respond, or has no schedule with every change of keys that the isolate knows. */
+  async #findStored(context: RequestContext<KeyScheduleBindings>): Promise<Held | undefined> {
+    const epoch = this.#epoch;
+    const { version } = this.#control;
+    try {
+      const stored = await this.#stored.call(context, `${epoch} ${version}`, undefined);
+      if (epoch !== this.#epoch) return await this.#findStored(context);
+      return stored && this.#hold(context, version === undefined ? stored : { value: stored.value });
+    } catch (error) {
+      warnUnavailable(context, "keys-not-reloaded", error);
+      return undefined;
+    }
+  }
+
+  async #readStored(context: RequestContext<KeyScheduleBindings>): Promise<VersionedSchedule | undefined> {
+    const { version } = this.#control;
+    const stored = await readStoredSchedule(context.env.DB, version ?? 0);
+    if (stored === undefined) return undefined;
+    const copy: Copy<KeySchedule> = { ...stored, cv: version ?? stored.cv, readAtMs: context.arrivedAtMs };
+    writeCache(context, copyKey, copy, storedSchedules.ttlSeconds);
+    return copy;
+  }
+
   /** The copy that was read before the first control version, if no change has named it since, or the one in KV. */
-  async #findCopy(context: RequestContext<KeyScheduleBindings>): Promise<ScheduleCopy | undefined> {
+  async #findCopy(context: RequestContext<KeyScheduleBindings>): Promise<Copy<KeySchedule> | undefined> {
     const unjudged = this.#unjudged;
     // Judged once: a later renewal reads the copy that is in KV then.
     if (this.#control.version !== undefined) this.#unjudged = undefined;
@@ -195,20 +218,11 @@ export class HeldSchedule {
     return copy;
   }
 
-  async #oldCopy(
-    context: RequestContext<KeyScheduleBindings>,
-    copy: ScheduleCopy | undefined,
-    isRenewal: boolean,
-  ): Promise<KeySchedule | undefined> {
-    if (copy !== undefined && this.#includesKnownChanges(copy)) return copy.schedule;
-    return isRenewal ? undefined : this.#stored.call(context, `${this.#epoch} ${this.#control.version}`, undefined);
-  }
-
   /** Returns only a result that was requested after the last change of keys known to this isolate. */
   async #request(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<Held> {
     const epoch = this.#epoch;
     const schedule = await this.#calls.call(context, `${epoch} ${this.#wanted.size} ${signs}`, signs);
-    return epoch === this.#epoch ? this.#hold(context, { schedule }) : this.#request(context, signs);
+    return epoch === this.#epoch ? this.#hold(context, { value: schedule }) : this.#request(context, signs);
   }
 
   async #callKeyManager(context: RequestContext<KeyScheduleBindings>, signs: boolean): Promise<KeySchedule> {
@@ -218,15 +232,15 @@ export class HeldSchedule {
       manager.schedule([...this.#wanted], signs),
     );
     if (cv !== undefined) {
-      const copy: ScheduleCopy = { cv, readAtMs: context.arrivedAtMs, schedule };
-      writeCache(context, copyKey, copy, copyLifeSeconds);
+      const copy: Copy<KeySchedule> = { cv, readAtMs: context.arrivedAtMs, value: schedule };
+      writeCache(context, copyKey, copy, storedSchedules.ttlSeconds);
     }
     return schedule;
   }
 
   #hold(
     context: RequestContext<KeyScheduleBindings>,
-    { schedule, cv }: Pick<Held, "schedule" | "cv">,
+    { value: schedule, cv }: Pick<VersionedSchedule, "value"> & Partial<VersionedSchedule>,
     ageMs = 0,
   ): Held {
     this.#held = { schedule, loadedAtMs: context.arrivedAtMs - ageMs, ...(cv !== undefined && { cv }) };
@@ -235,7 +249,7 @@ export class HeldSchedule {
   }
 
   /** Before the first control version, changes are unknown; the copy is discarded when the version becomes known. */
-  #includesKnownChanges(copy: ScheduleCopy): boolean {
+  #includesKnownChanges(copy: Copy<KeySchedule>): boolean {
     return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
   }
 }

@@ -1,5 +1,6 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
-import type { LeaseResponse, NamedChange, RevocationStatistics } from "./revocation-shard-rpc.ts";
+import type { NamedChange } from "../storage/record-kinds.ts";
+import type { LeaseResponse, RevocationStatistics } from "./revocation-shard-rpc.ts";
 
 export interface RelayLeaseRequest {
   /** Names one replica, as at a shard. */

@@ -1,7 +1,7 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ReadCondition } from "../control/read-set.ts";
-import type { ControlKind } from "../storage/record-kinds.ts";
+import type { NamedChange } from "../storage/record-kinds.ts";
 
 export interface RevokedRow {
   readonly key: string;
@@ -48,13 +48,6 @@ export interface LeaseRequest {
   readonly holdMs?: number;
   /** The holder serves isolates: its snapshots come first (ADR 25). */
   readonly isRelay?: true;
-}
-
-/** An administrative change: a row of D1's `control_changes`. It names a record, and never contains a secret. */
-export interface NamedChange {
-  readonly version: number;
-  readonly kind: ControlKind;
-  readonly id: string;
 }
 
 /**

@@ -2,7 +2,7 @@ import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
 import { isResourceMetadata, type Resource } from "./resource.ts";
 
 /**
@@ -14,12 +14,10 @@ export class ResourceDirectory {
 
   constructor(control: ControlView) {
     this.#resources = new ReadThrough(control, {
-      kind: "resource",
-      ttlSeconds: 3600,
+      ...storedResources,
       absentSeconds: 3600,
       maxBytes: isolateMemory.resources,
       presenceBytes: isolateMemory.absentResources,
-      query: resourceQuery,
     });
   }
 
@@ -51,10 +49,14 @@ interface ResourceRow {
   readonly metadata: string;
 }
 
-const resourceQuery: RecordQuery<Resource> = {
-  statement: (database, identifier) =>
-    database.prepare("SELECT identifier, metadata FROM resources WHERE identifier = ?1").bind(identifier),
-  read: ([row]) => row && readResource(row as ResourceRow),
+export const storedResources: StoredKind<Resource> = {
+  kind: "resource",
+  ttlSeconds: 3600,
+  query: {
+    statement: (database, identifier) =>
+      database.prepare("SELECT identifier, metadata FROM resources WHERE identifier = ?1").bind(identifier),
+    read: ([row]) => row && readResource(row as ResourceRow),
+  },
 };
 
 export function readResource({ identifier, metadata }: ResourceRow): Resource {

@@ -85,13 +85,13 @@ export const isolateEvents = {
   },
   "keys-not-reloaded": {
     level: "warn",
-    meaning: "KeyManager did not respond to an object that sends logout tokens. They are sent later.",
+    meaning: "D1 or KeyManager did not respond to a read of the key schedule. The other one is called, if that was D1.",
     fields: keyFields,
   },
   "keys-from-old-copy": {
     level: "warn",
     meaning:
-      "KeyManager did not respond. The copy of the key schedule in KV or D1 is used, because no key has changed since.",
+      "Neither D1 nor KeyManager responded. The copy of the key schedule in KV is used, because no key has changed since.",
     fields: keyFields,
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;

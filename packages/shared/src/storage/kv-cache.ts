@@ -12,6 +12,14 @@ export interface CacheBindings {
   readonly CACHE: KVNamespace;
 }
 
+/** The value of a record in KV, under the key `{kind}:{id}`. */
+export interface Copy<Stored> {
+  /** The record contains every change up to this control version. */
+  readonly cv: number;
+  readonly readAtMs: number;
+  readonly value: Stored;
+}
+
 export async function readCache<Value>(
   context: RequestContext<CacheBindings>,
   key: string,
@@ -25,23 +33,15 @@ export async function readCache<Value>(
   }
 }
 
+type WritingContext = Pick<RequestContext<CacheBindings>, "env" | "settings" | "requestId" | "waitUntil">;
+
 /** Runs in the background; no request waits for it. */
-export function writeCache(
-  context: RequestContext<CacheBindings>,
-  key: string,
-  value: unknown,
-  ttlSeconds: number,
-): void {
+export function writeCache(context: WritingContext, key: string, value: unknown, ttlSeconds: number): void {
   if (context.settings.jurisdiction !== "none") return;
   context.waitUntil(write(context, key, JSON.stringify(value), ttlSeconds));
 }
 
-async function write(
-  context: RequestContext<CacheBindings>,
-  key: string,
-  text: string,
-  expirationTtl: number,
-): Promise<void> {
+async function write(context: WritingContext, key: string, text: string, expirationTtl: number): Promise<void> {
   try {
     await within(limits.cacheWriteMs, context.env.CACHE.put(key, text, { expirationTtl }), late);
   } catch (cause) {

@@ -1,5 +1,6 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { areRegions, type Generation } from "./generation-table.ts";
+import type { StoredKind } from "./read-through.ts";
 import type { ShardedStore } from "./shard-address.ts";
 
 interface GenerationRow {
@@ -17,11 +18,18 @@ export async function loadGenerations(database: D1Database): Promise<readonly Ge
   return readGenerations(results);
 }
 
-export function readGenerations(rows: readonly object[]): readonly Generation[] | undefined {
+/** The generation table: one record. */
+export const storedGenerations: StoredKind<readonly Generation[]> = {
+  kind: "generations",
+  ttlSeconds: 300,
+  query: { statement: generationsStatement, read: readGenerations },
+};
+
+function readGenerations(rows: readonly object[]): readonly Generation[] | undefined {
   return rows.length === 0 ? undefined : (rows as readonly GenerationRow[]).map(readGeneration);
 }
 
-export function generationsStatement(database: D1Database): D1PreparedStatement {
+function generationsStatement(database: D1Database): D1PreparedStatement {
   return database.prepare(
     `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
        FROM shard_generations ORDER BY store, generation`,

@@ -2,9 +2,9 @@ import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
-import { type CacheBindings, readCache, writeCache } from "./kv-cache.ts";
+import { type CacheBindings, type Copy, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
-import type { ControlKind, RecordVersions } from "./record-kinds.ts";
+import { type CarriedRecord, type ControlKind, everyId, type RecordVersions } from "./record-kinds.ts";
 import { SharedCall } from "./shared-call.ts";
 
 export interface StorageBindings extends CacheBindings {
@@ -16,11 +16,6 @@ const idPattern = /^[\x20-\x7e]{1,255}$/;
 
 /** The number of requests that may share one look-up. */
 const sharersAtOnce = 10_000;
-
-interface Copy<Stored> {
-  readonly cv: number;
-  readonly value: Stored;
-}
 
 /** A copy in memory. */
 interface Held<Value> {
@@ -56,9 +51,14 @@ export async function loadRecord<Stored>(
   return read(results);
 }
 
-export interface ReadThroughOptions<Value, Stored = Value> {
+/** A kind of record: how it is read from D1, and how long KV and memory keep a copy. */
+export interface StoredKind<Stored> {
   readonly kind: ControlKind;
   readonly ttlSeconds: number;
+  readonly query: RecordQuery<Stored>;
+}
+
+export interface ReadThroughOptions<Value, Stored = Value> extends StoredKind<Stored> {
   /** How long absence is cached; only for records whose creation is a control change. */
   readonly absentSeconds?: number;
   /** Whether the absence of this id is not cached, because its creation is not a control change. */
@@ -71,7 +71,6 @@ export interface ReadThroughOptions<Value, Stored = Value> {
   readonly usesUnjudged?: boolean;
   /** Bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
-  readonly query: RecordQuery<Stored>;
   /** Takes what memory holds out of what KV and D1 return, at the control version `cv`; by default all of it. */
   unpack?(stored: Stored, cv: number): Value;
 }
@@ -124,14 +123,28 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
       ...(attachedBytes && { attachedBytes: ({ value }: Held<Value>) => attachedBytes(value) }),
     });
     this.#presence = new IsolateCache({ maxBytes: presenceBytes });
-    control.onChange(options.kind, (id) => {
+    control.onChange(options.kind, (id, record) => {
       // What was read before the first version carries a version of its own.
       if (control.version === undefined) return;
+      const isHeld = record !== undefined && this.#holds(id ?? everyId);
       for (const cache of [this.#memory, this.#presence]) {
         if (id === undefined) cache.clear();
         else cache.delete(id);
       }
+      if (isHeld) this.#replace(id ?? everyId, record);
     });
+  }
+
+  #holds(id: string): boolean {
+    const atMs = nowMs();
+    return this.#memory.get(id, atMs) !== undefined || this.#presence.get(id, atMs) !== undefined;
+  }
+
+  /** Holds the record that a change carries in place of the copy that it discards. A record that is not in use here is not held. */
+  #replace(id: string, { cv, text }: CarriedRecord): void {
+    const stored = JSON.parse(text) as Stored | null;
+    if (stored === null) this.#rememberPresence(id, "absent", cv);
+    else this.#remember(id, this.#unpack(stored, cv), cv);
   }
 
   get heldBytes(): number {
@@ -258,7 +271,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
     const value = this.#unpack(stored, cv);
     this.#remember(id, value, cv);
     if (writesCopy) {
-      const fresh: Copy<Stored> = { cv, value: stored };
+      const fresh: Copy<Stored> = { cv, readAtMs: context.arrivedAtMs, value: stored };
       writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
     }
     return { value, stamp: cv };

@@ -24,12 +24,34 @@ export type ControlKind =
 /** The id of a change that affects every record of its kind (a role's permissions, a group's roles). */
 export const everyId = "*";
 
+/** A record as KV stores it. */
+export interface CarriedRecord {
+  /** The record contains every change up to this control version. */
+  readonly cv: number;
+  /** JSON, at most `limits.changeRecords.eachCharacters`; `null`: there is no such record. */
+  readonly text: string;
+}
+
+/**
+ * An administrative change: a row of D1's `control_changes`. It names a record, and may carry it as it is after the change, so that isolates need not
+ * read D1. What it carries is what KV stores: secrets as MACs, private keys wrapped.
+ */
+export interface NamedChange {
+  readonly version: number;
+  readonly kind: ControlKind;
+  readonly id: string;
+  readonly record?: CarriedRecord | undefined;
+}
+
+/** Deletes the copy of one record, or with `undefined` of all; a `record` replaces the copy of one that was held. */
+export type ForgetRecord = (id: string | undefined, record?: CarriedRecord) => void;
+
 /** **The control version that an isolate knows**, as caches of records use it: its changes invalidate copies (control/control-view.ts). */
 export interface RecordVersions {
   /** `undefined` before the first response of a revocation shard. */
   readonly version: number | undefined;
-  /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
-  onChange(kind: ControlKind, forget: (id: string | undefined) => void): void;
+  /** Registers a cache. */
+  onChange(kind: ControlKind, forget: ForgetRecord): void;
   /** Whether no change after `stamp` names the record. `stamp` is the version that was known before the record was read. */
   isCurrent(kind: ControlKind, id: string, stamp: number | undefined): boolean;
 }

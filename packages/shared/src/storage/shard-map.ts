@@ -2,7 +2,7 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
-import { generationsStatement, readGenerations } from "./load-generations.ts";
+import { storedGenerations } from "./load-generations.ts";
 import { ReadThrough, type StorageBindings } from "./read-through.ts";
 import { everyId, type RecordVersions } from "./record-kinds.ts";
 import { nearestRegion } from "./regions.ts";
@@ -26,11 +26,9 @@ export class ShardMap {
 
   constructor(control: RecordVersions) {
     this.#generations = new ReadThrough(control, {
-      kind: "generations",
-      ttlSeconds: 300,
+      ...storedGenerations,
       usesUnjudged: true,
       maxBytes: isolateMemory.generations,
-      query: { statement: generationsStatement, read: readGenerations },
     });
   }
 

@@ -3,8 +3,9 @@ import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.t
 import { leastMetadata } from "../../../../test/fixtures/seed.ts";
 import { setChangeLogBackTo } from "../../../../test/fixtures/set-back.ts";
 import { ClientDirectory } from "../../src/clients/client-directory.ts";
-import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
+import { ControlView } from "../../src/control/control-view.ts";
 import { withMembers } from "../../src/http/request-context.ts";
+import type { NamedChange } from "../../src/storage/record-kinds.ts";
 import { sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
@@ -15,7 +16,7 @@ class Isolate {
   readonly control = new ControlView();
   readonly #clients = new ClientDirectory(this.control);
 
-  observe(cv: number, changes: readonly ControlChange[] = []) {
+  observe(cv: number, changes: readonly NamedChange[] = []) {
     return withinRequest((context) => this.control.observe(context, cv, changes));
   }
 

@@ -1,11 +1,12 @@
 import { cutOffKey } from "@edge-op/shared/control/cut-offs";
 import { randomFrom } from "../../../../test/simulation/simulated-time.ts";
-import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
+import { ControlView } from "../../src/control/control-view.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 import { newGrantId } from "../../src/leases/grant-id.ts";
 import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
+import type { NamedChange } from "../../src/storage/record-kinds.ts";
 
 export interface Mutation {
   /** The session rests on the version after its credentials were read. */
@@ -111,7 +112,7 @@ const noContext = {} as RequestContext<never>;
 export class CutOffSimulation {
   readonly #mutation: Mutation;
   readonly #random: () => number;
-  readonly #log: ControlChange[] = [];
+  readonly #log: NamedChange[] = [];
   readonly #shards: readonly Shard[] = Array.from({ length: 2 }, () => ({ cv: 0, cutOffs: new Map() }));
   readonly #isolates: readonly Isolate[];
   readonly #sessions: Session[] = [];
@@ -193,7 +194,7 @@ export class CutOffSimulation {
     return new Promise((resolve) => this.#ready.push(resolve));
   }
 
-  #append(kind: ControlChange["kind"], id: string): number {
+  #append(kind: NamedChange["kind"], id: string): number {
     const version = this.#log.length + 1;
     this.#log.push({ version, kind, id });
     return version;

@@ -1,11 +1,12 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isolateMemory, limits } from "../../src/config/limits.ts";
-import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
+import { ControlView } from "../../src/control/control-view.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
 import { RememberedDecisions, type Repeatable } from "../../src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../src/http/received-request.ts";
 import { type RequestContext, withMembers } from "../../src/http/request-context.ts";
+import type { NamedChange } from "../../src/storage/record-kinds.ts";
 import { withinRequest } from "../fixtures/request-fixtures.ts";
 
 /** The rules of ADR 30 for reusing a decision. test/conformance/repeated-requests.test.ts tests the endpoints that use them. */
@@ -22,7 +23,7 @@ function at(arrivedAtMs: number): RequestContext<unknown> {
   return withMembers(context, { arrivedAtMs });
 }
 
-async function announce(cv: number, changes: readonly ControlChange[]): Promise<void> {
+async function announce(cv: number, changes: readonly NamedChange[]): Promise<void> {
   await withinRequest((each) => control.observe(each, cv, changes));
 }
 
