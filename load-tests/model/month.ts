@@ -14,7 +14,7 @@ import { cpuMs } from "./provider.ts";
 import { codeWork, refreshWork, signInWork } from "./sign-in.ts";
 
 export const secondsPerDay = 86_400;
-const daysPerMonth = 30;
+export const daysPerMonth = 30;
 const secondsPerMonth = secondsPerDay * daysPerMonth;
 
 /** The time for which one call keeps an object active, including a durable commit. An idle object that may hibernate is not billed. */
@@ -26,8 +26,9 @@ const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
 /** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
 const rowsPerAuditEvent = 6;
-/** Administrative changes per second. */
+/** A shard in use renews its lease on the control log so often, and `ControlPlane` has an alarm in so many seconds meanwhile. */
 const followsInLease = 4;
+const alarmSeconds = 8;
 /** An administrator's changes, a second. */
 const changesPerSecond = 0.01;
 
@@ -76,19 +77,22 @@ function leaseUse(fleet: LeaseFleet, mode: MonthSettings["mode"]): Partial<Month
   };
 }
 
-/** The calls by which shards in use follow the control log, whatever the mode, and the object that answers them. */
+/** The calls by which shards in use follow the control log, whatever the mode, and the alarms that look whether they still do. */
 function controlUse({ isolates, requestsPerIsolate, shards }: LeaseFleet): Partial<MonthlyUse> {
   const usesInLease = ((isolates * requestsPerIsolate) / shards) * (controlLeaseMs / 1_000);
   const shardsInUse = shards * (1 - Math.exp(-usesInLease));
-  const awakeSeconds = Math.min(1, shardsInUse) * secondsPerMonth;
+  const follows = (shardsInUse * followsInLease * secondsPerMonth) / (controlLeaseMs / 1_000);
+  const usedSeconds = Math.min(1, shardsInUse) * secondsPerMonth;
+  const alarms = usedSeconds / alarmSeconds;
   return {
-    objectRequests: (shardsInUse * followsInLease * secondsPerMonth) / (controlLeaseMs / 1_000),
-    objectGigabyteSeconds: awakeSeconds * platform.objectGigabytes,
-    rowsWritten: awakeSeconds / (leaseTiming.horizonStepMs / 1_000),
+    objectRequests: follows + alarms,
+    objectGigabyteSeconds: (follows * readSeconds + alarms * writeSeconds) * platform.objectGigabytes,
+    rowsWritten: usedSeconds / (leaseTiming.horizonStepMs / 1_000) + alarms,
   };
 }
 
-function requestUse(users: number, habits: Habits): MonthlyUse {
+/** The use that requests cause directly. */
+export function requestUse(users: number, habits: Habits): MonthlyUse {
   const month = users * habits.dailyShare * daysPerMonth;
   const { signIns, furtherCodes, refreshes } = habits;
   const revocations = revocationsPerDay(habits);
@@ -144,7 +148,7 @@ export interface MonthCost {
   readonly logs: number;
 }
 
-function plus(a: Partial<MonthlyUse>, b: Partial<MonthlyUse>): Partial<MonthlyUse> {
+export function plus(a: Partial<MonthlyUse>, b: Partial<MonthlyUse>): Partial<MonthlyUse> {
   return Object.fromEntries(meters.map((meter) => [meter, (a[meter] ?? 0) + (b[meter] ?? 0)]));
 }
 

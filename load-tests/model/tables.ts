@@ -2,6 +2,7 @@
 
 import { count, milliseconds, percent, table } from "../lib/format.ts";
 import { storedReport } from "../lib/stored-report.ts";
+import { dayTables } from "./days.ts";
 import { type HotRecord, hotChange, secondsOf, tokenReports } from "./hot-changes.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "./lease-report.ts";
 import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
@@ -275,7 +276,7 @@ function stores(): string {
 }
 
 export const calculatedTables: Readonly<Record<string, Tables>> = {
-  "sizing.md": sizingTables,
+  "sizing.md": { ...sizingTables, ...dayTables },
   "capacity-model.md": {
     leases,
     quiet,

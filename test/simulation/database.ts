@@ -1,24 +1,38 @@
 import type { ObjectInstance } from "./objects.ts";
 import type { Task } from "./platform.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
-import type { Executed, Written } from "./sqlite.ts";
+import type { Executed, Sqlite, Written } from "./sqlite.ts";
 
-/** **D1**, as it is bound for the code of a task: a query is one message in each direction; a batch is one transaction. */
-export function databaseFor(world: SimulatedWorld, taskOf: () => Task, from: ObjectInstance | undefined): D1Database {
+/** **A D1 database**, as it is bound for the code of a task: a query is one message in each direction; a batch is one transaction. */
+export function databaseFor(
+  world: SimulatedWorld,
+  taskOf: () => Task,
+  from: ObjectInstance | undefined,
+  database: Sqlite = world.d1,
+): D1Database {
   const execute = (statements: readonly Written[]): Promise<readonly Executed[]> => {
     const task = taskOf();
     const { promise, resolve, reject } = Promise.withResolvers<readonly Executed[]>();
     const fail = () => {
       if (world.chance(0.5)) world.after(world.delay(), () => world.deliver(task, () => reject(new Error("lost"))));
     };
+    const respond = (settle: () => void) => {
+      const deliver = () => {
+        from?.hold(-1);
+        world.deliver(task, settle);
+      };
+      world.send("D1", task.machine, deliver, fail);
+    };
     const run = () => {
       try {
-        const executed = world.d1.transaction(() => statements.map((statement) => world.d1.run(statement)));
-        world.send("D1", task.machine, () => world.deliver(task, () => resolve(executed)), fail);
+        const executed = database.transaction(() => statements.map((statement) => database.run(statement)));
+        respond(() => resolve(executed));
       } catch (error) {
-        world.send("D1", task.machine, () => world.deliver(task, () => reject(error)), fail);
+        respond(() => reject(error));
       }
     };
+    from?.hold(1);
+    world.meter?.queried();
     // A query that arrives twice is executed once.
     let isDone = false;
     const once = () => {

@@ -10,6 +10,9 @@ interface Turn {
   isClosed: boolean;
 }
 
+/** The time after which an idle object hibernates. Its memory is lost. */
+const hibernationMs = 10_000;
+
 type Methods = Record<string, (...args: unknown[]) => unknown>;
 type ObjectClass = new (ctx: DurableObjectState, env: never) => object;
 
@@ -26,6 +29,9 @@ export class ObjectInstance {
   readonly #inFlight = new Set<(error: Error) => void>();
   #waiting: (() => void)[] = [];
   #blocks = 0;
+  /** Calls in progress, here and from here, and timers. */
+  #work = 0;
+  #worked = 0;
   #object!: Methods;
   isSuperseded = false;
 
@@ -34,6 +40,23 @@ export class ObjectInstance {
     this.task = task;
     this.sqlite = sqlite;
     this.#world = host.world;
+    task.hold = (change) => this.hold(change);
+  }
+
+  /** Notes that something begins (1) or ends (−1) that keeps the object awake. */
+  hold(change: 1 | -1): void {
+    if (this.task.isOver) return;
+    this.#work += change;
+    const { meter } = this.#world;
+    if (meter === undefined) return;
+    if (change === 1 && this.#work === 1) meter.woke(this.host.name, this.#world.nowMs);
+    if (this.#work > 0) return;
+    meter.slept(this.host.name, this.#world.nowMs);
+    this.#worked += 1;
+    const worked = this.#worked;
+    this.#world.after(hibernationMs, () => {
+      if (this.#worked === worked && this.#work === 0 && this.#pending.length === 0) this.host.hibernate(this);
+    });
   }
 
   /** The constructor runs with the clock as it was before storage was read. */
@@ -51,9 +74,13 @@ export class ObjectInstance {
       return;
     }
     if (this.task.isOver) return;
+    this.hold(1);
     const leave = (result: () => unknown) => {
       this.#inFlight.delete(failed);
-      this.whenDurable(() => respond(result));
+      this.whenDurable(() => {
+        this.hold(-1);
+        respond(result);
+      });
     };
     const failed = (error: Error) => respond(() => raise(error));
     this.#inFlight.add(failed);
@@ -96,6 +123,7 @@ export class ObjectInstance {
       transactionSync: <T>(run: () => T) => this.#transaction(run),
       getAlarm: async () => this.#alarmMs ?? null,
       setAlarm: async (atMs: number) => {
+        this.#world.meter?.wrote(host.name, 1);
         this.#turn().alarmMs = atMs;
       },
     };
@@ -126,7 +154,11 @@ export class ObjectInstance {
     const kind = sqlKind(sql);
     let rows: readonly Row[] = [];
     if (kind === "script") this.sqlite.script(sql);
-    else ({ rows } = this.sqlite.run({ sql, values }));
+    else {
+      const executed = this.sqlite.run({ sql, values });
+      ({ rows } = executed);
+      if (kind === "write") this.#world.meter?.wrote(this.host.name, executed.changes);
+    }
     if (kind !== "read") this.#turn().written.push({ sql, values });
     return {
       toArray: () => [...rows],
@@ -196,6 +228,7 @@ export class ObjectHost {
   owner: ObjectInstance | undefined;
   superseded: ObjectInstance | undefined;
   #alarms = 0;
+  #asleep: Sqlite | undefined;
 
   constructor(name: string, world: SimulatedWorld, ObjectClass: ObjectClass) {
     this.name = name;
@@ -206,8 +239,15 @@ export class ObjectHost {
   reached(): ObjectInstance {
     const { superseded } = this;
     if (superseded !== undefined && !superseded.task.isOver && this.world.chance(0.5)) return superseded;
-    if (this.owner === undefined || this.owner.task.isOver) this.owner = this.#boot(new Sqlite());
+    if (this.owner === undefined || this.owner.task.isOver) this.owner = this.#boot(this.#asleep);
     return this.owner;
+  }
+
+  /** Ends an idle instance, whose writes are durable. */
+  hibernate(instance: ObjectInstance): void {
+    if (this.owner !== instance || instance.task.isOver) return;
+    this.#asleep = instance.sqlite;
+    instance.end();
   }
 
   /** Another instance takes over. The present one continues to respond for a while, or ends. */
@@ -219,7 +259,7 @@ export class ObjectHost {
     this.superseded = answersOn ? before : undefined;
     if (answersOn) this.world.after(6_000 * this.world.random(), () => before.end());
     else before.end();
-    this.owner = this.#boot(new Sqlite());
+    this.owner = this.#boot();
   }
 
   store(written: readonly Written[], alarmMs: number | undefined | "unchanged", by: ObjectInstance): void {
@@ -229,17 +269,24 @@ export class ObjectHost {
     this.#armAlarm(by.task.machine);
   }
 
-  #boot(sqlite: Sqlite): ObjectInstance {
-    for (const { sql, values } of this.#durable) {
-      if (sqlKind(sql) === "script") sqlite.script(sql);
-      else sqlite.run({ sql, values });
-    }
+  #boot(asleep?: Sqlite): ObjectInstance {
+    const sqlite = asleep ?? this.#restore();
+    this.#asleep = undefined;
     const task = this.world.task(this.world.machine());
     const instance = new ObjectInstance(this, sqlite, task);
     this.bootMs = this.world.faults ? this.world.random() * this.world.pick([100, 3_000]) : 0;
     instance.start(this.#ObjectClass, this.world.envFor(task, instance));
     this.#armAlarm(task.machine);
     return instance;
+  }
+
+  #restore(): Sqlite {
+    const sqlite = new Sqlite();
+    for (const { sql, values } of this.#durable) {
+      if (sqlKind(sql) === "script") sqlite.script(sql);
+      else sqlite.run({ sql, values });
+    }
+    return sqlite;
   }
 
   #armAlarm(machine: Machine): void {
@@ -255,6 +302,7 @@ export class ObjectHost {
     if (number !== this.#alarms) return;
     this.alarmMs = undefined;
     const instance = this.reached();
+    this.world.meter?.called(this.name, "alarm");
     this.world.deliver(instance.task, () => {
       instance.invoke("alarm", [{ scheduledTime, isRetry: false, retryCount: 0 }], (result) => {
         try {
@@ -299,6 +347,8 @@ function callObject(world: SimulatedWorld, { task: bound, from, name, method, ar
   const host = world.host(name);
   const sent = structuredClone(args);
   world.watch(caller.machine, name, method);
+  world.meter?.called(name, method);
+  from?.hold(1);
   const fail = () => {
     if (world.chance(0.5)) world.after(world.delay(), () => world.deliver(caller, () => reject(new Error("lost"))));
   };
@@ -325,6 +375,7 @@ function callObject(world: SimulatedWorld, { task: bound, from, name, method, ar
       fail,
     );
   const settle = (result: () => unknown) => {
+    from?.hold(-1);
     try {
       resolve(structuredClone(result()));
     } catch (error) {

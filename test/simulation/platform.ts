@@ -22,6 +22,8 @@ export interface Task {
   readonly machine: Machine;
   readonly timeline: Timeline;
   isOver: boolean;
+  /** Notes that a timer begins (1) or ends (−1): an object with one does not hibernate. */
+  hold?: (change: 1 | -1) => void;
 }
 
 export interface Timeline {
@@ -117,15 +119,29 @@ function awaitCrypto(): () => void {
 }
 
 class SimulatedTimer {
-  isCleared = false;
+  readonly #task: Task;
+  isOver = false;
+
+  constructor(task: Task) {
+    this.#task = task;
+    task.hold?.(1);
+  }
+
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#task.hold?.(-1);
+  }
 }
 
 function startTimer(task: Task, run: () => void, ms: number): SimulatedTimer {
-  const timer = new SimulatedTimer();
+  const timer = new SimulatedTimer(task);
   const { timeline, machine } = task;
   timeline.after(machine.clock.realDuration(Math.max(0, ms)), () => {
     timeline.deliver(task, () => {
-      if (!timer.isCleared) run();
+      if (timer.isOver) return;
+      run();
+      timer.end();
     });
   });
   return timer;
@@ -167,7 +183,7 @@ export function installPlatform(): () => void {
       return task === undefined ? real.setTimeout(run, ms, ...args) : startTimer(task, run, ms);
     },
     clearTimeout: (timer: SimulatedTimer | ReturnType<typeof setTimeout>) => {
-      if (timer instanceof SimulatedTimer) timer.isCleared = true;
+      if (timer instanceof SimulatedTimer) timer.end();
       else real.clearTimeout(timer);
     },
     scheduler: {

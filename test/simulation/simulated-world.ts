@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { createAuditConsumer } from "../../packages/op-management/src/audit/audit-consumer.ts";
 import { ControlPlane } from "../../packages/op-state/src/control/control-plane.ts";
 import { KeyManager } from "../../packages/op-state/src/keys/key-manager.ts";
 import { RefreshTokenRotator } from "../../packages/op-state/src/refresh/refresh-token-rotator.ts";
 import { RevocationRelay } from "../../packages/op-state/src/relay/revocation-relay.ts";
 import { TokenRevocationStore } from "../../packages/op-state/src/revocation/token-revocation-store.ts";
 import { SessionStore } from "../../packages/op-state/src/sessions/session-store.ts";
+import type { AuditMessage } from "../../packages/shared/src/audit/audit-event.ts";
 import { databaseFor } from "./database.ts";
+import type { Meter } from "./meter.ts";
 import { namespaceFor, ObjectHost, type ObjectInstance } from "./objects.ts";
 import { currentTask, type Machine, runIn, settled, type Task, type Timeline } from "./platform.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
@@ -23,6 +26,9 @@ const objectClasses = {
 };
 
 const migration = readFileSync(join(repositoryRoot, "migrations/0001_schema.sql"), "utf8");
+const auditMigration = readFileSync(join(repositoryRoot, "audit-migrations/0001_audit.sql"), "utf8");
+/** How long a queue collects messages for its consumer. */
+const queueMs = 5_000;
 
 let worlds = 0;
 
@@ -36,6 +42,7 @@ export interface WorldOptions {
   readonly shards: number;
   readonly relays: number;
   readonly leaseMs: number;
+  readonly meter?: Meter;
 }
 
 /**
@@ -55,7 +62,11 @@ export class SimulatedWorld implements Timeline {
   readonly #agenda = new Agenda();
   readonly #hosts = new Map<string, ObjectHost>();
   readonly #copies = new Map<string, string[]>();
+  readonly #auditDatabase = new Sqlite();
+  readonly #consume = createAuditConsumer();
   #nowMs = 0;
+  /** Counts what the platform charges for. With one, idle objects hibernate, and the audit log has its own database. */
+  readonly meter: Meter | undefined;
   /** Observes each call of an object. */
   watch = (_machine: Machine, _name: string, _method: string): void => {};
 
@@ -63,8 +74,10 @@ export class SimulatedWorld implements Timeline {
     this.#options = options;
     this.random = randomFrom(seed);
     this.faults = options.faults;
+    this.meter = options.meter;
     const regions = (shards: number) => JSON.stringify({ wnam: { shards, hint: "wnam" } });
     this.d1.script(migration);
+    if (options.meter !== undefined) this.#auditDatabase.script(auditMigration);
     this.d1.run({
       sql: "UPDATE shard_generations SET regions = CASE store WHEN 'revocation' THEN ? ELSE ? END",
       values: [regions(options.shards), regions(1)],
@@ -86,7 +99,11 @@ export class SimulatedWorld implements Timeline {
   async run(untilMs: number, goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
       const event = this.#agenda.next();
-      if (event === undefined || event.atMs > untilMs) break;
+      if (event === undefined) break;
+      if (event.atMs > untilMs) {
+        this.#agenda.at(event.atMs, () => event.run());
+        break;
+      }
       this.#nowMs = event.atMs;
       event.run();
       await settled();
@@ -208,8 +225,8 @@ export class SimulatedWorld implements Timeline {
       CONTROL_PLANE: namespace,
       KEY_MANAGER: namespace,
       DB: databaseFor(this, from === undefined ? currentTask : () => task, from),
-      AUDIT_DB: databaseFor(this, from === undefined ? currentTask : () => task, from),
-      AUDIT_QUEUE: { sendBatch: async () => {} },
+      AUDIT_DB: databaseFor(this, from === undefined ? currentTask : () => task, from, this.#auditDatabase),
+      AUDIT_QUEUE: { sendBatch: async (messages: readonly { readonly body: AuditMessage }[]) => this.#queue(messages) },
       CACHE: {
         get: (key: string) => this.#readCopy(key),
         put: (key: string, text: string) => this.#writeCopy(key, text),
@@ -217,9 +234,25 @@ export class SimulatedWorld implements Timeline {
     };
   }
 
+  /** The queue of audit events, whose consumer is an isolate. */
+  #queue(messages: readonly { readonly body: AuditMessage }[]): void {
+    if (this.meter === undefined) return;
+    this.meter.queued(messages.length);
+    this.after(queueMs, () => {
+      const task = this.task(this.machine(false));
+      const batch = Object.assign(Object.create(null), { messages });
+      const background = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}) };
+      this.deliver(
+        task,
+        () => void this.#consume(batch, Object.assign(Object.create(null), this.envFor(task)), background),
+      );
+    });
+  }
+
   /** KV: each location has its own copies, up to a minute old. */
   #readCopy(key: string): Promise<unknown> {
     const task = currentTask();
+    this.meter?.usedKv("read");
     const { promise, resolve } = Promise.withResolvers<unknown>();
     this.send(task.machine, "KV", () => {
       const texts = this.#copies.get(key) ?? [];
@@ -230,6 +263,7 @@ export class SimulatedWorld implements Timeline {
   }
 
   async #writeCopy(key: string, text: string): Promise<void> {
+    this.meter?.usedKv("write");
     this.after(this.delay(), () => this.#copies.set(key, [...(this.#copies.get(key) ?? []), text]));
   }
 }

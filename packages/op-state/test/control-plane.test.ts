@@ -560,6 +560,7 @@ describe("ADR 11: D1 was restored to before an opening", () => {
     await plane().wakeAudit();
     await ring();
     await setGenerationsBackTo(DB, "revocation", 1);
+    vi.setSystemTime(start + 300_000);
     await ring();
     expect((await listed("revocation")).map(([generation]) => generation)).toEqual([1, 2]);
   });

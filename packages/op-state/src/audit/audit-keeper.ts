@@ -14,9 +14,10 @@ import { IssuedTokens } from "./issued-tokens.ts";
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };
 
-/** The time between two rounds; also the longest time that a row of `admin_events` waits if its Worker failed. */
+/** The time between two rounds while the deployment is used; also the longest time that a row of `admin_events` waits if its Worker failed. */
 const keepEveryMs = 300_000;
 const nextBatchMs = 1_000;
+/** The time between two rounds otherwise. */
 const dayMs = 86_400_000;
 
 /**
@@ -34,6 +35,11 @@ export class AuditKeeper {
   readonly #watch: AuditChainWatch;
   readonly #export: AuditExport;
   readonly #issued: IssuedTokens;
+  #usedAtMs = Number.NEGATIVE_INFINITY;
+  /** When the next round is due; `undefined`: not read from storage yet. */
+  #dueMs: number | undefined;
+  /** Whether D1 may have rows that are not copied. If this instance is lost, the next round copies them. */
+  #hasRows = false;
   #sizedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(storage: DurableObjectStorage, env: AuditKeeperEnv, outbox: AuditOutbox) {
@@ -51,9 +57,22 @@ export class AuditKeeper {
 
   /** The tasks for the object's alarm. */
   readonly tasks: readonly AlarmTask[] = [
-    (atMs) => this.#relay.run(atMs),
+    (atMs) => this.#runRelay(atMs),
     (atMs, passedMs) => this.#keep(atMs, passedMs),
   ];
+
+  /** A shard follows the control log, which it does before it decides anything. Returns when the next round is due, if that is earlier than it was. */
+  noteUse(atMs: number): number | undefined {
+    this.#usedAtMs = atMs;
+    this.#dueMs ??= this.#storedDueMs();
+    if (this.#dueMs <= atMs + keepEveryMs) return undefined;
+    return this.#setDue(atMs + keepEveryMs);
+  }
+
+  /** A change in D1 has a row for the audit log. */
+  wakeRelay(): void {
+    this.#hasRows = true;
+  }
 
   recordIssued(tokens: readonly IssuedToken[], omitted: number): IssuedTokensResult {
     return this.#issued.record(tokens, omitted, nowMs());
@@ -70,19 +89,53 @@ export class AuditKeeper {
     };
   }
 
+  async #runRelay(atMs: number): Promise<number | undefined> {
+    if (!this.#hasRows) return undefined;
+    this.#hasRows = false;
+    try {
+      const again = await this.#relay.run(atMs);
+      this.#hasRows ||= again !== undefined;
+      return again;
+    } catch (cause) {
+      this.#hasRows = true;
+      throw cause;
+    }
+  }
+
   async #keep(atMs: number, passedMs: number): Promise<number> {
-    const { due } = this.#sql.exec<{ due: number }>("SELECT due_ms AS due FROM audit_keeping").one();
-    if (atMs < due && due <= atMs + keepEveryMs) return due;
+    if (!this.isDue(atMs)) return this.#storedDueMs();
     const { AUDIT_DB } = this.#env;
+    const isCopying = (await this.#relay.run(atMs)) !== undefined;
     if (await this.#watch.look(atMs)) await this.#export.rewind();
     const isExporting = await this.#export.run(atMs, this.#watch.known.epoch);
     const beforeMs = passedMs - readSettings(this.#env).auditRetentionDays * dayMs;
     const isSweeping = await sweepAuditLog(AUDIT_DB, beforeMs, this.#export.position);
     await this.#relay.sweep(passedMs);
     await this.#reportSize(atMs);
-    const next = atMs + (isExporting || isSweeping ? nextBatchMs : keepEveryMs);
-    this.#sql.exec("UPDATE audit_keeping SET due_ms = ?", next);
-    return next;
+    const hasMore = isCopying || isExporting || isSweeping;
+    return this.#setDue(atMs + (hasMore ? nextBatchMs : this.#isInUse(atMs) ? keepEveryMs : dayMs));
+  }
+
+  /** Also while events are not exported. */
+  #isInUse(atMs: number): boolean {
+    const { position = Number.POSITIVE_INFINITY } = this.#export;
+    return Math.abs(atMs - this.#usedAtMs) < keepEveryMs || position < this.#watch.known.position;
+  }
+
+  /** Whether a round is due. */
+  isDue(atMs: number): boolean {
+    const due = this.#storedDueMs();
+    return atMs >= due || due > atMs + dayMs;
+  }
+
+  #storedDueMs(): number {
+    return this.#sql.exec<{ due: number }>("SELECT due_ms AS due FROM audit_keeping").one().due;
+  }
+
+  #setDue(dueMs: number): number {
+    this.#sql.exec("UPDATE audit_keeping SET due_ms = ?", dueMs);
+    this.#dueMs = dueMs;
+    return dueMs;
   }
 
   async #reportSize(atMs: number): Promise<void> {

@@ -75,7 +75,7 @@ export class ControlPlane
     this.#endings = new SessionEndings(ctx.storage.sql, env);
     this.#copies = new RecordCopies(ctx, env);
     this.#log = new AnnouncedLog(ctx.storage.sql);
-    this.#followers = new Followers(ctx, env, this.#log, this.#ledger);
+    this.#followers = new Followers(ctx, env, this.#log, this.#ledger, (atMs) => this.#alarms.wakeBy(atMs));
     this.#generations = new GenerationWork({
       storage: ctx.storage,
       database: env.DB,
@@ -92,6 +92,7 @@ export class ControlPlane
   }
 
   async follow(shard: string, since: number): Promise<ControlLease> {
+    this.#noteUse();
     return this.#followers.grant(shard, since);
   }
 
@@ -152,7 +153,14 @@ export class ControlPlane
   }
 
   async wakeAudit(): Promise<void> {
+    this.#keeper.wakeRelay();
+    this.#noteUse();
     this.#alarms.wakeBy(nowMs());
+  }
+
+  #noteUse(): void {
+    const due = this.#keeper.noteUse(nowMs());
+    if (due !== undefined) this.#alarms.wakeBy(due);
   }
 
   async recordIssued(tokens: readonly IssuedToken[], omitted: number): Promise<IssuedTokensResult> {
@@ -167,9 +175,10 @@ export class ControlPlane
     await this.#alarms.run(
       [
         (atMs) => this.#announceFirst(atMs),
+        (atMs) => this.#followers.closeWhenIdle(atMs),
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
-        () => this.#generations.resume(),
+        (atMs) => this.#generations.resume(this.#keeper.isDue(atMs)),
         (_, passedMs) => this.#generations.retireDue(passedMs),
         (atMs, passedMs) => {
           this.#ledger.sweep(passedMs);
@@ -254,6 +263,7 @@ export class ControlPlane
     const { announced, isRestored, found, records } = await nextAnnouncement(this.#log, this.env.DB, committed);
     if (isRestored) {
       this.#followers.restored();
+      this.#generations.restored();
       this.#alarms.wakeBy(nowMs());
     }
     const gap = this.#log.lastGap().version;

@@ -19,6 +19,11 @@ export type FollowerBindings = SettingsVariables & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 };
 
+/**
+ * When the alarm looks whether shards still renew, after a lease was granted: before the platform lets an idle object hibernate, which takes 10 s, and
+ * after three renewals that a shard in use would have made.
+ */
+const idleMs = 8_000;
 /** A shard that did not respond is called again after this time, until its lease has ended. */
 const raiseAgainMs = 500;
 
@@ -26,18 +31,28 @@ const raiseAgainMs = 500;
  * **The shards that may vouch for a control version**: grants them leases, and brings a version into force. The shards that lack it are called at the
  * same time. A change does not wait for their calls, but for the ends of their leases and registrations. {@link ControlLeases} decides.
  *
- * Cost: an announcement is 1 D1 write, and 1 object call for each shard that was in use in the last ten seconds.
+ * Cost: an announcement is 1 D1 write, and 1 object call for each shard that was in use in the last ten seconds. While a shard is in use, an alarm in
+ * eight seconds.
  */
 export class Followers {
   readonly #env: FollowerBindings;
   readonly #log: AnnouncedLog;
   readonly #waits = new ConfirmationWaits();
   #leases!: ControlLeases;
+  readonly #wakeBy: (atMs: number) => void;
   #horizon!: HorizonKeeper;
+  #grantedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(ctx: DurableObjectState, env: FollowerBindings, announced: AnnouncedLog, ledger: ControlLedger) {
+  constructor(
+    ctx: DurableObjectState,
+    env: FollowerBindings,
+    announced: AnnouncedLog,
+    ledger: ControlLedger,
+    wakeBy: (atMs: number) => void,
+  ) {
     this.#env = env;
     this.#log = announced;
+    this.#wakeBy = wakeBy;
     void ctx.blockConcurrencyWhile(async () => {
       const horizon = ledger.leaseHorizon();
       const gap = announced.lastGap();
@@ -46,7 +61,7 @@ export class Followers {
       const durable = { horizon, restoredAtMs: gap.version > 0 ? gap.atMs : undefined };
       this.#leases = new ControlLeases(leaseTiming, durable, nowMs());
       this.#horizon = new HorizonKeeper(this.#leases, (due) => ledger.writeLeaseHorizon(due));
-      this.#horizon.closeLater();
+      if (horizon !== undefined) this.#horizon.closeLater(() => {});
     });
   }
 
@@ -55,7 +70,21 @@ export class Followers {
     const { isComplete, ...news } = this.#log.news(since, atMs);
     if (!isComplete) return { ...news, leaseMs: 0 };
     this.#horizon.reach(controlLeaseMs, atMs);
+    this.#grantedAtMs = atMs;
+    this.#wakeBy(atMs + idleMs);
     return { ...news, leaseMs: this.#leases.grant(shard, news.cv, atMs) };
+  }
+
+  /**
+   * Withdraws the horizon after the last lease, as a task of the alarm: no timer keeps the object awake while shards renew, which they do four times in
+   * a lease.
+   */
+  closeWhenIdle(atMs: number): number | undefined {
+    // A clock that was set back must not postpone it.
+    if (Math.abs(atMs - this.#grantedAtMs) < idleMs) return this.#grantedAtMs + idleMs;
+    // A lease that is granted meanwhile sets the alarm again.
+    this.#horizon.closeLater(() => {});
+    return undefined;
   }
 
   /** D1 was restored: it has lost registrations. */

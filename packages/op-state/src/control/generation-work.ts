@@ -36,6 +36,8 @@ export class GenerationWork {
   readonly #tools: GenerationTools;
   /** The end of the queue. */
   #last: Promise<unknown> = Promise.resolve();
+  /** Whether D1 was restored, and may have lost generations. */
+  #isRestored = false;
 
   constructor(tools: GenerationTools) {
     this.#tools = tools;
@@ -65,11 +67,18 @@ export class GenerationWork {
     });
   }
 
-  /** Finishes stored openings, then re-lists generations that D1 has lost. */
-  resume(): Promise<undefined> {
+  /** D1 was restored. */
+  restored(): void {
+    this.#isRestored = true;
+  }
+
+  /** Finishes stored openings, then re-lists generations that D1 has lost: after a restoration is noticed, and when `looks` is set. */
+  resume(looks: boolean): Promise<undefined> {
     return this.#oneAtATime(async () => {
       await this.#finishOpenings();
+      if (!looks && !this.#isRestored) return undefined;
       await this.#relist();
+      this.#isRestored = false;
       return undefined;
     });
   }

@@ -31,8 +31,9 @@ import { KeyRows } from "./key-rows.ts";
 type KeyManagerEnv = MasterKeyBindings & AuditBindings & KeyAnnouncementBindings;
 
 const operationMs = 86_400_000;
-/** The alarm runs at least this often, which repairs a lost alarm and D1's copy of the schedule. */
-const lookIntervalMs = 3_600_000;
+/** The alarm repairs a lost alarm and D1's copy of the schedule: this long after the schedule was read, and otherwise once a day. */
+const lookAfterUseMs = 3_600_000;
+const lookIntervalMs = 86_400_000;
 
 type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
 
@@ -96,6 +97,7 @@ export class KeyManager
 
   async schedule(wanted: readonly KeyAlgorithm[] = [], signs = false): Promise<KeySchedule> {
     await this.#rewrap();
+    this.#alarms.wakeBy(nowMs() + lookAfterUseMs);
     const algorithms = wanted.filter((alg) => keyAlgorithms.includes(alg));
     await this.#extend(algorithms);
     if (!this.#hasSigners(algorithms)) {

@@ -25,13 +25,12 @@ export class HorizonKeeper {
     this.#write = write;
   }
 
-  /** Called before a lease of `leaseMs` is granted; 0: a check. */
+  /** Called before a lease of `leaseMs` is granted; 0: a check. The caller has a lease's horizon withdrawn by {@link closeLater}. */
   reach(leaseMs: number, atMs: number): void {
     const horizon = this.#machine.horizonDue(leaseMs, atMs);
     if (horizon === undefined) return;
     this.#write(horizon);
     this.#machine.extend(horizon, atMs);
-    this.closeLater();
   }
 
   close(): void {
@@ -40,7 +39,11 @@ export class HorizonKeeper {
     this.#machine.close();
   }
 
-  closeLater(): void {
+  /**
+   * Withdraws the horizon when the last lease has ended. A timer keeps the object awake until then; `lookAgain` is called if leases were granted
+   * meanwhile.
+   */
+  closeLater(lookAgain = () => this.closeLater()): void {
     const { closesAtMs } = this.#machine;
     if (closesAtMs === undefined || this.#closing) return;
     this.#closing = true;
@@ -48,7 +51,7 @@ export class HorizonKeeper {
       () => {
         this.#closing = false;
         this.close();
-        this.closeLater();
+        lookAgain();
       },
       Math.max(1, Math.ceil(closesAtMs - nowMs())),
     );

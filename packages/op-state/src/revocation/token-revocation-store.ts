@@ -180,6 +180,7 @@ export class TokenRevocationStore
   #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
     const coveredMs = this.#vouch(atMs);
     this.#horizon.reach(request.leaseMs, atMs);
+    this.#horizon.closeLater();
     const response = this.#machine.lease(request, heldMs, atMs, coveredMs);
     if (response.kind === "lease") this.#statistics.count("leasesGranted");
     this.#buildFilterIfDue();
