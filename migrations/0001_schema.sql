@@ -129,6 +129,7 @@ CREATE TABLE users (
   username_key  TEXT    NOT NULL UNIQUE,       -- what it is compared by: its RFC 8265 UsernameCaseMapped form (ADR 9)
   status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
   claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
+  factor_epoch  INTEGER NOT NULL DEFAULT 0,    -- counts removed factors: remembered devices of an earlier epoch are forgotten
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -186,6 +187,27 @@ CREATE TABLE webauthn_credentials (
   last_used_at_ms INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX webauthn_credentials_by_user ON webauthn_credentials (sub);
+
+-- Authenticator apps (TOTP, RFC 6238).
+CREATE TABLE user_totp (
+  sub             TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  factor_id       TEXT    NOT NULL,
+  secret          TEXT    NOT NULL,            -- sealed for this sub and factor_id: another row's secret does not open
+  sealed_by       TEXT    NOT NULL,            -- fingerprint of the master key that sealed it
+  last_step       INTEGER NOT NULL,            -- the 30 seconds of the last accepted code: it and earlier ones are refused
+  created_at_ms   INTEGER NOT NULL,
+  last_used_at_ms INTEGER,
+  PRIMARY KEY (sub, factor_id)
+) WITHOUT ROWID;
+
+-- The eight recovery codes of a person.
+CREATE TABLE user_recovery_codes (
+  sub           TEXT PRIMARY KEY REFERENCES users (sub) ON DELETE CASCADE,
+  set_id        TEXT    NOT NULL,
+  hashes        TEXT    NOT NULL,              -- 8 × 16 bytes of SHA-256 of sub and code (120 random bits), base64url
+  used          INTEGER NOT NULL DEFAULT 0,    -- bit n: the code n was used
+  created_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- What a person has agreed that a client may do and know. Taking a consent back deletes the row and ends its grants.
 CREATE TABLE consents (

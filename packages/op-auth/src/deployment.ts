@@ -1,10 +1,19 @@
 import { type Branding, brandingSettings, readBranding } from "@edge-op/pages/branding";
-import { outOfRange, readAll, type VariablesOf, wholeNumber } from "@edge-op/shared/config/setting";
+import {
+  oneOf,
+  outOfRange,
+  readAll,
+  type SettingsOf,
+  setting,
+  type VariablesOf,
+  wholeNumber,
+} from "@edge-op/shared/config/setting";
 import type { SessionLifetime } from "@edge-op/shared/users/sessions";
 
-/** **The settings of op-auth alone**: branding and session lifetimes. Read and checked once per isolate. */
+/** **The settings of op-auth alone**: branding, session lifetimes and second factors. Read and checked once per isolate. */
 export interface Deployment extends Branding {
   readonly session: SessionLifetime;
+  readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
 }
 
 const longestSessionSeconds = 30 * 86_400;
@@ -28,7 +37,28 @@ const sessionSettings = {
   }),
 };
 
-export const pageSettings = { ...brandingSettings, ...sessionSettings };
+const secondFactorSettings = {
+  mfa: oneOf("MFA", ["optional", "required"], {
+    default: "optional",
+    meaning:
+      "`required`: every sign-in needs two factors: a passkey, or a password and the code of an app. A person who has none sets up an app at the next sign-in. `optional`: only those who have set up an app are asked, and those whom a client or a role requires it of. See [second factors](../operating/second-factors.md).",
+  }),
+  mfaRoles: setting("MFA_ROLES", {
+    default: "",
+    accepts: "roles, separated by spaces",
+    meaning: "People with one of these roles always need two factors, also in remembered browsers.",
+    parse: (_, text) => text.split(" ").filter((role) => role !== ""),
+  }),
+  rememberDeviceDays: wholeNumber("REMEMBER_DEVICE_DAYS", {
+    default: 0,
+    min: 0,
+    max: 90,
+    meaning:
+      "For how many days a person may let a browser skip the second factor. It applies to `MFA` and to a person's own app, never to what a client or a role requires. 0: not offered.",
+  }),
+};
+
+export const pageSettings = { ...brandingSettings, ...sessionSettings, ...secondFactorSettings };
 
 export type DeploymentVariables = VariablesOf<typeof pageSettings>;
 
@@ -37,7 +67,11 @@ const known = new WeakMap<object, Deployment>();
 export function readDeployment(env: DeploymentVariables): Deployment {
   const cached = known.get(env);
   if (cached !== undefined) return cached;
-  const deployment: Deployment = { ...readBranding(env), session: readSessionLifetime(env) };
+  const deployment: Deployment = {
+    ...readBranding(env),
+    session: readSessionLifetime(env),
+    secondFactor: readAll(secondFactorSettings, env),
+  };
   known.set(env, deployment);
   return deployment;
 }

@@ -1,6 +1,6 @@
 /** **The flow in a page, attacked**: copies of old pages, of other browsers, of other steps; and the pure decisions behind it. */
 
-import { authenticationOf, findProof, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import { authenticationOf, findAuthentication, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import { formBody, receiveRequest } from "@edge-op/shared/http/received-request";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
@@ -211,7 +211,7 @@ describe("an old or foreign page", () => {
   });
 
   it("the policy is computed anew: beginning again does not lose an essential acr", async () => {
-    const page = locationOf(await browser.authorize(essential("mfa")));
+    const page = locationOf(await browser.authorize(essential("phr")));
     const again = locationOf(await browser.get(`/flow/restart?f=${parameterOf(page)}`));
     expect(await (await browser.get(again)).text()).not.toContain('name="password"');
     expect((await browser.signIn(again)).status).toBe(400);
@@ -222,7 +222,7 @@ describe("an old or foreign page", () => {
     await browser.signInWhole();
     await signOut(browser);
     expect(browser.cookies.has("__Host-op-known")).toBe(true);
-    const page = locationOf(await browser.authorize(essential("mfa")));
+    const page = locationOf(await browser.authorize(essential("phr")));
     expect(await (await browser.get(page)).text()).toContain("Example App requires a passkey.");
   });
 
@@ -341,16 +341,26 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
 
   it("two proofs by one method are not two factors, and an unknown method satisfies nothing", () => {
     const passwords = [proof("password", 1), proof("password", 2)];
-    expect(findProof(passwords, ["mfa"])).toBeUndefined();
+    expect(findAuthentication(passwords, ["mfa"])).toBeUndefined();
     expect(authenticationOf(passwords)).toEqual({ acr: "urn:edge-op:acr:password", amr: ["pwd"], atMs: 2 });
     const later = [proof("mailedCode" as ProofMethod, 3)];
-    expect(findProof(later, ["phr", "mfa", "urn:edge-op:acr:password"])).toBeUndefined();
+    expect(findAuthentication(later, ["phr", "mfa", "urn:edge-op:acr:password"])).toBeUndefined();
+  });
+
+  it("a password and a code are two factors, as old as the older; a code alone is none", () => {
+    const both = [proof("password", 1), proof("totp", 3)];
+    expect(authenticationOf(both)).toEqual({ acr: "mfa", amr: ["pwd", "otp", "mfa"], atMs: 1 });
+    expect(findAuthentication(both, ["mfa"], 2)).toBeUndefined();
+    expect(authenticationOf(both, { wanted: ["urn:edge-op:acr:password"] })).toMatchObject({ amr: ["pwd"], atMs: 1 });
+    expect(findAuthentication([proof("totp", 1), proof("recoveryCode", 1)], undefined)).toBeUndefined();
+    expect(findAuthentication([proof("password", 1), proof("recoveryCode", 1)], ["mfa"])).toBeDefined();
+    expect(findAuthentication(both, ["phr"])).toBeUndefined();
   });
 
   it("a password does not satisfy mfa or phr, and a passkey is no password", () => {
-    expect(findProof([proof("password", 1)], ["mfa", "phr"])).toBeUndefined();
-    expect(findProof([proof("syncedPasskey", 1)], ["urn:edge-op:acr:password"])).toBeUndefined();
-    expect(findProof([proof("syncedPasskey", 1)], ["mfa"])?.method).toBe("syncedPasskey");
+    expect(findAuthentication([proof("password", 1)], ["mfa", "phr"])).toBeUndefined();
+    expect(findAuthentication([proof("syncedPasskey", 1)], ["urn:edge-op:acr:password"])).toBeUndefined();
+    expect(findAuthentication([proof("syncedPasskey", 1)], ["mfa"])?.amr).toEqual(["swk", "user", "mfa"]);
   });
 
   it("the wanted value is named if a proof satisfies it, otherwise that of the strongest", () => {
@@ -365,17 +375,42 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
 describe("the next step", () => {
   const policy: Policy = {
     ...{ prompt: [], maxAgeSeconds: undefined, requiredAcr: undefined, preferredAcr: undefined },
-    ...{ expectedSubject: undefined, consent: "remembered", asked: ["openid"] },
+    ...{
+      expectedSubject: undefined,
+      consent: "remembered",
+      secondFactor: "if set up",
+      mfaRoles: [],
+      asked: ["openid"],
+    },
   };
   const authorize = { kind: "authorize", parameters: [] } as const;
   const flow = { purpose: authorize, proofs: [], marks: {} };
   const now = 1_000_000;
   const old: Proof = { method: "password", sub: "alice", atMs: 0, controlVersion: 0 };
-  const person = { sub: "alice", subject: "alice", proofs: [old] };
+  const person = { sub: "alice", subject: "alice", proofs: [old], roles: ["admin"] };
   const fresh = { ...flow, proofs: [{ ...old, atMs: now }] };
-  const nobody = { person: undefined, allowed: [] };
-  const asked = { person, allowed: [] };
-  const allowed = { person, allowed: ["openid"] };
+  const none = { totp: false, recoveryCodes: false, passkeys: false, epoch: 0 };
+  const known = { factors: none, isRemembered: false };
+  const nobody = { ...known, person: undefined, allowed: [] };
+  const asked = { ...known, person, allowed: [] };
+  const allowed = { ...known, person, allowed: ["openid"] };
+
+  const app = { ...none, totp: true };
+  const withApp = { ...allowed, factors: app };
+  const withPasskey = { ...allowed, factors: { ...none, passkeys: true } };
+  const remembered = { ...withApp, isRemembered: true };
+  const recently = (factors: typeof none) => ({
+    ...allowed,
+    factors,
+    person: { ...person, proofs: [{ ...old, atMs: now }] },
+  });
+  const code = (atMs: number): Proof => ({ ...old, method: "totp", atMs });
+  const both = (codeAtMs: number, passwordAtMs = 0) => ({
+    ...withApp,
+    person: { ...person, proofs: [{ ...old, atMs: passwordAtMs }, code(codeAtMs)] },
+  });
+  const freshly = { ...flow, proofs: [{ ...old, atMs: now }] };
+  const codeAlone = { ...withApp, person: { ...person, proofs: [code(now)] } };
 
   type Input = readonly [Parameters<typeof nextStep>[0], Parameters<typeof nextStep>[1], Partial<Policy>];
 
@@ -431,9 +466,31 @@ describe("the next step", () => {
       "an essential acr that was not reached",
       fresh,
       allowed,
-      { requiredAcr: ["mfa"] },
+      { requiredAcr: ["phr"] },
       "unmet_authentication_requirements",
     ],
+    ["two factors, of a person who has one", flow, allowed, { requiredAcr: ["mfa"] }, "sign-in"],
+    ["the same, whose password was proven just now", fresh, recently(none), { requiredAcr: ["mfa"] }, "enrol"],
+    ["two factors, of a person who has two", flow, withApp, { requiredAcr: ["mfa"] }, "prove-more"],
+    ["the same, silently", flow, withApp, { requiredAcr: ["mfa"], prompt: ["none"] }, "login_required"],
+    ["NIST §5.1: a remembered browser is no factor", flow, remembered, { requiredAcr: ["mfa"] }, "prove-more"],
+    ["RFC 9470 §4: two factors preferred", flow, withApp, { preferredAcr: ["mfa"] }, "prove-more"],
+    ["the same, silently", flow, withApp, { preferredAcr: ["mfa"], prompt: ["none"] }, "finish"],
+    ["two factors preferred, of a person who has one", flow, allowed, { preferredAcr: ["mfa"] }, "sign-in"],
+    ["an app, in a session from before it", flow, withApp, {}, "finish"],
+    ["an app, at a sign-in", fresh, withApp, {}, "prove-more"],
+    ["an app, at a sign-in in a remembered browser", fresh, remembered, {}, "finish"],
+    ["a passkey beside the password is asked for by nobody", fresh, withPasskey, {}, "finish"],
+    ["a deployment that requires two", flow, withApp, { secondFactor: "unless remembered" }, "prove-more"],
+    ["the same, in a remembered browser", flow, remembered, { secondFactor: "unless remembered" }, "finish"],
+    ["a client that requires two", flow, remembered, { secondFactor: "always" }, "prove-more"],
+    ["a role that requires two", flow, remembered, { mfaRoles: ["admin"] }, "prove-more"],
+    ["a role that the person does not have", flow, remembered, { mfaRoles: ["auditor"] }, "finish"],
+    ["a role, and a passkey", fresh, withPasskey, { mfaRoles: ["admin"] }, "prove-more"],
+    ["both factors, and max_age that the password exceeds", flow, both(999_000), { maxAgeSeconds: 60 }, "sign-in"],
+    ["both factors, and a new password for max_age", freshly, both(0, now), { maxAgeSeconds: 60 }, "prove-more"],
+    ["both factors", flow, both(0), { requiredAcr: ["mfa"], secondFactor: "always" }, "finish"],
+    ["a code alone is no sign-in", flow, codeAlone, {}, "sign-in"],
     ["an unknown essential acr", flow, nobody, { requiredAcr: ["x"] }, "unmet_authentication_requirements"],
     ["an expected person", flow, allowed, { expectedSubject: "bob" }, "sign-in"],
     ["someone else signed in", fresh, allowed, { expectedSubject: "bob" }, "login_required"],

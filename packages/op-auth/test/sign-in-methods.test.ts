@@ -1,4 +1,4 @@
-import { authenticationContexts, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
+import { passwordAcr, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { signInMethods } from "../src/steps/sign-in/methods.ts";
 import {
@@ -31,7 +31,6 @@ function purposeOf(html: string): string | undefined {
   return /<p class="muted" id="purpose">([^<]*)<\/p>/.exec(html)?.[1];
 }
 
-const passwordAcr = authenticationContexts.password.acr;
 const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
 });

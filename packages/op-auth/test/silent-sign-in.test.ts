@@ -1,4 +1,4 @@
-import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
+import { passwordAcr } from "@edge-op/protocol/oauth/authentication-context";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { countCalls } from "@edge-op/shared/http/count-calls";
@@ -248,7 +248,7 @@ describe("when to sign in again", () => {
     const wanting = (value: string) => ({
       claims: JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } }),
     });
-    expect((await silently(wanting(authenticationContexts.password.acr))).code).toBeDefined();
+    expect((await silently(wanting(passwordAcr))).code).toBeDefined();
     expect((await silently(wanting("phr"))).error).toBe("login_required");
     const page = locationOf(await browser.authorize(wanting("phr")));
     expect(await (await browser.get(page)).text()).not.toContain('name="password"');
@@ -270,7 +270,7 @@ describe("OIDC Core §5.5.1.1: a preferred acr", () => {
 
   it("does not make a silent request fail, and is satisfied by a session with one of the values", async () => {
     expect((await silently({ acr_values: "phr" })).code).toBeDefined();
-    const both = await browser.authorize({ acr_values: `phr ${authenticationContexts.password.acr}` });
+    const both = await browser.authorize({ acr_values: `phr ${passwordAcr}` });
     expect(sentToClient(both).code).toBeDefined();
     expect(sentToClient(await browser.authorize({ acr_values: "urn:never 1" })).code).toBeDefined();
   });
@@ -278,7 +278,7 @@ describe("OIDC Core §5.5.1.1: a preferred acr", () => {
   it("default_acr_values apply if a request names none; acr_values and the claims parameter override them", async () => {
     const metadata = { ...codeClient, skip_consent: true, default_acr_values: ["phr"] };
     await seedClient(authEnv, "cautious", metadata);
-    const password = authenticationContexts.password.acr;
+    const password = passwordAcr;
     expect(locationOf(await browser.authorize({ client_id: "cautious" }))).toMatch(/sign-in\?f=/);
     expect((await silently({ client_id: "cautious" })).code).toBeDefined();
     const named = await browser.authorize({ client_id: "cautious", acr_values: password });

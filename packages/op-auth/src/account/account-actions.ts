@@ -1,5 +1,4 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import { acrValuesOf, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/users/credentials";
@@ -25,11 +24,7 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const credential = form.get("credential");
     const passkeys = await listPasskeys(context.env.DB, person.user.sub);
     if (credential === undefined || !mayAddPasskey(at, person, passkeys)) {
-      return signInFor(
-        at,
-        "/account",
-        passkeys.length === 0 ? {} : { requiredAcr: passkeyMethods.flatMap(acrValuesOf) },
-      );
+      return signInFor(at, "/account", passkeys.length === 0 ? {} : { requiredAcr: ["phr"] });
     }
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;

@@ -1,28 +1,41 @@
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
 import { isClientAssured } from "../consent/is-client-assured.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
+import { type DeploymentVariables, readDeployment } from "../deployment.ts";
 import type { Purpose } from "../steps/flow.ts";
 import type { ConsentRule, Policy } from "../steps/step.ts";
 
 /** **The policy of an authorization**, of the client, its request and the deployment as they are now. Cost: 0. */
 export async function authorizationPolicy(
-  { settings }: Pick<RequestContext<unknown>, "settings">,
+  { settings, env }: Pick<RequestContext<AuthEnv>, "settings" | "env">,
   client: Client,
   request: CodeRequest,
 ): Promise<Policy> {
   const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject } = request;
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   const consent = consentRule(settings, client, request);
-  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, asked };
+  const factors = factorPolicy(env, client);
+  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked };
+}
+
+/** When a sign-in needs two factors: the strictest of the client and the deployment. A role is known only with the person. */
+export function factorPolicy(env: DeploymentVariables, client?: Client): Pick<Policy, "secondFactor" | "mfaRoles"> {
+  const { mfa, mfaRoles } = readDeployment(env).secondFactor;
+  const ofDeployment = mfa === "required" ? "unless remembered" : "if set up";
+  return { secondFactor: client?.metadata.require_mfa ? "always" : ofDeployment, mfaRoles };
 }
 
 /** The policy of a sign-in to a page of this provider. */
-export function accountPolicy({ requiredAcr }: Extract<Purpose, { kind: "account" }>): Policy {
+export function accountPolicy(
+  { env }: Pick<RequestContext<AuthEnv>, "env">,
+  { requiredAcr }: Extract<Purpose, { kind: "account" }>,
+): Policy {
   const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
-  return { ...unlimited, prompt: [], requiredAcr, consent: "never", asked: [] };
+  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(env), asked: [] };
 }
 
 /**

@@ -30,16 +30,18 @@ import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
 import { respondToClient } from "../response/respond-to-client.tsx";
 import { type OpenedSession, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
-import type { Flow, Purpose } from "../steps/flow.ts";
+import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
+import { sinceOf } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
 import { nextStep } from "./next-step.ts";
+import { readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 
 type AuthorizePurpose = Extract<Purpose, { kind: "authorize" }>;
 
 /** What the submitted step adds to the flow. */
-type Added = Pick<Extract<StepResult, { kind: "done" }>, "allowed" | "cookies" | "write">;
+type Added = Pick<Extract<StepResult, { kind: "done" }>, "allowed" | "factors" | "cookies" | "write">;
 
 /** A flow after a step, or at its beginning. */
 export interface Progress {
@@ -81,11 +83,6 @@ export async function readClient({ context, isolate }: FlowRequest, { parameters
   return { parameters, client: await findClient(context, isolate, parameters) };
 }
 
-/** Proofs that have not opened a session yet. */
-function pendingProofs({ isOpened, proofs }: Flow): Flow["proofs"] {
-  return isOpened ? [] : proofs;
-}
-
 /** The session that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
 function signInOf(pending: Flow["proofs"]): SignIn | undefined {
   const [first] = pending;
@@ -100,15 +97,18 @@ function spendingOf({ fid, startedAtMs }: Flow): SessionFlow {
 
 async function proceedToAccount(
   at: FlowRequest,
-  { flow, browser, person, added }: Progress,
+  progress: Progress,
   purpose: Extract<Purpose, { kind: "account" }>,
 ): Promise<Response> {
+  const { context, isolate } = at;
+  const { flow, browser, person, added } = progress;
   const signIn = signInOf(pendingProofs(flow));
   if (signIn === undefined) return redirect(await pathOf(at, flow, browser, "sign-in"));
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
-  const { sub, proofs } = prepared.session;
-  const facts = { person: { sub, subject: sub, proofs }, allowed: [] };
-  const next = nextStep(flow, facts, accountPolicy(purpose), at.context.arrivedAtMs);
+  const { session } = prepared;
+  const policy = accountPolicy(context, purpose);
+  const known = await settle(context, isolate, () => readPersonFacts(at, progress, policy, session, session.sub));
+  const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   if (next.kind === "page") return redirect(await pathOf(at, flow, browser, next.step.name));
   const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
@@ -185,7 +185,7 @@ async function decideInSession(
   const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
   const found = sessionId === undefined ? undefined : await findInSession(at, progress, attempt, sessionId, grant);
-  const facts = await readFacts(at, policy, client, found, added?.allowed);
+  const facts = await readFacts(at, progress, policy, client, found, added?.allowed);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   await decision.commit();
@@ -240,19 +240,24 @@ function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Cli
 }
 
 async function readFacts(
-  { context }: FlowRequest,
-  { consent, asked }: Policy,
+  at: FlowRequest,
+  progress: Progress,
+  policy: Policy,
   { clientId }: Client,
   found: Pick<InSession, "session" | "subject" | "known"> | undefined,
   allowed: readonly string[] | undefined,
 ): Promise<Facts> {
-  if (found === undefined) return { person: undefined, allowed: [] };
-  const { sub, proofs } = found.session;
-  const person = { sub, subject: found.subject, proofs };
-  if (consent !== "remembered") return { person, allowed: [] };
+  if (found === undefined) return { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
+  const { session, subject } = found;
+  const { consent, asked } = policy;
   const inSession = found.known?.consented ?? [];
-  if (isAllowed(inSession, asked)) return { person, allowed: inSession };
-  return { person, allowed: allowed ?? (await findConsent(context.env.DB, sub, clientId))?.allowed ?? [] };
+  const readAllowed = async () => {
+    if (consent !== "remembered") return [];
+    if (isAllowed(inSession, asked)) return inSession;
+    return allowed ?? (await findConsent(at.context.env.DB, session.sub, clientId))?.allowed ?? [];
+  };
+  const [known, given] = await Promise.all([readPersonFacts(at, progress, policy, session, subject), readAllowed()]);
+  return { ...known, allowed: given };
 }
 
 async function decideSigningIn(
@@ -272,7 +277,7 @@ async function decideSigningIn(
   const subject = user && ((await pairwiseSubject(context.env, client, user.sub)) ?? user.sub);
   const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
   const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);
-  const facts = await readFacts(at, policy, client, found, added?.allowed ?? []);
+  const facts = await readFacts(at, progress, policy, client, found, added?.allowed ?? []);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") {
     await added?.write?.();
@@ -369,7 +374,7 @@ async function issueCode(
 ): Promise<string> {
   const { family, tokenLifetimeSeconds, grantEndsAtMs, ...grant } = planned;
   const wanted = policy.requiredAcr ?? policy.preferredAcr;
-  const sinceMs = sinceOf(policy, flow, session, context.arrivedAtMs);
+  const sinceMs = sinceOf(policy, flow, session.sub, context.arrivedAtMs);
   return isolate.codes.issue(context, {
     ...loginOf(session, authenticationOf(session.proofs, { wanted, sinceMs }), subject, request),
     grant,
@@ -385,15 +390,6 @@ async function issueCode(
     grantEndsAtMs,
     tokenLifetimeSeconds,
   });
-}
-
-/** The age that the request allows a proof: what it asked for is what the code says. A proof made for the request is young enough. */
-function sinceOf({ prompt, maxAgeSeconds }: Policy, { proofs }: Flow, { sub }: Session, nowMs: number): number {
-  const provenAtMs = Math.min(...proofs.filter((proof) => proof.sub === sub).map(({ atMs }) => atMs));
-  const oldestMs = maxAgeSeconds === undefined ? 0 : nowMs - maxAgeSeconds * 1000;
-  const isProven = Number.isFinite(provenAtMs);
-  if (prompt.includes("login") && isProven) return provenAtMs;
-  return Math.min(oldestMs, provenAtMs);
 }
 
 function sendCode(

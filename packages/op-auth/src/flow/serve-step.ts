@@ -65,7 +65,7 @@ async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, for
       if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
       const added: Flow = {
         ...flow,
-        proofs: [...flow.proofs, ...proofs],
+        proofs: [...flow.proofs.filter(({ sub }) => isAbout(proofs, sub)), ...proofs],
         marks: { ...flow.marks, ...marks },
         problem: undefined,
         typed: undefined,
@@ -75,6 +75,11 @@ async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, for
       return proceed(at, { flow: added, browser, person, added: result });
     }
   }
+}
+
+/** Proofs of someone else than the person who signs in now are dropped. */
+function isAbout(added: Flow["proofs"], sub: string): boolean {
+  return added.every((proof) => proof.sub === sub);
 }
 
 /** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
@@ -145,7 +150,7 @@ async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Promise<S
   let known: Promise<SignedInPerson | undefined> | undefined;
   const person = () => (known ??= findSignedInPerson(context, isolate, request));
   if (purpose.kind === "account") {
-    return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(purpose) };
+    return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(context, purpose) };
   }
   const { client, ...asked } = await settle(context, isolate, async () => {
     const { client, parameters } = await readClient(at, purpose);

@@ -1,5 +1,6 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
@@ -79,7 +80,12 @@ export const isFlow = objectOf<Flow>({
   marks: isJsonObject,
 });
 
-/** Whether a person has proven in this flow that they are present. */
+/** Whether a person has signed in in this flow. A code proves nothing without another proof. */
 export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boolean {
-  return proofs.some((proof) => proof.sub === sub);
+  return proofs.some((proof) => proof.sub === sub && !codeMethods.includes(proof.method));
+}
+
+/** Proofs that have not opened a session yet. */
+export function pendingProofs({ isOpened, proofs }: Pick<Flow, "isOpened" | "proofs">): readonly Proof[] {
+  return isOpened ? [] : proofs;
 }

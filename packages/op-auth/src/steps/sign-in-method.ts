@@ -2,6 +2,7 @@ import type { Script } from "@edge-op/pages/assets";
 import type { Catalog, Language } from "@edge-op/pages/translator";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
+import type { Factors } from "@edge-op/shared/users/factors";
 import type { Proof, RefusedSignIn } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
@@ -16,7 +17,7 @@ export interface SignInMethod {
   readonly name: RefusedSignIn["method"];
   /** The proofs that a sign-in by this method can make. */
   readonly proofMethods: readonly ProofMethod[];
-  /** The `acr` values that such a proof satisfies. */
+  /** The `acr` values that such a proof satisfies, alone or with a further one. */
   readonly acrValues: readonly string[];
   /** A field that the forms of this method contain, and those of other methods do not. */
   readonly field: string;
@@ -52,6 +53,8 @@ export type SignInResult =
       readonly cookies: readonly string[];
       /** What the person has allowed the client of the request. */
       readonly allowed: readonly string[];
+      /** Their second factors, if they were read with the credential. */
+      readonly factors?: Factors;
       /** Records the use of the credential. */
       write?(): Promise<unknown>;
     }

@@ -5,6 +5,7 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Factors } from "@edge-op/shared/users/factors";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
@@ -28,7 +29,7 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "select-account" | "consent";
+export type StepName = "sign-in" | "prove-more" | "enrol" | "select-account" | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -57,8 +58,14 @@ export interface Facts {
         /** The person's `sub` for the client. */
         readonly subject: string;
         readonly proofs: readonly Proof[];
+        /** Read only if the policy names roles. */
+        readonly roles: readonly string[];
       }
     | undefined;
+  /** What they can prove beside a password. Read only if it matters. */
+  readonly factors: Factors | undefined;
+  /** Whether they let this browser skip the second factor. */
+  readonly isRemembered: boolean;
   /** What they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
 }
@@ -67,11 +74,17 @@ export interface Facts {
 export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   readonly consent: ConsentRule;
+  readonly secondFactor: SecondFactorRule;
+  /** Roles whose people always need a second factor. */
+  readonly mfaRoles: readonly string[];
   /** The access that the client requests. */
   readonly asked: readonly string[];
 }
 
 export type ConsentRule = "never" | "unless just signed in" | "remembered" | "each time";
+
+/** When a sign-in needs two factors, beside what the request and a role require: those who have set up an app are always asked. */
+export type SecondFactorRule = "always" | "unless remembered" | "if set up";
 
 export type StepResult =
   | {
@@ -81,6 +94,8 @@ export type StepResult =
       readonly cookies?: readonly string[];
       /** What the person has allowed the client, if it was read with their credential. */
       readonly allowed?: readonly string[] | undefined;
+      /** Their second factors, likewise. */
+      readonly factors?: Factors | undefined;
       /** Runs beside the calls of the decision, once it stands. */
       write?(): Promise<unknown>;
     }

@@ -1,30 +1,38 @@
 /**
- * **From proofs to `acr`, `amr` and `auth_time`.** A method of proof has one `acr` and satisfies others: user verification makes a passkey a second
- * factor (`mfa`), and `phr` (phishing-resistant) is more than that. `acr` values are compared by {@link findProof}, never by equality.
+ * **From proofs to `acr`, `amr` and `auth_time`.** A way of authentication needs one proof of each of its factors; it has one `acr` and satisfies
+ * others. A passkey is a way alone, because user verification makes it two factors (`mfa`); it is phishing-resistant (`phr`) too. A password is one
+ * factor, and with a code of an app or a saved recovery code two. `acr` values are compared by {@link findAuthentication}, never by equality.
  *
  * @see https://openid.net/specs/openid-connect-eap-acr-values-1_0.html
  * @see https://www.rfc-editor.org/rfc/rfc8176#section-2
  */
 
-export const authenticationContexts = {
-  password: { acr: "urn:edge-op:acr:password", satisfies: [], amr: ["pwd"], strength: 1 },
-  /** A passkey that is synced between its owner's devices. */
-  syncedPasskey: { acr: "phr", satisfies: ["mfa"], amr: ["swk", "user", "mfa"], strength: 2 },
-  /** A passkey that never leaves its authenticator. */
-  boundPasskey: { acr: "phr", satisfies: ["mfa"], amr: ["hwk", "user", "mfa"], strength: 2 },
-} as const satisfies Readonly<Record<string, Context>>;
+export type ProofMethod = "password" | "syncedPasskey" | "boundPasskey" | "totp" | "recoveryCode";
 
-interface Context {
+/** A synced passkey is on several devices of its owner; a bound one never leaves its authenticator. */
+export const passkeyMethods: readonly ProofMethod[] = ["syncedPasskey", "boundPasskey"];
+/** Codes that prove nothing alone: they need the proof of a password. */
+export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
+
+export const passwordAcr = "urn:edge-op:acr:password";
+
+interface Way {
   readonly acr: string;
-  /** Other values that a proof by this method satisfies. */
+  /** Other values that this way satisfies. */
   readonly satisfies: readonly string[];
   readonly amr: readonly string[];
   readonly strength: number;
+  /** The factors; for each, the methods that prove it. */
+  readonly factors: readonly (readonly ProofMethod[])[];
 }
 
-export type ProofMethod = keyof typeof authenticationContexts;
-
-export const passkeyMethods: readonly ProofMethod[] = ["syncedPasskey", "boundPasskey"];
+/** RFC 8176 has no value for a saved code; it is a password that works once, `otp`. */
+const ways: readonly Way[] = [
+  { acr: passwordAcr, satisfies: [], amr: ["pwd"], strength: 1, factors: [["password"]] },
+  { acr: "phr", satisfies: ["mfa"], amr: ["swk", "user", "mfa"], strength: 3, factors: [["syncedPasskey"]] },
+  { acr: "phr", satisfies: ["mfa"], amr: ["hwk", "user", "mfa"], strength: 3, factors: [["boundPasskey"]] },
+  { acr: "mfa", satisfies: [], amr: ["pwd", "otp", "mfa"], strength: 2, factors: [["password"], codeMethods] },
+];
 
 /** Who was shown to be present, how and when; the members that an authentication context is computed from. */
 export interface DatedProof {
@@ -32,57 +40,68 @@ export interface DatedProof {
   readonly atMs: number;
 }
 
+export interface Authentication {
+  readonly acr: string;
+  readonly amr: readonly string[];
+  /** The time of the oldest proof that the `acr` rests on. */
+  readonly atMs: number;
+}
+
+/** The `acr` values of the ways that a proof by this method is a part of. */
 export function acrValuesOf(method: ProofMethod): readonly string[] {
-  const { acr, satisfies } = contextOf(method);
-  return [acr, ...satisfies];
+  const possible = ways.filter(({ factors }) => factors.some((methods) => methods.includes(method)));
+  return [...new Set(possible.flatMap(valuesOf))];
 }
 
 /** For discovery's `acr_values_supported`. */
-export const supportedAcrValues: readonly string[] = [
-  ...new Set(Object.values<Context>(authenticationContexts).flatMap(({ acr, satisfies }) => [acr, ...satisfies])),
-];
+export const supportedAcrValues: readonly string[] = [...new Set(ways.flatMap(valuesOf))];
 
 export function isSupportedAcr(acr: string): boolean {
   return supportedAcrValues.includes(acr);
 }
 
-/** The newest proof that satisfies one of the values, or any value if none is named, and is not older than `sinceMs`. */
-export function findProof<Proof extends DatedProof>(
-  proofs: readonly Proof[],
+/** The newest authentication that satisfies one of the values, or any value if none is named, by proofs that are not older than `sinceMs`. */
+export function findAuthentication(
+  proofs: readonly DatedProof[],
   acrValues: readonly string[] | undefined,
   sinceMs = 0,
-): Proof | undefined {
-  const isEnough = ({ method, atMs }: Proof) =>
-    atMs >= sinceMs && (acrValues?.some((acr) => acrValuesOf(method).includes(acr)) ?? true);
-  return proofs.filter(isEnough).toSorted((left, right) => right.atMs - left.atMs)[0];
+): Authentication | undefined {
+  return waysOf(proofs, sinceMs).find((way) => acrValues?.some((acr) => valuesOf(way).includes(acr)) ?? true);
 }
 
 /**
- * The authentication that proofs amount to. Of the wanted values the first that a proof satisfies, as OIDC Core §5.5.1.1 requires; otherwise the
- * value of the strongest proof. `atMs` is the time of the proof that the `acr` rests on.
+ * The authentication that proofs of one person amount to. Of the wanted values the first that is satisfied, as OIDC Core §5.5.1.1 requires; otherwise
+ * the value of the strongest. Proofs that are older than `sinceMs` count only if the others are no authentication.
  */
 export function authenticationOf(
   proofs: readonly DatedProof[],
   { wanted = [], sinceMs = 0 }: { readonly wanted?: readonly string[] | undefined; readonly sinceMs?: number } = {},
-): { readonly acr: string; readonly amr: readonly string[]; readonly atMs: number } {
-  const recent = proofs.filter(({ atMs }) => atMs >= sinceMs);
-  const usable = (recent.length > 0 ? recent : proofs).toSorted((left, right) => right.atMs - left.atMs);
-  const [strongest] = usable.toSorted(
-    (left, right) => contextOf(right.method).strength - contextOf(left.method).strength,
-  );
+): Authentication {
+  const recent = waysOf(proofs, sinceMs);
+  const usable = recent.length > 0 ? recent : waysOf(proofs, 0);
+  const [strongest] = usable.toSorted((left, right) => right.strength - left.strength);
   if (strongest === undefined) throw new Error("an authentication without a proof");
-  const { acr } = contextOf(strongest.method);
-  if (!wanted.includes(acr)) {
-    for (const value of wanted) {
-      const proof = findProof(usable, [value]);
-      if (proof !== undefined) return { acr: value, amr: contextOf(proof.method).amr, atMs: proof.atMs };
+  if (!wanted.includes(strongest.acr)) {
+    for (const acr of wanted) {
+      const way = usable.find((each) => valuesOf(each).includes(acr));
+      if (way !== undefined) return { acr, amr: way.amr, atMs: way.atMs };
     }
   }
-  return { acr, amr: contextOf(strongest.method).amr, atMs: strongest.atMs };
+  return { acr: strongest.acr, amr: strongest.amr, atMs: strongest.atMs };
 }
 
-/** A stored method that a later release knows satisfies nothing here. */
-function contextOf(method: ProofMethod): Context {
-  const contexts: Readonly<Record<string, Context>> = authenticationContexts;
-  return contexts[method] ?? { acr: "urn:edge-op:acr:unknown", satisfies: [], amr: [], strength: 0 };
+/** The ways for which there are proofs, the newest first. A stored method that a later release knows is part of none. */
+function waysOf(proofs: readonly DatedProof[], sinceMs: number): (Way & { readonly atMs: number })[] {
+  const newest = (methods: readonly ProofMethod[]) =>
+    Math.max(
+      ...proofs.filter(({ method, atMs }) => methods.includes(method) && atMs >= sinceMs).map(({ atMs }) => atMs),
+    );
+  return ways
+    .map((way) => ({ ...way, atMs: Math.min(...way.factors.map(newest)) }))
+    .filter(({ atMs }) => Number.isFinite(atMs))
+    .toSorted((left, right) => right.atMs - left.atMs);
+}
+
+function valuesOf({ acr, satisfies }: Way): readonly string[] {
+  return [acr, ...satisfies];
 }

@@ -217,6 +217,11 @@ export const metadataMembers = {
     .describe(
       "Whether its code requests require PKCE. Absent: a confidential client may send a nonce with the scope openid instead; false: neither is required.",
     ),
+  require_mfa: z
+    .boolean()
+    .describe(
+      "Whether its users always need two factors: a passkey, or a password and a code. See MFA of the deployment.",
+    ),
   skip_consent: z.boolean().describe("Skips consent if the client's identity is assured."),
   ...policies,
 };

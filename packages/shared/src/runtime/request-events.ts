@@ -1,7 +1,7 @@
 import { cause, type LogEvent, number, optional, requestId, text, texts } from "./log-event.ts";
 
 const signInFields = {
-  method: text("`password` or `passkey`."),
+  method: text("`password`, `passkey` or `code`: of an app, or a recovery code."),
   sub: optional(text("The account, if there is one of that name.")),
   reason: text("Why the sign-in was refused."),
   requestId,
@@ -55,7 +55,7 @@ export const requestEvents = {
     meaning: "An unexpected exception or an invalid setting. The response was 500.",
     fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
   },
-  "sign-in-failed": { level: "info", meaning: "A wrong password or passkey.", fields: signInFields },
+  "sign-in-failed": { level: "info", meaning: "A wrong password, passkey or code.", fields: signInFields },
   "sign-in-throttled": {
     level: "info",
     meaning: "A sign-in was refused because of earlier failed ones.",
@@ -76,6 +76,12 @@ export const requestEvents = {
     level: "info",
     meaning: "The attestation of a new passkey was not verified.",
     fields: { cause, requestId },
+  },
+  "factor-not-opened": {
+    level: "error",
+    meaning:
+      "The sealed secret of an authenticator app does not open: the row was altered, or the master key that sealed it was deleted too early.",
+    fields: { sub: text("The person."), requestId },
   },
   "passkey-malformed": {
     level: "info",

@@ -1,5 +1,6 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
+import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
 import type { User } from "./user.ts";
 import { canonicalUsername } from "./username.ts";
 
@@ -10,6 +11,7 @@ export interface PasswordRecord {
   readonly hash: string | undefined;
   /** What the user has allowed the client that was asked about. */
   readonly allowed: readonly string[];
+  readonly factors: Factors;
 }
 
 export interface Passkey {
@@ -26,7 +28,7 @@ export interface Passkey {
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** The user with a name, in any spelling of it (username.ts), and their consent to a client, which the same sign-in needs. */
+/** The user with a name, in any spelling of it (username.ts), their consent to a client, and their second factors, which the same sign-in needs. */
 export async function findPassword(
   database: D1Database,
   username: string,
@@ -35,14 +37,20 @@ export async function findPassword(
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT u.sub, u.status, p.hash, c.allowed FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
+        `SELECT u.sub, u.status, p.hash, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
            LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2 WHERE u.username_key = ?1`,
       )
       .bind(canonicalUsername(username) ?? null, clientId ?? null)
-      .first<Allowed & { sub: string; status: "active" | "suspended"; hash: string | null }>(),
+      .first<Allowed & FactorRow & { sub: string; status: "active" | "suspended"; hash: string | null }>(),
   );
   if (row === null) return undefined;
-  return { sub: row.sub, status: row.status, hash: row.hash ?? undefined, allowed: toAllowed(row) };
+  return {
+    sub: row.sub,
+    status: row.status,
+    hash: row.hash ?? undefined,
+    allowed: toAllowed(row),
+    factors: toFactors(row),
+  };
 }
 
 interface Allowed {

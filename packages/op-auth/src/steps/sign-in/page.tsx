@@ -55,7 +55,8 @@ async function isSignedIn(at: StepPageRequest): Promise<boolean> {
   const person = await at.person();
   if (person === undefined || policy.expectedSubject !== undefined) return false;
   const { sub } = person.user;
-  const facts = { person: { sub, subject: sub, proofs: person.session.proofs }, allowed: [] };
+  const known = { sub, subject: sub, proofs: person.session.proofs, roles: [] };
+  const facts = { person: known, factors: undefined, isRemembered: false, allowed: [] };
   return signInState({ flow, facts, policy, nowMs: context.arrivedAtMs }).kind === "done";
 }
 

@@ -1,6 +1,7 @@
-import { findProof, isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { findAuthentication, isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isProvenIn } from "../flow.ts";
+import { hasFreshProof, neededFactor } from "../second-factor.ts";
 import type { Policy, StepInput, StepState } from "../step.ts";
 
 /**
@@ -10,7 +11,8 @@ import type { Policy, StepInput, StepState } from "../step.ts";
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Authenticates
  */
-export function signInState({ flow, facts: { person }, policy, nowMs }: StepInput): StepState {
+export function signInState({ flow, facts, policy, nowMs }: StepInput): StepState {
+  const { person } = facts;
   if (policy.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {
     return { kind: "refuse", code: "unmet_authentication_requirements", reason: "acr-unsupported" };
   }
@@ -23,6 +25,10 @@ export function signInState({ flow, facts: { person }, policy, nowMs }: StepInpu
     return { kind: "refuse", code: "login_required", reason: "other-subject-signed-in" };
   }
   if (!isExpected) return needed;
+  const needsFactor = neededFactor({ flow, facts, policy, nowMs });
+  // The first proof stands, and a step after this one asks for what is missing.
+  if (needsFactor === "prove" || (needsFactor === "set up" && isProven)) return { kind: "done" };
+  if (needsFactor === "set up") return hasFreshProof(person.proofs, nowMs) ? { kind: "done" } : needed;
   const reason = reasonToSignInAgain(policy, person.proofs, nowMs);
   if (reason === "required acr" && isProven) {
     return { kind: "refuse", code: "unmet_authentication_requirements", reason: "acr-not-reached" };
@@ -43,11 +49,12 @@ export function reasonToSignInAgain(
   proofs: readonly Proof[],
   nowMs: number,
 ): ReasonToSignInAgain | undefined {
-  if (findProof(proofs, requiredAcr) === undefined) return "required acr";
+  if (findAuthentication(proofs, requiredAcr) === undefined) return "required acr";
   if (prompt.includes("login")) return "prompt=login";
   // A preference is no reason to refuse a silent request.
   const isPreferred = preferredAcr !== undefined && !prompt.includes("none");
-  if (isPreferred && findProof(proofs, preferredAcr) === undefined) return "preferred acr";
+  if (isPreferred && findAuthentication(proofs, preferredAcr) === undefined) return "preferred acr";
   if (maxAgeSeconds === undefined) return undefined;
-  return findProof(proofs, requiredAcr, nowMs - maxAgeSeconds * 1000) === undefined ? "max_age" : undefined;
+  const sinceMs = nowMs - maxAgeSeconds * 1000;
+  return findAuthentication(proofs, requiredAcr, sinceMs) === undefined ? "max_age" : undefined;
 }

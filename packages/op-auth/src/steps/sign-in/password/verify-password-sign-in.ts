@@ -34,7 +34,8 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
   context.waitUntil(attempt.release());
   if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, record.hash, password));
   const cookies = [await rememberBrowser(context, request, browser, passwordWayIn(username))];
-  return { kind: "signed in", proof: { method: "password", sub: record.sub }, cookies, allowed: record.allowed };
+  const { sub, allowed, factors } = record;
+  return { kind: "signed in", proof: { method: "password", sub }, cookies, allowed, factors };
 }
 
 function reasonOf(record: PasswordRecord | undefined, isRight: boolean): string {

@@ -1,0 +1,64 @@
+import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { macText } from "@edge-op/shared/secrets/mac";
+import type { User } from "@edge-op/shared/users/user";
+import type { AuthEnv } from "../auth-env.ts";
+import type { Browser } from "../browser/cookies.ts";
+import { readDeployment } from "../deployment.ts";
+import { insertTotp } from "./factor-store.ts";
+import { encodeBase32, matchTotp, otpauthUri } from "./totp.ts";
+
+/** RFC 4226 §4 R6 recommends 160 bits. */
+const secretBytes = 20;
+
+/** **An app that is being set up**: its secret is a MAC over the id of the page, so that it is the same after a wrong code, and nothing is stored. */
+export interface AppSetup {
+  readonly user: Pick<User, "sub" | "username">;
+  readonly browser: Browser;
+  /** Random: the id of the flow or of the page. */
+  readonly id: string;
+}
+
+export interface SetupKey {
+  /** Base32, in groups of four. */
+  readonly text: string;
+  readonly uri: string;
+}
+
+export async function setupKey(context: RequestContext<AuthEnv>, setup: AppSetup): Promise<SetupKey> {
+  const secret = await secretOf(context, setup);
+  const names = { issuer: readDeployment(context.env).name, account: setup.user.username };
+  return { text: encodeBase32(secret).replace(/(.{4})(?=.)/g, "$1 "), uri: otpauthUri(secret, names) };
+}
+
+/**
+ * Stores the app if the code is its own. Returns the id of the factor; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call.
+ */
+export async function confirmSetup(
+  context: RequestContext<AuthEnv>,
+  setup: AppSetup,
+  typed: string,
+  { isFirst }: { readonly isFirst: boolean },
+): Promise<string | undefined> {
+  const { sub } = setup.user;
+  const secret = await secretOf(context, setup);
+  const code = typed.replaceAll(/\s/g, "");
+  const step = await matchTotp(secret, code, { nowMs: context.arrivedAtMs, lastStep: 0 });
+  if (step === undefined) return undefined;
+  const factorId = encodeBase64Url((await sha256(`app\n${sub}\n${setup.id}`)).slice(0, 16));
+  const event = recordAdminEvent(context, { action: "totp.added", target: factorId, actor: sub }, { ifChanged: true });
+  const isAdded = await insertTotp(context, { sub, factorId, secret, step, isFirst }, event);
+  if (isAdded) wakeAuditLog(context);
+  return isAdded ? factorId : undefined;
+}
+
+async function secretOf(
+  { env }: RequestContext<AuthEnv>,
+  { user, browser, id }: AppSetup,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts = ["1", "2"].map((part) => macText(env, "cookie-mac", `app\n${part}\n${id}\n${browser.id}\n${user.sub}`));
+  const joined = (await Promise.all(parts)).map((mac) => decodeBase64Url(mac)!);
+  const secret = new Uint8Array(joined.flatMap((bytes) => [...bytes]));
+  return secret.slice(0, secretBytes);
+}

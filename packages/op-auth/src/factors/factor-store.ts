@@ -1,0 +1,119 @@
+import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
+import { sealText } from "@edge-op/shared/secrets/seal";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { factorSeal } from "@edge-op/shared/users/factors";
+import type { AuthEnv } from "../auth-env.ts";
+
+export interface TotpRow {
+  readonly factor_id: string;
+  readonly secret: string;
+  readonly last_step: number;
+}
+
+/** What a code of a person is compared with. */
+export interface StoredFactors {
+  readonly status: "active" | "suspended";
+  readonly epoch: number;
+  readonly apps: readonly TotpRow[];
+  readonly codes: { readonly set_id: string; readonly hashes: string; readonly used: number } | undefined;
+}
+
+/** Apps of a person. */
+export const mostApps = 5;
+
+/** Cost: 1 D1 call. */
+export async function readStoredFactors(database: D1Database, sub: string): Promise<StoredFactors | undefined> {
+  const [users, apps, sets] = await queryDatabase(() =>
+    database.batch([
+      database.prepare("SELECT status, factor_epoch FROM users WHERE sub = ?1").bind(sub),
+      database.prepare("SELECT factor_id, secret, last_step FROM user_totp WHERE sub = ?1").bind(sub),
+      database.prepare("SELECT set_id, hashes, used FROM user_recovery_codes WHERE sub = ?1").bind(sub),
+    ]),
+  );
+  const [user] = (users?.results ?? []) as { status: StoredFactors["status"]; factor_epoch: number }[];
+  if (user === undefined) return undefined;
+  const [codes] = (sets?.results ?? []) as NonNullable<StoredFactors["codes"]>[];
+  return { status: user.status, epoch: user.factor_epoch, apps: (apps?.results ?? []) as unknown as TotpRow[], codes };
+}
+
+/** Spends the code of a step. Of two requests with the same code, in any isolates, one gets true. */
+export async function spendTotp(
+  database: D1Database,
+  {
+    sub,
+    factorId,
+    step,
+    atMs,
+  }: { readonly sub: string; readonly factorId: string; readonly step: number; readonly atMs: number },
+): Promise<boolean> {
+  const { meta } = await queryDatabase(() =>
+    database
+      .prepare(
+        "UPDATE user_totp SET last_step = ?3, last_used_at_ms = ?4 WHERE sub = ?1 AND factor_id = ?2 AND last_step < ?3",
+      )
+      .bind(sub, factorId, step, atMs)
+      .run(),
+  );
+  return meta.changes === 1;
+}
+
+/** Spends a recovery code, with its event. Of two requests with the same code one gets true. */
+export async function spendRecoveryCode(
+  database: D1Database,
+  { sub, setId, index }: { readonly sub: string; readonly setId: string; readonly index: number },
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const spend = database
+    .prepare("UPDATE user_recovery_codes SET used = used | ?3 WHERE sub = ?1 AND set_id = ?2 AND used & ?3 = 0")
+    .bind(sub, setId, 2 ** index);
+  const [spent] = await queryDatabase(() => database.batch([spend, event]));
+  return spent!.meta.changes === 1;
+}
+
+export interface NewTotp {
+  readonly sub: string;
+  readonly factorId: string;
+  readonly secret: Uint8Array;
+  /** The step of the code that confirmed it, which is spent. */
+  readonly step: number;
+  /** Only a person without a second factor may set it up: their password is enough for it. */
+  readonly isFirst: boolean;
+}
+
+/**
+ * Stores an app. False if the person has as many as are allowed, or this one already; with `isFirst`, if they have any second factor. `event` is written
+ * only if it is stored.
+ */
+export async function insertTotp(
+  { env, arrivedAtMs }: RequestContext<AuthEnv>,
+  { sub, factorId, secret, step, isFirst }: NewTotp,
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const sealed = await sealText(env, "factor-seal", encodeBase64Url(secret), { bound: factorSeal(sub, factorId) });
+  const others = isFirst
+    ? ` AND NOT EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1) AND NOT EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)
+        AND NOT EXISTS (SELECT 1 FROM user_recovery_codes WHERE sub = ?1)`
+    : "";
+  const insert = env.DB.prepare(
+    `INSERT INTO user_totp (sub, factor_id, secret, sealed_by, last_step, created_at_ms)
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM user_totp WHERE sub = ?1) < ${mostApps}${others}
+       ON CONFLICT (sub, factor_id) DO NOTHING`,
+  ).bind(sub, factorId, sealed, await keyFingerprint(env.OP_MASTER_KEY), step, arrivedAtMs);
+  const [inserted] = await queryDatabase(() => env.DB.batch([insert, event]));
+  return inserted!.meta.changes === 1;
+}
+
+/** Replaces the recovery codes of a person. */
+export async function saveRecoveryCodes(
+  { env, arrivedAtMs }: RequestContext<AuthEnv>,
+  { sub, setId, hashes }: { readonly sub: string; readonly setId: string; readonly hashes: string },
+  event: D1PreparedStatement,
+): Promise<void> {
+  const save = env.DB.prepare(
+    `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms) VALUES (?1, ?2, ?3, 0, ?4)
+       ON CONFLICT (sub) DO UPDATE SET set_id = ?2, hashes = ?3, used = 0, created_at_ms = ?4`,
+  ).bind(sub, setId, hashes, arrivedAtMs);
+  await queryDatabase(() => env.DB.batch([save, event]));
+}

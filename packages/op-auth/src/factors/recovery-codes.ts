@@ -1,0 +1,49 @@
+import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { recoveryCodesOfSet } from "@edge-op/shared/users/factors";
+
+/**
+ * **Recovery codes**: 120 random bits each, so that a hash without a key is enough (NIST SP 800-63B-4 §3.1.2.2 asks for 112) and they survive a new
+ * master key. Written in Crockford's base32, in groups of four; read in any case, with or without separators. Pure, except for randomness.
+ */
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const characters = 24;
+const hashBytes = 16;
+
+export interface RecoveryCodes {
+  /** As they are shown. */
+  readonly codes: readonly string[];
+  readonly hashes: string;
+}
+
+export async function makeRecoveryCodes(sub: string): Promise<RecoveryCodes> {
+  const raw = Array.from({ length: recoveryCodesOfSet }, newCode);
+  const hashes = await Promise.all(raw.map((code) => hashOf(sub, code)));
+  const joined = new Uint8Array(hashBytes * raw.length);
+  for (const [index, hash] of hashes.entries()) joined.set(hash, index * hashBytes);
+  return { codes: raw.map((code) => code.replace(/(.{4})(?=.)/g, "$1-")), hashes: encodeBase64Url(joined) };
+}
+
+/** The place of a code in a set, `undefined` if it is in none. */
+export async function findRecoveryCode(sub: string, hashes: string, code: string): Promise<number | undefined> {
+  const known = decodeBase64Url(hashes) ?? new Uint8Array();
+  const hash = encodeBase64Url(await hashOf(sub, code));
+  const found = Array.from({ length: known.length / hashBytes }, (_, index) => index).find(
+    (index) => encodeBase64Url(known.slice(index * hashBytes, (index + 1) * hashBytes)) === hash,
+  );
+  return found;
+}
+
+/** What was typed as a recovery code, `undefined` for anything else. */
+export function readRecoveryCode(typed: string): string | undefined {
+  const code = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
+  return code.length === characters && [...code].every((each) => alphabet.includes(each)) ? code : undefined;
+}
+
+function newCode(): string {
+  // 32 characters divide 256: each byte has one of them, without bias.
+  return [...crypto.getRandomValues(new Uint8Array(characters))].map((byte) => alphabet[byte % 32]).join("");
+}
+
+async function hashOf(sub: string, code: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array((await sha256(`recovery code\n${sub}\n${code}`)).slice(0, hashBytes));
+}

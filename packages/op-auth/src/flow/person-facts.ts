@@ -1,0 +1,35 @@
+import { findFactors } from "@edge-op/shared/users/factors";
+import type { Session } from "@edge-op/shared/users/session-rpc";
+import type { Browser } from "../browser/cookies.ts";
+import { isRememberedDevice } from "../factors/remembered-device.ts";
+import type { Flow } from "../steps/flow.ts";
+import { dependsOnFactors } from "../steps/second-factor.ts";
+import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
+
+interface Known {
+  readonly flow: Flow;
+  readonly browser: Browser;
+  readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors"> | undefined;
+}
+
+/**
+ * **What is known of a person whose session, or whose proofs, a flow is decided by.** Cost: 0; 1 D1 call if the decision depends on second factors that
+ * were not read with the credential.
+ */
+export async function readPersonFacts(
+  { context, isolate, request }: FlowRequest,
+  { flow, browser, added }: Known,
+  policy: Policy,
+  { sub, proofs }: Pick<Session, "sub" | "proofs">,
+  subject: string,
+): Promise<Omit<Facts, "allowed">> {
+  const { roles } = policy.mfaRoles.length === 0 ? { roles: [] } : await isolate.users.findRbacClaims(context, sub);
+  const person = { sub, subject, proofs, roles };
+  if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
+    return { person, factors: undefined, isRemembered: false };
+  }
+  const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
+  const isRemembered =
+    factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
+  return { person, factors, isRemembered };
+}

@@ -1,0 +1,14 @@
+import type { Step } from "../step.ts";
+import { showEnrol } from "./page.tsx";
+import { enrolState } from "./state.ts";
+import { submitEnrol } from "./submit.ts";
+
+/** **Setting up an authenticator app**, by a person who needs a second factor and has none. Its first code is the proof. */
+export const enrolStep: Step = {
+  name: "enrol",
+  methods: ["totp"],
+  isForPerson: false,
+  state: enrolState,
+  page: showEnrol,
+  submit: submitEnrol,
+};

@@ -1,0 +1,19 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import { confirmSetup } from "../../factors/app-setup.ts";
+import type { StepRequest, StepResult } from "../step.ts";
+import { findEnrolling } from "./find-enrolling.ts";
+
+/** **The first code of a new app**, which stores it. Cost: 2 D1 calls after each other; 1 object call beside the first with a session cookie. */
+export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResult> {
+  if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
+  const { context, isolate, browser, flow } = at;
+  await isolate.revocation.confirmControl(context);
+  const controlVersion = isolate.control.version ?? 0;
+  const [user] = await Promise.all([findEnrolling(at), at.person()]);
+  if (user === undefined) return { kind: "go to", step: "sign-in" };
+  const { sub } = user;
+  const setup = { user, browser, id: flow.fid };
+  const credential = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: true });
+  if (credential === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
+  return { kind: "done", proofs: [{ method: "totp", sub, credential, atMs: context.arrivedAtMs, controlVersion }] };
+}

@@ -1,0 +1,15 @@
+import { codeMethods, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Step } from "../step.ts";
+import { showProveMore } from "./page.tsx";
+import { proveMoreState } from "./state.ts";
+import { submitProveMore } from "./submit.ts";
+
+/** **The second factor** of a person who has proven their password: a code of an app, a recovery code, or a passkey. */
+export const proveMoreStep: Step = {
+  name: "prove-more",
+  methods: [...codeMethods, ...passkeyMethods],
+  isForPerson: false,
+  state: proveMoreState,
+  page: showProveMore,
+  submit: submitProveMore,
+};

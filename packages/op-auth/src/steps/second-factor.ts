@@ -1,0 +1,82 @@
+import { codeMethods, findAuthentication, passwordAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { hasSecondFactor } from "@edge-op/shared/users/factors";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { type Flow, isProvenIn } from "./flow.ts";
+import type { Facts, Policy, StepInput } from "./step.ts";
+
+/** The `acr` of two factors. */
+export const mfaAcr: readonly string[] = ["mfa"];
+
+/** The maximum age of a sign-in that may change how a person signs in. */
+export const freshMs = 10 * 60_000;
+
+/**
+ * **The second factor that a flow still needs**: to be proven or, by a person who has none, to be set up; `undefined` if the proofs are enough. Only
+ * a person whose password is proven, recently enough for the request, is asked; anyone else signs in first. Pure.
+ */
+export function neededFactor({ flow, facts, policy, nowMs }: StepInput): "prove" | "set up" | undefined {
+  const { person, factors } = facts;
+  if (person === undefined) return undefined;
+  const sinceMs = sinceOf(policy, flow, person.sub, nowMs);
+  const has = (acr: readonly string[] | undefined) => findAuthentication(person.proofs, acr, sinceMs) !== undefined;
+  if (has(mfaAcr) || !has([passwordAcr])) return undefined;
+  // A new sign-in is asked for, and the person has not made it yet.
+  if (!isProvenIn(flow, person.sub) && (flow.purpose.kind === "account" || policy.prompt.includes("login"))) {
+    return undefined;
+  }
+  const isAcrMissing = policy.requiredAcr?.includes("mfa") === true && !has(policy.requiredAcr);
+  if (isAcrMissing || isSecondFactorRequired({ flow, facts, policy })) {
+    return factors !== undefined && hasSecondFactor(factors) ? "prove" : "set up";
+  }
+  const isPreferred = policy.preferredAcr?.includes("mfa") === true && !has(policy.preferredAcr);
+  return isPreferred && !policy.prompt.includes("none") && factors?.totp === true ? "prove" : undefined;
+}
+
+/** Whether the client, a role, the deployment or the person's own app requires it. A remembered browser settles only the last two. */
+function isSecondFactorRequired({ flow, facts, policy }: Pick<StepInput, "flow" | "facts" | "policy">): boolean {
+  const { person, factors, isRemembered } = facts;
+  if (person === undefined) return false;
+  if (policy.secondFactor === "always" || hasStrictRole(person, policy)) return true;
+  if (isRemembered) return false;
+  return policy.secondFactor === "unless remembered" || (factors?.totp === true && isProvenIn(flow, person.sub));
+}
+
+function hasStrictRole({ roles }: Pick<NonNullable<Facts["person"]>, "roles">, { mfaRoles }: Policy): boolean {
+  return mfaRoles.some((role) => roles.includes(role));
+}
+
+/**
+ * Whether a decision depends on the person's second factors, so that they must be read: the proofs are not two factors, and the person signs in, or
+ * something requires or prefers two.
+ */
+export function dependsOnFactors(
+  flow: Pick<Flow, "proofs" | "isOpened" | "purpose">,
+  person: NonNullable<Facts["person"]>,
+  policy: Policy,
+  nowMs: number,
+): boolean {
+  const sinceMs = sinceOf(policy, flow, person.sub, nowMs);
+  if (findAuthentication(person.proofs, mfaAcr, sinceMs) !== undefined) return false;
+  const isSigningIn = !flow.isOpened && isProvenIn(flow, person.sub);
+  const isAsked = [policy.requiredAcr, policy.preferredAcr].some((acr) => acr?.includes("mfa"));
+  return isSigningIn || isAsked || policy.secondFactor !== "if set up" || hasStrictRole(person, policy);
+}
+
+/** Whether a password or passkey was proven so recently that the person may set up another factor. */
+export function hasFreshProof(proofs: readonly Proof[], nowMs: number): boolean {
+  return proofs.some(({ method, atMs }) => !codeMethods.includes(method) && nowMs - atMs <= freshMs);
+}
+
+/** The age that the request allows a proof: what it asked for is what the code says. A proof made for the request is young enough. */
+export function sinceOf(
+  { prompt, maxAgeSeconds }: Pick<Policy, "prompt" | "maxAgeSeconds">,
+  { proofs, purpose }: Pick<Flow, "proofs" | "purpose">,
+  sub: string,
+  nowMs: number,
+): number {
+  const provenAtMs = Math.min(...proofs.filter((proof) => proof.sub === sub).map(({ atMs }) => atMs));
+  const oldestMs = maxAgeSeconds === undefined ? 0 : nowMs - maxAgeSeconds * 1000;
+  const isAnew = prompt.includes("login") || purpose.kind === "account";
+  if (isAnew && Number.isFinite(provenAtMs)) return provenAtMs;
+  return Math.min(oldestMs, provenAtMs);
+}

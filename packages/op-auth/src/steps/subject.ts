@@ -1,0 +1,12 @@
+import type { User } from "@edge-op/shared/users/user";
+import { pendingProofs } from "./flow.ts";
+import type { StepRequest } from "./step.ts";
+
+/** **The person whom a further proof is asked of**: who has proven something in this flow, else who is signed in. Cost: 0; 1 object call for the latter. */
+export async function findSubject(at: StepRequest): Promise<User | undefined> {
+  const { context, isolate, flow } = at;
+  const [proof] = pendingProofs(flow);
+  if (proof === undefined) return (await at.person())?.user;
+  const user = await isolate.users.find(context, proof.sub);
+  return user?.status === "active" ? user : undefined;
+}

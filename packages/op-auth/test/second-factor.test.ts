@@ -1,0 +1,413 @@
+/** **Second factors, attacked**: what is asked of whom, and every way around it that is known. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AuthEnv } from "../src/auth-env.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+let fixtures: AuthFixtures;
+let browser: Browser;
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures({ skip_consent: true });
+  browser = fixtures.browser();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const essential = (acr: string) => ({
+  claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
+});
+
+const withSettings = (settings: Partial<AuthEnv>) => ({ ...authEnv, ...settings }) as AuthEnv;
+
+/** Signs in by password; returns the page that follows. */
+async function byPassword(parameters: Record<string, string> = {}, visitor = browser): Promise<string> {
+  return locationOf(await visitor.signIn(locationOf(await visitor.authorize(parameters))));
+}
+
+async function signInWith(code: string, visitor = browser, parameters: Record<string, string> = {}): Promise<string> {
+  return locationOf(await postOnce(visitor, await byPassword(parameters, visitor), { code }));
+}
+
+/** Posts the form of a page without following the redirect. */
+async function postOnce(visitor: Browser, page: string, fields: Record<string, string>): Promise<Response> {
+  const form_token = formTokenOf(await (await visitor.get(page)).text());
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  return visitor.once(page, {
+    method: "POST",
+    headers,
+    body: new URLSearchParams({ form_token, ...fields }).toString(),
+  });
+}
+
+function isCode(location: string): boolean {
+  return new URL(location, "https://op.example.com").searchParams.has("code");
+}
+
+async function idTokenContext(response: Response): Promise<{ acr: string; amr: readonly string[] }> {
+  const { createRequestContext } = await import("@edge-op/shared/http/request-context");
+  const context = createRequestContext(new Request("https://op.example.com"), authEnv, { waitUntil: () => {} });
+  const result = await fixtures.isolate.codes.redeem(context, sentToClient(response).code!, {
+    clientId: "app",
+    redirectUri: "https://app.example.com/callback",
+    codeVerifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+    ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined },
+    targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {}, defaultChecked: true },
+  });
+  if (result.kind !== "redeemed") throw new Error(result.kind);
+  const { acr, amr } = result.payload;
+  return { acr, amr };
+}
+
+const hasSession = (visitor = browser) => visitor.cookies.has("__Host-op-session");
+
+describe("a person who has set up an app", () => {
+  it("is asked for its code after the password; only both open a session, with a new id and `mfa`", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = await byPassword();
+    expect(stepOf(page)).toBe("prove-more");
+    expect(hasSession()).toBe(false);
+    const html = await (await browser.get(page)).text();
+    expect(html).toContain('autocomplete="one-time-code"');
+    expect(html).toContain("Alice Example");
+    const response = await browser.submit(page, { code: await app.code() });
+    expect(await idTokenContext(response)).toEqual({ acr: "mfa", amr: ["pwd", "otp", "mfa"] });
+    expect(hasSession()).toBe(true);
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+  });
+
+  it("is not asked after a sign-in by passkey", async () => {
+    await AuthenticatorApp.register("alice");
+    const passkey = await SoftwarePasskey.register("alice");
+    const page = locationOf(await browser.authorize());
+    const html = await (await browser.get(page)).text();
+    const response = await browser.post(page, {
+      form_token: formTokenOf(html),
+      credential: await passkey.assert(html),
+    });
+    expect(await idTokenContext(response)).toMatchObject({ acr: "phr" });
+  });
+
+  it("is asked at the account page too", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = locationOf(await browser.signIn(locationOf(await browser.get("/account"))));
+    expect(stepOf(page)).toBe("prove-more");
+    expect(locationOf(await browser.submit(page, { code: await app.code() }))).toBe("/account");
+  });
+
+  it("can use a passkey in place of the code, but not another person's", async () => {
+    await AuthenticatorApp.register("alice");
+    const own = await SoftwarePasskey.register("alice");
+    const foreign = await SoftwarePasskey.register("bob");
+    const page = await byPassword();
+    const html = await (await browser.get(page)).text();
+    const post = async (passkey: SoftwarePasskey) =>
+      postOnce(browser, page, { credential: await passkey.assert(html) });
+    expect(stepOf(locationOf(await post(foreign)))).toBe("prove-more");
+    expect(hasSession()).toBe(false);
+    expect(isCode(locationOf(await post(own)))).toBe(true);
+  });
+
+  it("RFC 6265 §8.4: another account begins anew, without what was proven", async () => {
+    await AuthenticatorApp.register("alice");
+    const again = locationOf(await browser.submit(await byPassword(), { account: "other" }));
+    expect(stepOf(again)).toBe("sign-in");
+    expect(isCode(locationOf(await browser.signIn(again, "bob")))).toBe(true);
+  });
+});
+
+describe("a code", () => {
+  it("without a first proof reaches nobody", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const f = new URL(locationOf(await browser.authorize()), "https://op.example.com").searchParams.get("f")!;
+    expect(locationOf(await browser.get(`/flow/prove-more?f=${f}`))).toMatch(/^\/flow\/restart/);
+    const page = await byPassword();
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    const posted = await browser.post("/flow/prove-more", { f, form_token, code: await app.code() });
+    expect(posted.status).toBe(403);
+    expect(hasSession()).toBe(false);
+  });
+
+  it("RFC 6238 §5.2: used in two isolates at the same time signs in once", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const code = await app.code();
+    const others = [fixtures, await isolateOf(fixtures)].map((each) => each.browser());
+    const ends = await Promise.all(others.map(async (visitor) => signInWith(code, visitor)));
+    expect(ends.map(isCode).toSorted()).toEqual([false, true]);
+  });
+
+  it("of an earlier step than the last is refused, and so is the same again", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    expect(isCode(await signInWith(await app.code()))).toBe(true);
+    for (const offset of [0, -1]) {
+      expect(stepOf(await signInWith(await app.code(offset), fixtures.browser()))).toBe("prove-more");
+    }
+    expect(isCode(await signInWith(await app.code(1), fixtures.browser()))).toBe(true);
+  });
+
+  it("of another person's app is refused, also if its row is swapped", async () => {
+    const theirs = await AuthenticatorApp.register("bob");
+    await AuthenticatorApp.register("alice");
+    expect(stepOf(await signInWith(await theirs.code()))).toBe("prove-more");
+    await authEnv.DB.prepare(
+      "UPDATE user_totp SET secret = (SELECT secret FROM user_totp WHERE sub = 'bob') WHERE sub = 'alice'",
+    ).run();
+    expect(stepOf(await signInWith(await theirs.code()))).toBe("prove-more");
+    expect(hasSession()).toBe(false);
+  });
+
+  it("five wrong ones are counted, in parallel too, and an old page does not reset them", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = await byPassword();
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    const guess = (code: string) => browser.post(page, { form_token, code });
+    const results = await Promise.all(Array.from({ length: 20 }, (_, index) => guess(String(100_000 + index))));
+    expect(results.filter(({ status }) => status === 400)).toHaveLength(5);
+    expect(results.filter(({ status }) => status === 429)).toHaveLength(15);
+    expect((await guess(await app.code())).status).toBe(429);
+    const again = await byPassword({}, fixtures.browser());
+    expect(stepOf(again)).toBe("prove-more");
+  });
+
+  it("a stranger who has the password does not keep the owner out of their own browser", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    expect(isCode(await signInWith(await app.code(-1)))).toBe(true);
+    const thief = fixtures.browser();
+    const page = await byPassword({}, thief);
+    for (let guess = 0; guess < 6; guess += 1) await thief.submit(page, { code: "000000" }).catch(() => undefined);
+    expect(isCode(await signInWith(await app.code(), browser, { prompt: "login" }))).toBe(true);
+  });
+
+  it("of a recovery set works once, in parallel too", async () => {
+    await AuthenticatorApp.register("alice");
+    const [code = "", second = ""] = await registerRecoveryCodes("alice");
+    const visitors = [fixtures.browser(), fixtures.browser()];
+    const ends = await Promise.all(visitors.map((visitor) => signInWith(code, visitor)));
+    expect(ends.map(isCode).toSorted()).toEqual([false, true]);
+    expect(isCode(await signInWith(second, browser))).toBe(true);
+    const event = await authEnv.DB.prepare(
+      "SELECT count(*) AS n FROM admin_events WHERE action = 'recovery_codes.used'",
+    );
+    expect(await event.first("n")).toBe(2);
+  });
+
+  it("that is wrong has the same response, whatever the person has", async () => {
+    await AuthenticatorApp.register("alice");
+    await registerRecoveryCodes("alice");
+    const [page, unused] = [await byPassword(), "0000-0000-0000-0000-0000-0000"];
+    const texts: string[] = [];
+    for (const code of ["000000", unused, "nonsense", ""]) {
+      texts.push((await (await browser.submit(page, { code })).text()).replace(/value="[^"]*"/g, ""));
+    }
+    expect(new Set(texts).size).toBe(1);
+  });
+});
+
+describe("a thief of the password", () => {
+  it("cannot set up a factor of their own in place of proving the owner's", async () => {
+    await AuthenticatorApp.register("alice");
+    const page = await byPassword(essential("mfa"));
+    const f = new URL(page, "https://op.example.com").searchParams.get("f")!;
+    expect(locationOf(await browser.get(`/flow/enrol?f=${f}`))).toMatch(/^\/flow\/restart/);
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    expect((await browser.post("/flow/enrol", { f, form_token, code: "123456" })).status).toBe(403);
+  });
+
+  it("gets nothing from an old page of a flow that has ended", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = await byPassword();
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    expect(isCode(locationOf(await browser.post(page, { form_token, code: await app.code() })))).toBe(true);
+    const html = await (await browser.get("/logout")).text();
+    await browser.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
+    await browser.post(page, { form_token, code: await app.code(1) });
+    expect(hasSession()).toBe(false);
+  });
+});
+
+describe("what requires a second factor", () => {
+  it("RFC 9470 §4: a step-up asks only for what is missing, and keeps the sid", async () => {
+    const before = await idTokenContext(await browser.signIn(locationOf(await browser.authorize())));
+    expect(before.acr).toBe("urn:edge-op:acr:password");
+    const app = await AuthenticatorApp.register("alice");
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(sentToClient(await browser.authorize({ ...essential("mfa"), prompt: "none" })).error).toBe("login_required");
+    const cookie = browser.cookies.get("__Host-op-session");
+    for (const [asked, offset] of [[{ acr_values: "mfa" }, 0]] as const) {
+      const page = locationOf(await browser.authorize(asked));
+      expect(stepOf(page)).toBe("prove-more");
+      const context = await idTokenContext(await browser.submit(page, { code: await app.code(offset) }));
+      expect(context).toEqual({ acr: "mfa", amr: ["pwd", "otp", "mfa"] });
+    }
+    expect(browser.cookies.get("__Host-op-session")).not.toBe(cookie);
+    expect(await idTokenContext(await browser.authorize({ ...essential("mfa"), prompt: "none" }))).toMatchObject({
+      acr: "mfa",
+    });
+  });
+
+  it("max_age: a code that is too old is asked for again, after the password that is too old", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    expect(isCode(await signInWith(await app.code(-1)))).toBe(true);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+    const page = locationOf(await browser.authorize({ max_age: "60" }));
+    expect(stepOf(page)).toBe("sign-in");
+    const next = locationOf(await browser.signIn(page));
+    expect(stepOf(next)).toBe("prove-more");
+    expect(await idTokenContext(await browser.submit(next, { code: await app.code() }))).toMatchObject({ acr: "mfa" });
+  });
+
+  it("a client's require_mfa, and a person without a factor sets one up; abandoned, nothing is stored", async () => {
+    fixtures = await createFixturesWith({ require_mfa: true });
+    browser = fixtures.browser();
+    const page = await byPassword();
+    expect(stepOf(page)).toBe("enrol");
+    const keyOf = async () => /id="key">([^<]+)</.exec(await (await browser.get(page)).text())![1]!;
+    const key = await keyOf();
+    expect(await keyOf()).toBe(key);
+    expect(await count("user_totp")).toBe(0);
+    const wrong = await browser.submit(page, { code: "000000" });
+    expect([wrong.status, (await wrong.text()).includes(key)]).toEqual([400, true]);
+    expect(hasSession()).toBe(false);
+    const code = await codeOfKey(key);
+    expect(await idTokenContext(await browser.submit(page, { code }))).toMatchObject({ acr: "mfa" });
+    expect(await count("user_totp")).toBe(1);
+    // The code that confirmed it is spent.
+    expect(stepOf(await signInWith(code, fixtures.browser()))).toBe("prove-more");
+  });
+
+  it("a role added meanwhile: the next decision is made by it, also in a session", async () => {
+    browser = fixtures.browser(withSettings({ MFA_ROLES: "admin auditor" }));
+    const page = locationOf(await browser.authorize());
+    await authEnv.DB.prepare("INSERT INTO user_roles (sub, role) VALUES ('alice', 'admin')").run();
+    expect(stepOf(locationOf(await browser.signIn(page)))).toBe("enrol");
+    const bob = fixtures.browser(withSettings({ MFA_ROLES: "admin" }));
+    expect(isCode(locationOf(await bob.signIn(locationOf(await bob.authorize()), "bob")))).toBe(true);
+    await authEnv.DB.prepare("INSERT INTO user_roles (sub, role) VALUES ('bob', 'admin')").run();
+    await forgetCopies();
+    const elsewhere = (await isolateOf(fixtures)).browser(withSettings({ MFA_ROLES: "admin" }));
+    for (const [name, value] of bob.cookies) elsewhere.cookies.set(name, value);
+    expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
+    expect(stepOf(locationOf(await elsewhere.authorize()))).toBe("enrol");
+  });
+
+  it("MFA=required asks everyone; a session with one factor is asked at its next request", async () => {
+    expect(isCode(await byPassword())).toBe(true);
+    const strict = fixtures.browser(withSettings({ MFA: "required" }));
+    for (const [name, value] of browser.cookies) strict.cookies.set(name, value);
+    expect(sentToClient(await strict.authorize({ prompt: "none" })).error).toBe("login_required");
+    expect(stepOf(locationOf(await strict.authorize()))).toBe("enrol");
+    await AuthenticatorApp.register("alice");
+    expect(stepOf(locationOf(await strict.authorize()))).toBe("prove-more");
+    const account = fixtures.browser(withSettings({ MFA: "required" }));
+    expect(stepOf(locationOf(await account.signIn(locationOf(await account.get("/account")), "bob")))).toBe("enrol");
+  });
+
+  it("beginning again does not lose it", async () => {
+    await AuthenticatorApp.register("alice");
+    const page = await byPassword();
+    const f = new URL(page, "https://op.example.com").searchParams.get("f")!;
+    const again = locationOf(await browser.get(`/flow/restart?f=${f}`));
+    expect(stepOf(again)).toBe("sign-in");
+    expect(stepOf(locationOf(await browser.signIn(again)))).toBe("prove-more");
+  });
+});
+
+describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
+  const settings = withSettings({ REMEMBER_DEVICE_DAYS: "30" });
+
+  async function remember(visitor: Browser, app: AuthenticatorApp, offset = -1): Promise<void> {
+    const page = await byPassword({}, visitor);
+    expect(await (await visitor.get(page)).text()).toContain("for 30 days");
+    const response = await visitor.submit(page, { code: await app.code(offset), remember: "1" });
+    expect(isCode(locationOf(response))).toBe(true);
+  }
+
+  async function signOut(visitor: Browser): Promise<void> {
+    const html = await (await visitor.get("/logout")).text();
+    await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
+  }
+
+  it("is not offered by default, and a posted wish is ignored", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = await byPassword();
+    expect(await (await browser.get(page)).text()).not.toContain('name="remember"');
+    await browser.submit(page, { code: await app.code(), remember: "1" });
+    expect(browser.cookies.has("__Host-op-device")).toBe(false);
+  });
+
+  it("skips the code, says so in the acr, and does not satisfy what a client requires", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    browser = fixtures.browser(settings);
+    await remember(browser, app);
+    await signOut(browser);
+    const response = await browser.signIn(locationOf(await browser.authorize()));
+    expect(await idTokenContext(response)).toEqual({ acr: "urn:edge-op:acr:password", amr: ["pwd"] });
+    for (const asked of [{ acr_values: "mfa" }, essential("mfa")]) {
+      expect(stepOf(locationOf(await browser.authorize(asked)))).toBe("prove-more");
+    }
+  });
+
+  it("of another person, another browser, another epoch, or too long ago is asked", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    await AuthenticatorApp.register("bob");
+    browser = fixtures.browser(settings);
+    await remember(browser, app);
+    await signOut(browser);
+    const stolen = fixtures.browser(settings);
+    await stolen.authorize();
+    stolen.cookies.set("__Host-op-device", browser.cookies.get("__Host-op-device")!);
+    expect(stepOf(await byPassword({}, stolen))).toBe("prove-more");
+    expect(stepOf(locationOf(await browser.signIn(locationOf(await browser.authorize()), "bob")))).toBe("prove-more");
+    await authEnv.DB.prepare("UPDATE users SET factor_epoch = 1 WHERE sub = 'alice'").run();
+    expect(stepOf(await byPassword())).toBe("prove-more");
+    await authEnv.DB.prepare("UPDATE users SET factor_epoch = 0 WHERE sub = 'alice'").run();
+    expect(isCode(await byPassword())).toBe(true);
+    await signOut(browser);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31 * 86_400_000 });
+    expect(stepOf(await byPassword())).toBe("prove-more");
+  });
+});
+
+async function createFixturesWith(metadata: Parameters<typeof createAuthFixtures>[0]): Promise<AuthFixtures> {
+  await authEnv.DB.batch(["users", "clients"].map((table) => authEnv.DB.prepare(`DELETE FROM ${table}`)));
+  await forgetCopies();
+  return createAuthFixtures({ skip_consent: true, ...metadata });
+}
+
+async function isolateOf({ client }: AuthFixtures): Promise<AuthFixtures> {
+  const { AuthFixtures: Fixtures } = await import("./fixtures/auth-fixtures.ts");
+  return new Fixtures(client);
+}
+
+async function forgetCopies(): Promise<void> {
+  const { keys } = await authEnv.CACHE.list();
+  await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
+}
+
+function count(table: string): Promise<number | null> {
+  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
+}
+
+/** The code of a key as it is shown. */
+async function codeOfKey(text: string): Promise<string> {
+  const { totpCode, totpStep } = await import("../src/factors/totp.ts");
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const bits = [...text.replaceAll(" ", "")]
+    .map((each) => alphabet.indexOf(each).toString(2).padStart(5, "0"))
+    .join("");
+  const bytes = bits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2));
+  return totpCode(new Uint8Array(bytes), totpStep(Date.now()));
+}
