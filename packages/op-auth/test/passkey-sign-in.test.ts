@@ -71,6 +71,18 @@ class Visitor {
     const responses = await Promise.all(Array.from({ length: times }, () => this.try(credential)));
     return responses.map(({ status }) => status);
   }
+
+  async prepare(credential: Credential): Promise<() => Promise<Response>> {
+    const prepared = await credential(this.#html);
+    return () => this.submit({ credential: prepared });
+  }
+
+  /** The response to an attempt that is sent right after sixty others, which take the places that become free meanwhile. */
+  async after(others: Credential, attempt: () => Promise<Response>): Promise<Response> {
+    const attempts = await Promise.all(Array.from({ length: 60 }, () => this.prepare(others)));
+    const responses = await Promise.all([...attempts, attempt].map((send) => send()));
+    return responses.at(-1)!;
+  }
 }
 
 function visit(address: string, browser = fixtures.browser(addressed)): Promise<Visitor> {
@@ -155,9 +167,8 @@ describe("guessing passkeys", () => {
     ["that are malformed", malformed],
   ])("from one address, attempts %s beyond fifty are not evaluated", async (_, credential) => {
     const visitor = await visit(elsewhere);
-    await visitor.tryOften(60, credential);
-    await expectThrottled(await visitor.try(malformed), 3);
-    await expectThrottled(await visitor.try(right), 3);
+    await expectThrottled(await visitor.after(credential, await visitor.prepare(malformed)), 3);
+    await expectThrottled(await visitor.after(credential, await visitor.prepare(right)), 3);
     expect(locationOf(await (await visit(home)).try(right))).toMatch(/consent\?f=/);
   });
 
@@ -182,8 +193,7 @@ describe("an attacker without the passkey cannot lock a user out", () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const stranger = await visit(home);
-    await stranger.tryOften(60, forged);
-    expect((await stranger.try(right)).status).toBe(429);
+    expect((await stranger.after(forged, await stranger.prepare(right))).status).toBe(429);
     expect(locationOf(await (await visit(home, known)).try(right))).toMatch(/consent\?f=/);
   });
 
@@ -191,8 +201,7 @@ describe("an attacker without the passkey cannot lock a user out", () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const visitor = await visit(home, known);
-    await visitor.tryOften(60, unknown);
-    await expectThrottled(await visitor.try(unknown), 3);
+    await expectThrottled(await visitor.after(unknown, await visitor.prepare(unknown)), 3);
     const statuses = await visitor.tryOften(14, forged);
     expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
   });
@@ -203,15 +212,15 @@ describe("an attacker without the passkey cannot lock a user out", () => {
     const guess = () => stranger.submit({ username: "bob", password: "guess" });
     await Promise.all(Array.from({ length: 13 }, guess));
     // A throttled account costs no hash, and its attempts still count for the address.
-    await Promise.all(Array.from({ length: 60 }, guess));
-    expect((await owner.submit({ username: "alice", password })).status).toBe(429);
+    const guesses = Array.from({ length: 60 }, guess);
+    const responses = await Promise.all([...guesses, owner.submit({ username: "alice", password })]);
+    expect(responses.at(-1)?.status).toBe(429);
     expect(locationOf(await owner.try(right))).toMatch(/consent\?f=/);
   });
 
   it("exhausting an address's attempts at passkeys leaves passwords", async () => {
     const stranger = await visit(home);
-    await stranger.tryOften(60, malformed);
-    await expectThrottled(await stranger.try(malformed), 3);
+    await expectThrottled(await stranger.after(malformed, await stranger.prepare(malformed)), 3);
     const owner = await visit(home);
     expect(locationOf(await owner.submit({ username: "alice", password }))).toMatch(/consent\?f=/);
   });
