@@ -61,7 +61,7 @@ export class Followers {
       const durable = { horizon, restoredAtMs: gap.version > 0 ? gap.atMs : undefined };
       this.#leases = new ControlLeases(leaseTiming, durable, nowMs());
       this.#horizon = new HorizonKeeper(this.#leases, (due) => ledger.writeLeaseHorizon(due));
-      if (horizon !== undefined) this.#horizon.closeLater(() => {});
+      if (horizon !== undefined) this.#horizon.closeLater(() => this.#lookAgain());
     });
   }
 
@@ -82,9 +82,12 @@ export class Followers {
   closeWhenIdle(atMs: number): number | undefined {
     // A clock that was set back must not postpone it.
     if (Math.abs(atMs - this.#grantedAtMs) < idleMs) return this.#grantedAtMs + idleMs;
-    // A lease that is granted meanwhile sets the alarm again.
-    this.#horizon.closeLater(() => {});
+    this.#horizon.closeLater(() => this.#lookAgain());
     return undefined;
+  }
+
+  #lookAgain(): void {
+    if (this.#leases.closesAtMs !== undefined) this.#wakeBy(nowMs() + idleMs);
   }
 
   /** D1 was restored: it has lost registrations. */
