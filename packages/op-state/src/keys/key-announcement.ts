@@ -83,7 +83,7 @@ export class KeyAnnouncement {
     const { DB } = this.#env;
     const stored = await readStoredSchedule(DB, 0);
     const schedule = this.#state.schedule();
-    if (JSON.stringify(stored) !== JSON.stringify(schedule))
+    if (JSON.stringify(stored?.schedule) !== JSON.stringify(schedule))
       await queryDatabase(() => DB.batch(storeSchedule(DB, schedule)));
   }
 }

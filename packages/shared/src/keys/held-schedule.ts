@@ -11,13 +11,13 @@ import { SharedCall } from "../storage/shared-call.ts";
 import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
 import { hasActiveKey, type KeySchedule, signingKey } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
-import { readStoredSchedule } from "./stored-schedule.ts";
+import { readStoredSchedule, type StoredSchedule } from "./stored-schedule.ts";
 
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
 }
 
-/** The KV value: the schedule, the control version known before it was read from KeyManager, and the time of the read. */
+/** The KV value: the schedule, the control version known before it was read, and the time of the read. */
 interface ScheduleCopy {
   readonly cv: number;
   readonly readAtMs: number;
@@ -42,7 +42,8 @@ const wantIntervalMs = 1_000;
 const retryMs = 10_000;
 
 /**
- * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in the background.
+ * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4); by an isolate that knows no
+ * control version, through memory, KV and D1. Renewed in the background.
  * While KeyManager does not respond, the copy in memory, KV or D1 remains in use, because keys are scheduled weeks ahead. The copy always contains
  * every change of keys that the isolate knows; without such a copy, the response is 503.
  */
@@ -61,9 +62,9 @@ export class HeldSchedule {
   readonly #copies = new SharedCall<KeyScheduleBindings, undefined, ScheduleCopy | undefined>({
     name: "KV",
     joinsCallInFlight: true,
-    send: (context) => readCache<ScheduleCopy>(context, copyKey),
+    send: async (context) => (await readCache<ScheduleCopy>(context, copyKey)) ?? this.#copyStored(context),
   });
-  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, KeySchedule | undefined>({
+  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, StoredSchedule | undefined>({
     name: "D1",
     joinsCallInFlight: true,
     send: (context) => readStoredSchedule(context.env.DB, this.#control.version ?? 0),
@@ -90,7 +91,7 @@ export class HeldSchedule {
     });
   }
 
-  /** Reads the copy in KV for an isolate that knows no control version. Never fails. */
+  /** Reads the copy in KV, or else the one in D1, for an isolate that knows no control version. Never fails. */
   async readAhead(context: RequestContext<KeyScheduleBindings>): Promise<void> {
     if (this.#held === undefined) await this.#findCopy(context).catch(() => undefined);
   }
@@ -195,13 +196,26 @@ export class HeldSchedule {
     return copy;
   }
 
+  /**
+   * D1's copy, which carries its control version as KV's does: a decision of an isolate that knows none can judge it. KeyManager's response carries
+   * none.
+   */
+  async #copyStored(context: RequestContext<KeyScheduleBindings>): Promise<ScheduleCopy | undefined> {
+    if (this.#control.version !== undefined) return undefined;
+    const stored = await readStoredSchedule(context.env.DB, 0).catch(() => undefined);
+    const copy = stored && { ...stored, readAtMs: context.arrivedAtMs };
+    if (copy !== undefined) writeCache(context, copyKey, copy, copyLifeSeconds);
+    return copy;
+  }
+
   async #oldCopy(
     context: RequestContext<KeyScheduleBindings>,
     copy: ScheduleCopy | undefined,
     isRenewal: boolean,
   ): Promise<KeySchedule | undefined> {
     if (copy !== undefined && this.#includesKnownChanges(copy)) return copy.schedule;
-    return isRenewal ? undefined : this.#stored.call(context, `${this.#epoch} ${this.#control.version}`, undefined);
+    if (isRenewal) return undefined;
+    return (await this.#stored.call(context, `${this.#epoch} ${this.#control.version}`, undefined))?.schedule;
   }
 
   /** Returns only a result that was requested after the last change of keys known to this isolate. */

@@ -36,24 +36,36 @@ const areKeys = listOf(
 
 interface StoredPart {
   readonly revision: number;
+  readonly cv: number;
   readonly keys: string;
+}
+
+/** The schedule, and the newest change in D1 when it was read: it contains every change of keys up to that. */
+export interface StoredSchedule {
+  readonly schedule: KeySchedule;
+  readonly cv: number;
 }
 
 /**
  * `undefined` if a change of keys is newer than the copy, or if D1 lacks changes up to `knownVersion`, because it was restored to an earlier time
  * (ADR 11).
  */
-export async function readStoredSchedule(database: D1Database, knownVersion: number): Promise<KeySchedule | undefined> {
+export async function readStoredSchedule(
+  database: D1Database,
+  knownVersion: number,
+): Promise<StoredSchedule | undefined> {
   const query = database
     .prepare(
-      `SELECT revision, keys FROM key_schedule AS stored
+      `SELECT revision, keys, newest.cv FROM key_schedule AS stored,
+           (SELECT coalesce(max(version), 0) AS cv FROM control_changes) AS newest
          WHERE NOT EXISTS (SELECT 1 FROM control_changes WHERE version > stored.version AND kind = 'keys')
-           AND (SELECT coalesce(max(version), 0) FROM control_changes) >= ?1
+           AND newest.cv >= ?1
          ORDER BY part`,
     )
     .bind(knownVersion);
   const { results } = await queryDatabase(() => query.all<StoredPart>());
   const [first] = results;
   if (first === undefined) return undefined;
-  return { keys: results.flatMap(({ keys }) => readStored("key schedule", keys, areKeys)), revision: first.revision };
+  const keys = results.flatMap(({ keys: part }) => readStored("key schedule", part, areKeys));
+  return { schedule: { keys, revision: first.revision }, cv: first.cv };
 }
