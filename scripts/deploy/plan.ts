@@ -4,7 +4,7 @@ import { locationForDatabases } from "./locations.ts";
 import type { Options } from "./options.ts";
 import type { Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, workersOf } from "./shape.ts";
-import { routePatterns, storeNames } from "./worker-configuration.ts";
+import { isNearStores, routePatterns, storeNames } from "./worker-configuration.ts";
 
 /** **Describes the steps of a deployment** before they run; without a session, those for an empty account. */
 export function describePlan(environment: Environment, session: Session | undefined): string[] {
@@ -28,7 +28,7 @@ export function describePlan(environment: Environment, session: Session | undefi
     ...names.buckets.map((name) => `  R2             ${name}: ${known(found?.buckets.has(name))}`),
     ...workersOf(environment).map(({ name }) => {
       const exists = found?.workers.has(name);
-      return `  Worker         ${deployedWorkerName(prefix, name)}: ${exists === true ? "upgrade" : known(exists)}`;
+      return `  Worker         ${deployedWorkerName(prefix, name)}: ${exists === true ? "upgrade" : known(exists)}${isNearStores(name) ? ", runs near its stores (Smart Placement)" : ""}`;
     }),
     ...(workersDev
       ? [`  address        workers.dev, of ${front} alone`]

@@ -133,6 +133,14 @@ export function hasPages(name: WorkerName): boolean {
   return name === compactWorker.name || (workers[name] as WorkerRow).hasPages === true;
 }
 
+/**
+ * Whether the platform runs a Worker near its objects and D1. The compact Worker stays near the caller, because most of its requests wait for one call
+ * at most.
+ */
+export function isNearStores(name: WorkerName): boolean {
+  return name !== compactWorker.name && (workers[name] as WorkerRow).isNearStores === true;
+}
+
 /** The paths that each endpoint Worker serves directly, as route patterns; the front door has the entire host as its custom domain. */
 export function routePatterns(issuer: string): { readonly worker: WorkerName; readonly pattern: string }[] {
   const { host } = new URL(issuer);
@@ -163,6 +171,7 @@ export function workerConfiguration(
     // A preview would serve production state under another origin.
     preview_urls: false,
     ...routesOf(name, environment, values),
+    ...(isNearStores(name) ? { placement: { mode: "smart" } } : {}),
     limits: { cpu_ms: isObjects ? platform.objectCpuMs : platform.cpuMs },
     observability: observability(environment),
     version_metadata: file.version_metadata,

@@ -62,7 +62,8 @@ describe("from an empty account to a verified provider", () => {
   test("a dry run prints the plan, calls nothing and writes no file", async () => {
     const { code, output, calls } = await operator.deploy(["--issuer", issuer, "--dry-run"]);
     expect([code, calls]).toEqual([0, []]);
-    expect(output).toContain("Worker         op-state: create if missing");
+    expect(output).toContain("Worker         op-state: create if missing\n");
+    expect(output).toContain("Worker         op-auth: create if missing, runs near its stores (Smart Placement)\n");
     expect(output).toContain("route          op.example.com/token* → op-token");
     expect(readdirSync(operator.deployments)).toEqual([]);
   });

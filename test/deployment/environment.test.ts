@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { workers } from "../../packages/edge-op/src/workers.ts";
+import { shapes, type WorkerName, workers } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment, type Environment, type EnvironmentFile } from "../../scripts/deploy/environment.ts";
 import { checkNewEnvironment, loadEnvironment, writeEnvironment } from "../../scripts/deploy/environment-files.ts";
 import { Refusal } from "../../scripts/deploy/refusal.ts";
@@ -154,8 +154,7 @@ const values = {
 };
 
 describe("the generated configuration", () => {
-  const configuration = (name: (typeof workers)[number]["name"], of = environment()) =>
-    workerConfiguration(name, of, values, "/generated");
+  const configuration = (name: WorkerName, of = environment()) => workerConfiguration(name, of, values, "/generated");
 
   test("every member of every wrangler file is known, so that nothing is deployed with a local name", () => {
     for (const { name } of workers) expect(() => readWorkerFile(name), name).not.toThrow();
@@ -200,6 +199,15 @@ describe("the generated configuration", () => {
     // Objects of another Worker have no strategy here, because wrangler refuses one.
     expect(configuration("op-auth", at)["durable_objects"]).not.toHaveProperty("code_update_strategy");
   });
+
+  test.each([...shapes.separate, ...shapes.compact].map(({ name }) => name))(
+    "%s runs near its stores only if its pages call them often",
+    (name) => {
+      const placement = name === "op-auth" ? { mode: "smart" } : undefined;
+      const shape = name === "op-compact" ? "compact" : "separate";
+      expect(configuration(name, environment({ shape }))["placement"]).toEqual(placement);
+    },
+  );
 
   test("on your own zone, each endpoint Worker has its paths, and the front door the host", () => {
     const patterns = (name: (typeof workers)[number]["name"]) =>

@@ -9,7 +9,7 @@ import { ManagementFixtures, managementEnv } from "./fixtures/management-fixture
 
 useAnnouncedSetUp();
 
-it("depth of introspections and revocations: cold, after a pause, busy", { retry: 2 }, async () => {
+it("depth of introspections and revocations: cold, after a pause, busy, with an empty KV", { retry: 2 }, async () => {
   const app = await seedClient(managementEnv, "app");
   const api = await seedClient(managementEnv, "api");
   const issuer = new ManagementFixtures();
@@ -23,7 +23,7 @@ it("depth of introspections and revocations: cold, after a pause, busy", { retry
     },
   });
   expect(depths).toEqual({
-    introspection: { cold: 2, afterPause: 1, busy: 0 },
-    "revocation of an access token": { cold: 2, afterPause: 1, busy: 1 },
+    introspection: { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+    "revocation of an access token": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
   });
 });

@@ -98,7 +98,7 @@ function readNamed(
 
 async function namedByToken(context: RequestContext<TokenEnv>, token: string): Promise<ReadAheadNames> {
   const refreshToken = await readRefreshToken(context, token);
-  if (refreshToken !== undefined) return { users: [{ sub: refreshToken.sub, withRbac: true }] };
+  if (refreshToken !== undefined) return { users: [{ sub: refreshToken.sub, withRbac: true, isVerified: true }] };
   const named = await peekAccessToken(context, token);
   if (named === undefined) return {};
   // Without a requested target, that of the subject token is kept.

@@ -30,7 +30,7 @@ function measured(
   };
 }
 
-it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () => {
+it("depth of token requests: cold, after a pause, busy, with an empty KV", { retry: 2 }, async () => {
   const fixtures = await createTokenFixtures();
   const service = await seedService("service");
   const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
@@ -64,9 +64,9 @@ it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () 
     })),
   });
   expect(depths).toEqual({
-    "client credentials": { cold: 2, afterPause: 1, busy: 0 },
-    "token exchange": { cold: 2, afterPause: 1, busy: 0 },
-    refresh: { cold: 2, afterPause: 1, busy: 1 },
-    "authorization code with a refresh token": { cold: 4, afterPause: 3, busy: 1 },
+    "client credentials": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+    "token exchange": { cold: 2, afterPause: 1, busy: 0, emptyKv: 4 },
+    refresh: { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
+    "authorization code with a refresh token": { cold: 4, afterPause: 3, busy: 1, emptyKv: 5 },
   });
 });

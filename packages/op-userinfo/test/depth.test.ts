@@ -6,7 +6,7 @@ import { measureDepths } from "../../../test/fixtures/call-depth.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
-it("depth of UserInfo: cold, after a pause, busy", { retry: 2 }, async () => {
+it("depth of UserInfo: cold, after a pause, busy, with an empty KV", { retry: 2 }, async () => {
   await seedClient(userinfoEnv, "app");
   await seedUser(userinfoEnv, "alice", { claims: { email: "alice@example.com" } });
   const token = await new UserinfoFixtures().token({ scope: ["openid", "email", "roles"] });
@@ -16,5 +16,5 @@ it("depth of UserInfo: cold, after a pause, busy", { retry: 2 }, async () => {
       send: (app, env) => call(app, env, "/userinfo", { headers: { authorization: `Bearer ${token}` } }),
     },
   });
-  expect(depths).toEqual({ UserInfo: { cold: 2, afterPause: 1, busy: 0 } });
+  expect(depths).toEqual({ UserInfo: { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 } });
 });

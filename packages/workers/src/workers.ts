@@ -61,6 +61,8 @@ export interface WorkerRow {
   readonly consumesAudit?: true;
   /** The Worker serves pages and reads their settings. */
   readonly hasPages?: true;
+  /** A request makes several calls after each other: the Worker runs near its objects and D1 (Smart Placement), not near the caller. */
+  readonly isNearStores?: true;
 }
 
 const objects = [
@@ -94,6 +96,7 @@ export const workers = {
     ],
     hasSecrets: true,
     hasPages: true,
+    isNearStores: true,
   },
   op: { binds: [...endpoint, "AUTH", "TOKEN", "MANAGEMENT", "USERINFO"], hasSecrets: false },
 } as const satisfies Readonly<Record<string, WorkerRow>>;

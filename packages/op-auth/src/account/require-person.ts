@@ -1,9 +1,8 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
-import { settle } from "@edge-op/shared/control/settle";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { requireFormToken } from "../browser/form-token.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import type { FlowRequest } from "../steps/step.ts";
@@ -48,8 +47,7 @@ export async function asPerson(
   serve: (person: SignedInPerson) => Promise<Response>,
   otherwise: () => Promise<Response> = () => signInFirst(at),
 ): Promise<Response> {
-  const { context, isolate, request } = at;
-  const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
+  const person = await decidePerson(at);
   return person === undefined ? otherwise() : serve(person);
 }
 

@@ -3,7 +3,8 @@ import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
-import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { type OpenDecision, type SettleOptions, settle } from "@edge-op/shared/control/settle";
+import { grantEndsAtMs } from "@edge-op/shared/grants/new-grant";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
@@ -13,6 +14,7 @@ import type { CodeRequest, ResponseTarget } from "../authorization/checks/author
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { findClient } from "../authorization/checks/find-client.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
+import { readRequestAhead } from "../authorization/read-request-ahead.ts";
 import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
@@ -41,7 +43,7 @@ import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 type AuthorizePurpose = Extract<Purpose, { kind: "authorize" }>;
 
 /** What the submitted step adds to the flow. */
-type Added = Pick<Extract<StepResult, { kind: "done" }>, "allowed" | "factors" | "cookies" | "write">;
+type Added = Pick<Extract<StepResult, { kind: "done" }>, "proofs" | "allowed" | "factors" | "cookies" | "write">;
 
 /** A flow after a step, or at its beginning. */
 export interface Progress {
@@ -63,19 +65,29 @@ export async function proceed(at: FlowRequest, progress: Progress): Promise<Resp
   const response =
     purpose.kind === "account"
       ? await proceedToAccount(at, progress, purpose)
-      : await settle(context, isolate, async (decision) => {
-          const { parameters, client } = await readClient(at, purpose);
-          const { pushedId } = purpose;
-          let target: ResponseTarget | undefined;
-          try {
-            target = checkResponseTarget(context.settings, client, parameters);
-            const checked = await checkRequest({ context, isolate, client, parameters }, target);
-            return await decideAuthorization(at, progress, { client, request: checked, pushedId, decision });
-          } catch (error) {
-            return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
-          }
-        });
+      : await settle(
+          context,
+          isolate,
+          async (decision) => {
+            const { parameters, client } = await readClient(at, purpose);
+            const { pushedId } = purpose;
+            let target: ResponseTarget | undefined;
+            try {
+              target = checkResponseTarget(context.settings, client, parameters);
+              const checked = await checkRequest({ context, isolate, client, parameters }, target);
+              return await decideAuthorization(at, progress, { client, request: checked, pushedId, decision });
+            } catch (error) {
+              return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
+            }
+          },
+          readingAhead(at, purpose),
+        );
   return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
+}
+
+/** A cold isolate reads ahead what the request of a flow names. */
+export function readingAhead(at: FlowRequest, { parameters }: AuthorizePurpose): SettleOptions {
+  return { readAhead: () => readRequestAhead(at, new Form(new Map(parameters))) };
 }
 
 export async function readClient({ context, isolate }: FlowRequest, { parameters: values }: AuthorizePurpose) {
@@ -273,7 +285,9 @@ async function decideSigningIn(
   const { version: signInVersion } = signIn;
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
-  const user = await findSignedInUser(context, isolate, signInVersion, prepared.session);
+  // All proofs were made by this request, at a version that was confirmed for it.
+  const isConfirmed = added?.proofs?.length === pendingProofs(flow).length;
+  const user = await findSignedInUser(context, isolate, signInVersion, prepared.session, isConfirmed);
   const subject = user && ((await pairwiseSubject(context.env, client, user.sub)) ?? user.sub);
   const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
   const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);

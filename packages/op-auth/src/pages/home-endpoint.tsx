@@ -1,10 +1,9 @@
 import { displayName } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { settle } from "@edge-op/shared/control/settle";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
+import { decidePerson } from "../browser/find-signed-in-person.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "./frame.ts";
 import { HomePage } from "./home-page.tsx";
@@ -15,7 +14,7 @@ export async function showHome(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
-  const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
+  const person = await decidePerson({ context, isolate, request });
   const user = person && displayName(person.user);
   const headers = { Vary: "Accept" };
   return respondPage(<HomePage frame={frameOf(context, request)} user={user} />, { headers });

@@ -8,7 +8,7 @@ import type { ShardMap } from "../storage/shard-map.ts";
 import type { UserDirectory } from "../users/user-directory.ts";
 import type { RateLimitBindings, RateShield } from "./rate-limit.ts";
 
-/** Names of records in the text of a request. Nothing has verified them. */
+/** Names of records in the text of a request. Nothing has verified them, except where it says so. */
 export interface ReadAheadNames {
   readonly clientIds?: readonly (string | undefined)[];
   readonly resources?: readonly string[];
@@ -19,11 +19,14 @@ interface NamedUser {
   readonly sub: string;
   /** Whether the request may need the user's roles, groups and permissions. */
   readonly withRbac: boolean;
+  /** Whether this provider has sealed the text that names the user: D1 is read too if KV has no copy. */
+  readonly isVerified?: boolean;
 }
 
 interface ReadingIsolate {
   readonly shardMap: ShardMap;
-  readonly keyRing: KeyRing;
+  /** Absent if the request needs no key of this provider. */
+  readonly keyRing?: KeyRing;
   readonly clients: ClientDirectory;
   readonly users: UserDirectory;
   readonly resources?: ResourceDirectory;
@@ -33,7 +36,8 @@ interface ReadingIsolate {
 /**
  * **Reads the copies in KV that a request may need, all at once, in an isolate that knows no control version** (ADR 12): the generation table, the key
  * schedule, and the records that its text names. The decision finds them in memory, and judges them with the response of the shard that it calls
- * anyway. Unverified text causes at most {@link limits.readAhead} reads of KV, and none of D1 or an object; none for an address whose limit is spent,
+ * anyway. The generation table and the schedule are read in D1 if KV has no copy. Unverified text causes at most {@link limits.readAhead} reads of KV,
+ * and none of D1 or an object; none for an address whose limit is spent,
  * and none in an isolate that knows a version. A read that fails is a miss.
  */
 export function readAhead(
@@ -43,13 +47,13 @@ export function readAhead(
   ...named: readonly (ReadAheadNames | Promise<ReadAheadNames>)[]
 ): void {
   void shardMap.readAhead(context);
-  void keyRing.readAhead(context);
+  void keyRing?.readAhead(context);
   if (request !== undefined && rateShield?.isSpent(context, request) === true) return;
   let left: number = limits.readAhead;
   const read = (names: ReadAheadNames) => {
     const reads = [
       ...(names.clientIds ?? []).map((id) => () => id && clients.readAhead(context, id)),
-      ...(names.users ?? []).map((user) => () => users.readAhead(context, user.sub, user.withRbac)),
+      ...(names.users ?? []).map((user) => () => users.readAhead(context, user)),
       ...(names.resources ?? []).map((id) => () => resources?.readAhead(context, id)),
     ].slice(0, left);
     left -= reads.length;

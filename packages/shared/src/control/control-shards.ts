@@ -22,7 +22,7 @@ export class ControlShards {
     this.#shardMap = shardMap;
   }
 
-  async inTurn(context: RequestContext<StorageBindings>): Promise<readonly ShardAddress[]> {
+  async inTurn(context: RequestContext<StorageBindings>): Promise<readonly [ShardAddress, ...ShardAddress[]]> {
     this.#seed ??= crypto.randomUUID();
     const table = await this.#shardMap.table(context);
     const { generation } = table.newest("revocation");
@@ -32,7 +32,7 @@ export class ControlShards {
       this.#newest = { of: table, addresses: table.live("revocation").filter((at) => at.generation === generation) };
     }
     const { addresses } = this.#newest;
-    const turns = [own];
+    const turns: [ShardAddress, ...ShardAddress[]] = [own];
     const from = fnv1a(this.#seed);
     for (let step = 0; step < addresses.length && turns.length < limits.controlShards; step += 1) {
       const other = addresses[(from + step) % addresses.length]!;

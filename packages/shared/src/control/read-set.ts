@@ -37,6 +37,10 @@ export class ReadSet implements ReadLog<ControlKind> {
     if (stamp !== this.#currentAt) this.#currentAt = undefined;
   }
 
+  stampOf(kind: ControlKind, id: string): number | undefined {
+    return this.#reads.find((read) => read.kind === kind && read.id === id)?.stamp;
+  }
+
   /** The condition under which all of them are current, for a store that knows the changes; `undefined` if one has no stamp. */
   get condition(): ReadCondition | undefined {
     const stamps = this.#reads.map(({ stamp }) => stamp ?? Number.NEGATIVE_INFINITY);

@@ -18,19 +18,21 @@ export interface Grantee {
 }
 
 /**
- * Creates a grant, within a decision that is committed afterwards (control/settle.ts). It rests on the control version that the isolate knows (ADR 28):
- * this is a read of the cut-offs of its client and user, which change with their records.
+ * Creates a grant, within a decision that is committed afterwards (control/settle.ts). It rests on the control version that the isolate knows, or
+ * before there is one on that of the client's record, for a user who signed in earlier (ADR 28): this is a read of the cut-offs of its client and
+ * user, which change with their records.
  */
 export async function newGrant(
   context: RequestContext<StorageBindings>,
   { control, shardMap }: { readonly control: Pick<RecordVersions, "version">; readonly shardMap: ShardMap },
   { clientId, sub, signInVersion }: Grantee,
 ): Promise<GrantIdentity> {
-  const { version } = control;
   const { reads } = context.progress;
+  const isOfCopy = control.version === undefined && (sub === undefined || signInVersion !== undefined);
+  const version = isOfCopy ? reads?.stampOf("client", clientId) : control.version;
   if (version === undefined || reads === undefined) throw new Error("a grant was created outside of a decision");
-  reads.note("client", clientId);
-  if (sub !== undefined) reads.note("user", sub);
+  reads.note("client", clientId, version);
+  if (sub !== undefined) reads.note("user", sub, version);
   const grantId = newGrantId({ client: version, user: signInVersion ?? version });
   const address = await shardMap.place(context, "revocation", grantId);
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };

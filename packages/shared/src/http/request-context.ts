@@ -35,6 +35,8 @@ export interface RequestContext<Env> {
   readonly progress: {
     /** A shard has responded since arrival, or a lease was valid at arrival: the control version is as fresh as one from a call. */
     controlConfirmed: boolean;
+    /** A record that the request needs had no usable copy in KV: others are read from their authority at once. */
+    missedCopy?: boolean;
     /** The client, once it has authenticated or its token was verified. */
     clientId?: string | undefined;
     /** The client that the request names: nothing has verified it. */
@@ -57,6 +59,8 @@ export interface ReadLog<Kind extends string> {
   readonly reads: readonly RecordName<Kind>[];
   /** To be called before the record is read, or with the control version that the copy carries. */
   note(kind: Kind, id: string, stamp?: number): void;
+  /** The version with which the record was noted; `undefined` if it was not. */
+  stampOf(kind: Kind, id: string): number | undefined;
   /** Whether no change that the isolate knows names a record that was read before it. */
   areCurrent(): boolean;
 }

@@ -90,6 +90,11 @@ export class RevocationView {
     return !shard.replica.needsCheck(subject) && this.isControlConfirmed(context);
   }
 
+  /** The shard that this isolate calls for the control version: every shard has all cut-offs of the last day. */
+  async cutOffShard(context: Context): Promise<ShardAddress> {
+    return (await this.#controlShards.inTurn(context))[0];
+  }
+
   /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
     await this.#revoke(context, address, requests);

@@ -178,10 +178,14 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
 
   /**
    * Reads the copy in KV for an isolate that knows no control version, by an id that nothing has verified. A decision that needs the record finds the
-   * copy, and judges it. Never fails, and reads nothing but KV.
+   * copy, and judges it. Never fails, and reads nothing but KV, unless the id is `isVerified`: it came in text that this provider has sealed.
    */
-  async readAhead(context: RequestContext<Env>, id: string): Promise<void> {
+  async readAhead(context: RequestContext<Env>, id: string, isVerified = false): Promise<void> {
     if (!idPattern.test(id) || this.#control.version !== undefined) return;
+    if (isVerified) {
+      await this.#lookUps.call(context, `${this.#control.version} ${id}`, id).catch(() => undefined);
+      return;
+    }
     if (this.#memory.get(id, context.arrivedAtMs) !== undefined) return;
     this.#lookedUp.set(context, "copy");
     const copy = await this.#copies.call(context, id, id).catch(() => undefined);
@@ -239,11 +243,13 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
     const absent = this.#held(this.#presence, id, nowMs());
     if (absent?.value === "absent" && absent.cv !== undefined) return { value: undefined, stamp: absent.cv };
     this.#lookedUp.set(context, "copy");
-    if (this.#missing.get(context)?.has(id) !== true) {
+    const isMissing = context.progress.missedCopy === true || this.#missing.get(context)?.has(id) === true;
+    if (!isMissing) {
       const copy = await this.#copies.call(context, id, id);
       const used = copy && this.#use(id, copy);
       if (used !== undefined) return { value: used, stamp: copy!.cv };
     }
+    context.progress.missedCopy = true;
     return this.#load(context, id);
   }
 

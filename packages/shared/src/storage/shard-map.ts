@@ -32,9 +32,9 @@ export class ShardMap {
     });
   }
 
-  /** {@link ReadThrough.readAhead} */
-  readAhead(context: RequestContext<StorageBindings>): Promise<void> {
-    return this.#generations.readAhead(context, everyId);
+  /** Reads the table for a request that will need it; from D1 if KV has no copy, because no caller names it. Never fails. */
+  async readAhead(context: RequestContext<StorageBindings>): Promise<void> {
+    await this.#generations.find(context, everyId).catch(() => undefined);
   }
 
   async table(context: RequestContext<StorageBindings>): Promise<GenerationTable> {

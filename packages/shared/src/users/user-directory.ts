@@ -35,8 +35,12 @@ export class UserDirectory {
   }
 
   /** {@link ReadThrough.readAhead} of the user and, if the request may need them, the RBAC claims. */
-  async readAhead(context: RequestContext<StorageBindings>, sub: string, withRbac: boolean): Promise<void> {
-    await Promise.all([this.#users.readAhead(context, sub), withRbac ? this.#rbac.readAhead(context, sub) : undefined]);
+  async readAhead(
+    context: RequestContext<StorageBindings>,
+    { sub, withRbac, isVerified }: { readonly sub: string; readonly withRbac: boolean; readonly isVerified?: boolean },
+  ): Promise<void> {
+    const rbac = withRbac ? this.#rbac.readAhead(context, sub, isVerified) : undefined;
+    await Promise.all([this.#users.readAhead(context, sub, isVerified), rbac]);
   }
 
   async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {

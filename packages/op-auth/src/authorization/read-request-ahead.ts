@@ -1,0 +1,20 @@
+import { readAhead } from "@edge-op/shared/callers/read-ahead";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { FlowRequest } from "../steps/step.ts";
+
+/**
+ * **Reads ahead what the text of an authorization request names**, in a cold isolate: its client and resources, and the key schedule if the request
+ * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts).
+ */
+export function readRequestAhead(
+  { context, isolate, request }: FlowRequest,
+  parameters: Form,
+  clientId = parameters.get("client_id"),
+): void {
+  if (isolate.control.version !== undefined) return;
+  const { keyRing, ...withoutKeys } = isolate;
+  const needsKeys = ["id_token_hint", "request"].some((name) => parameters.get(name) !== undefined);
+  const isSigned = parameters.get("response_mode")?.endsWith("jwt") === true;
+  const names = { clientIds: [clientId], resources: parameters.all("resource") };
+  readAhead(context, needsKeys || isSigned ? isolate : withoutKeys, request, names);
+}

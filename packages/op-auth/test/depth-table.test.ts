@@ -1,0 +1,194 @@
+/**
+ * **How often the requests of a person wait for something far away**: in a cold isolate, after a pause, in a busy isolate, and with an empty KV.
+ * ARCHITECTURE.md has the table.
+ */
+
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
+import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
+import { type FetchApp, postForm } from "../../../test/fixtures/call.ts";
+import { type MeasuredRequest, measureDepths } from "../../../test/fixtures/call-depth.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
+import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthIsolate } from "../src/isolate.ts";
+import {
+  AuthFixtures,
+  authEnv,
+  authorizationQuery,
+  Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  origin,
+  password,
+  sentToClient,
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+useAnnouncedSetUp();
+
+/** Leases of a busy isolate outlast its request. */
+const bindings = { ...authEnv, LEASE_MS: "10000" };
+
+const isolates = new WeakMap<FetchApp<AuthEnv>, AuthIsolate>();
+
+/** A busy isolate has a lease on every revocation shard. */
+async function holdLeases(app: FetchApp<AuthEnv>): Promise<void> {
+  const isolate = isolates.get(app)!;
+  const hold = async (shard: number) => {
+    const address = { generation: 1, region: "wnam", shard };
+    const subject = grantSubject({ grantId: "none", address }, { sub: "alice", clientId: "app" });
+    for (let use = 0; use < 3; use += 1) {
+      const context = createRequestContext(new Request(origin), bindings, { waitUntil: () => {} });
+      await isolate.revocation.isRevoked(context, [{ ...subject, versions: { client: 1, user: 1 } }]);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, shard) => hold(shard)));
+}
+
+/** Sends the request of a browser whose earlier requests another isolate has served. */
+type Send = (browser: Browser) => Promise<Response>;
+
+let fixtures: AuthFixtures;
+let signedIn: Browser;
+beforeEach(async () => {
+  fixtures = await createAuthFixtures();
+  // The person has consented once.
+  signedIn = fixtures.browser();
+  await signedIn.signInWhole();
+});
+
+function measured(prepare: (before: Browser) => Promise<Send>, known?: Browser): MeasuredRequest<AuthEnv> {
+  return {
+    holdLeases,
+    createApp() {
+      const { app, isolate } = new AuthFixtures(fixtures.client);
+      isolates.set(app, isolate);
+      return app;
+    },
+    async send(app, env) {
+      const before = known ?? fixtures.browser();
+      const send = await prepare(before);
+      const browser = new Browser({ app }, env);
+      for (const [name, value] of before.cookies) browser.cookies.set(name, value);
+      return send(browser);
+    },
+  };
+}
+
+function withCode(response: Response): Response {
+  expect(sentToClient(response).code).toBeDefined();
+  return response;
+}
+
+async function openForm(browser: Browser, page: string): Promise<string> {
+  return formTokenOf(await (await browser.get(page)).text());
+}
+
+/** A browser at the consent page. */
+async function consentPage(browser: Browser): Promise<string> {
+  return locationOf(await browser.signIn(locationOf(await browser.authorize({ prompt: "consent" }))));
+}
+
+const typed = { username: "alice", password };
+
+describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeout: 60_000 }, () => {
+  it("authorization requests", async () => {
+    const depths = await measureDepths(authEnv, {
+      "without a session": measured(async () => (browser) => browser.authorize()),
+      "prompt=none": measured(
+        async () => async (browser) => withCode(await browser.authorize({ prompt: "none" })),
+        signedIn,
+      ),
+      "prompt=none without a session": measured(async () => (browser) => browser.authorize({ prompt: "none" })),
+    });
+    expect(depths).toEqual({
+      "without a session": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+      "prompt=none": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+      "prompt=none without a session": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+    });
+  });
+
+  it("pages and forms of a sign-in", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    const depths = await measureDepths(authEnv, {
+      "the sign-in page": measured(async (before) => {
+        const page = locationOf(await before.authorize());
+        return (browser) => browser.get(page);
+      }),
+      "a password, to the consent page": measured(async (before) => {
+        const page = locationOf(await before.authorize({ prompt: "consent" }));
+        const form_token = await openForm(before, page);
+        return (browser) => browser.post(page, { form_token, ...typed });
+      }),
+      "the consent page": measured(async (before) => {
+        const page = await consentPage(before);
+        return (browser) => browser.get(page);
+      }),
+      "a consent, to the code": measured(async (before) => {
+        const page = await consentPage(before);
+        const form_token = await openForm(before, page);
+        return async (browser) => withCode(await browser.post(page, { form_token, decision: "allow" }));
+      }),
+      "a password, to the code": measured(async (before) => {
+        const page = locationOf(await before.authorize());
+        const form_token = await openForm(before, page);
+        return async (browser) => withCode(await browser.post(page, { form_token, ...typed }));
+      }),
+      "a passkey, to the code": measured(async (before) => {
+        const page = locationOf(await before.authorize());
+        const html = await (await before.get(page)).text();
+        const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
+        return async (browser) => withCode(await browser.post(page, fields));
+      }),
+    });
+    expect(depths).toEqual({
+      "the sign-in page": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+      "a password, to the consent page": { cold: 5, afterPause: 3, busy: 2, emptyKv: 6 },
+      "the consent page": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "a consent, to the code": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+      "a password, to the code": { cold: 5, afterPause: 3, busy: 2, emptyKv: 6 },
+      "a passkey, to the code": { cold: 5, afterPause: 3, busy: 2, emptyKv: 6 },
+    });
+  });
+
+  it("a sign-in by password with a consent, all requests together", async () => {
+    const depths = await measureDepths(authEnv, {
+      "all requests": measured(
+        async () => async (browser) => withCode(await browser.allow(await consentPage(browser))),
+      ),
+    });
+    expect(depths).toEqual({
+      "all requests": { cold: 9, afterPause: 7, busy: 5, emptyKv: 11 },
+    });
+  });
+
+  it("requests of clients and account pages", async () => {
+    const device = await seedClient(authEnv, "device", {
+      grant_types: ["urn:ietf:params:oauth:grant-type:device_code"],
+      scope: "openid",
+    });
+    const request = Object.fromEntries(authorizationQuery());
+    const depths = await measureDepths(authEnv, {
+      "/par": measured(
+        async () =>
+          ({ app, env }) =>
+            postForm(app, env, "/par", request, fixtures.client),
+      ),
+      "/device_authorization": measured(
+        async () =>
+          ({ app, env }) =>
+            postForm(app, env, "/device_authorization", { scope: "openid" }, device),
+      ),
+      "/account": measured(async () => (browser) => browser.get("/account"), signedIn),
+      "/account/password": measured(async () => (browser) => browser.get("/account/password"), signedIn),
+    });
+    expect(depths).toEqual({
+      "/par": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "/device_authorization": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "/account": { cold: 6, afterPause: 4, busy: 3, emptyKv: 8 },
+      "/account/password": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+    });
+  });
+});
