@@ -26,6 +26,7 @@ export const sourceBuilds: Builds = {
     const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
     return { contents, options: optionsOf(config) };
   },
+  distantStores: () => bundleWorker("packages/edge-op/src/distant-stores.ts"),
   migrations: (database) => Promise.resolve(readMigrations(database)),
 };
 
