@@ -47,7 +47,7 @@ async function existingEnvironment(): Promise<Environment> {
   const differs: string[] = [];
   if (file.issuer !== undefined && file.issuer !== environment.issuer) differs.push(`--issuer ${file.issuer}`);
   if (file.workersDev === true && !environment.workersDev) differs.push("--workers-dev");
-  if (file.shape !== undefined && file.shape !== environment.shape) differs.push("--compact");
+  if (file.shape !== undefined && file.shape !== environment.shape) differs.push("--separate");
   if (file.prefix !== undefined && file.prefix !== environment.prefix) differs.push(`--prefix ${file.prefix}`);
   for (const [setting, value] of Object.entries(file.settings ?? {})) {
     const own = setting === "REGION" ? environment.region : environment.jurisdiction;

@@ -4,6 +4,7 @@ import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
+import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
 import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
@@ -15,6 +16,7 @@ const usage = `npm start [-- options]
   --reset     delete the state of earlier runs first
   --compact   run all Workers as one (docs/operating/shapes.md); the state is the same
   --direct    also serve each endpoint Worker on its own port
+  --distances delay each call of a Worker to its stores: objects and D1 by 80 ms, KV by 30 ms
   --watch     rebuild and restart when a source file changes (npm run dev)
   --verbose   print all log lines of the Workers, including the reason of every refused request
 
@@ -29,6 +31,7 @@ function readOptions() {
         reset: { type: "boolean", default: false },
         compact: { type: "boolean", default: false },
         direct: { type: "boolean", default: false },
+        distances: { type: "boolean", default: false },
         watch: { type: "boolean", default: false },
         verbose: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
@@ -86,6 +89,7 @@ const run = new DevelopmentRun(sourceBuilds, {
   stateDir: join(repositoryRoot, ".op"),
   shape: options.compact ? "compact" : "separate",
   direct: options.direct,
+  ...(options.distances ? { distances: typicalDistances } : {}),
   onLog: log,
   onProgress: console.log,
 });

@@ -36,7 +36,7 @@ afterEach(async () => {
 async function refusal(file: EnvironmentFile = {}, account?: string): Promise<readonly string[]> {
   const checked = checkEnvironment(
     "production",
-    file.workersDev ? file : { issuer: "https://op.example.com", ...file },
+    { shape: "separate", ...(file.workersDev ? {} : { issuer: "https://op.example.com" }), ...file },
   );
   if ("errors" in checked) throw new Refusal(checked.errors);
   try {

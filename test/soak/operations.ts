@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { basicAuthorization } from "../../packages/edge-op/src/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
@@ -38,7 +38,9 @@ function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
   return { ...credentials, authorization: basicAuthorization(credentials) };
 }
 
-export function operationsOn(stage: Stage): Operations {
+/** `regions`: of the shards and relays that the operations open. */
+export function operationsOn(stage: Stage, regions: readonly string[] = ["wnam"]): Operations {
+  const inEachRegion = (shards: number) => Object.fromEntries(regions.map((name) => [name, { shards, hint: name }]));
   const pool = new Map<number, string>();
   const families = new Families(stage);
   const signIns = new SignIns(stage);
@@ -59,8 +61,15 @@ export function operationsOn(stage: Stage): Operations {
   };
   const administer = (method: string, path: string, body?: unknown) =>
     stage.attempt("administration", () => stage.fixtures.admin.call(method, path, body));
-  const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service) => {
-    const response = await stage.attempt("token request", () => stage.fixtures.token(client, form));
+  const { origin, direct } = stage.provider;
+  /** The front door, and each isolate: the grants of an isolate in another region are in its shards. */
+  const issuers = [
+    origin,
+    ...Object.keys(direct).flatMap((name) => (name.startsWith("op-token") ? direct[name]! : [])),
+  ];
+  const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service, at = origin) => {
+    const { authorization } = client;
+    const response = await stage.attempt("token request", () => postForm(`${at}/token`, form, { authorization }));
     return response === undefined ? undefined : String(response.body["access_token"]);
   };
   const newClient = async () => {
@@ -90,6 +99,7 @@ export function operationsOn(stage: Stage): Operations {
       for (const finish of finishes) finish(Date.now());
     }
   };
+  let issued = 0;
   let relayGenerations = 0;
   let freezes = 0;
   let rotating: TestClient | undefined;
@@ -99,7 +109,9 @@ export function operationsOn(stage: Stage): Operations {
   return {
     issue: async () => {
       if (pool.size >= poolSize) return false;
-      const token = await tokenOf({ grant_type: "client_credentials" });
+      issued += 1;
+      const issuer = issuers[issued % issuers.length];
+      const token = await tokenOf({ grant_type: "client_credentials" }, stage.service, issuer);
       if (token === undefined) return false;
       pool.set(stage.check({ kind: "introspection", token }, "token revoked", [shardOf(token)]), token);
       return true;
@@ -192,9 +204,11 @@ export function operationsOn(stage: Stage): Operations {
 
     "open generation": async () => {
       if (generations === mostOpened) return false;
-      const regions = { wnam: { shards: 4 + (generations % 3) * 2, hint: "wnam" } };
       const store = generations % 2 === 0 ? "revocation" : "refresh";
-      const opened = await administer("POST", "/shards/generations", { store, regions });
+      const opened = await administer("POST", "/shards/generations", {
+        store,
+        regions: inEachRegion(4 + (generations % 3) * 2),
+      });
       generations += 1;
       return opened !== undefined;
     },
@@ -213,8 +227,8 @@ export function operationsOn(stage: Stage): Operations {
     "open relays": async () => {
       if (relayGenerations === mostOpened) return false;
       relayGenerations += 1;
-      const regions = { wnam: { shards: 1 + (relayGenerations % 3), hint: "wnam" } };
-      return (await administer("POST", "/shards/generations", { store: "relay", regions })) !== undefined;
+      const opened = { store: "relay", regions: inEachRegion(1 + (relayGenerations % 3)) };
+      return (await administer("POST", "/shards/generations", opened)) !== undefined;
     },
 
     "end relay": async () => {

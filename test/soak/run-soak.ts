@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { farRegion } from "../../packages/edge-op/src/distant-stores.ts";
 import { startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import type { Shape, WorkerName } from "../../packages/edge-op/src/workers.ts";
 import type { Tally } from "./guarantee.ts";
@@ -16,6 +17,8 @@ export interface SoakOptions {
   readonly extraIsolates?: number;
   /** Relays between shards and isolates, and an isolate in a separate process that can stall; none by default. */
   readonly relays?: number;
+  /** Milliseconds of a round trip to a second region, in which the additional isolates are; none by default. */
+  readonly far?: number;
   /** A replacement entry point of a Worker, with which a test shows that a broken provider is detected. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Runs before each phase, with the provider's origin. */
@@ -35,6 +38,8 @@ export interface SoakResult {
 const patienceMs = 20_000;
 /** After the last phase, ended subjects are checked by isolates that have had time to forget. */
 const watchMs = 3_000;
+/** Round trips within the first region, when there is a second one. */
+const nearMs = { object: 10, kv: 10, d1: 10 };
 /** A revocation waits for leases, so several run at a time. */
 const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 
@@ -50,6 +55,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     shape,
     relays,
     isolateProcesses: relays > 0,
+    ...(options.far === undefined ? {} : { distances: { ...nearMs, far: options.far } }),
     entryPoints: {
       "op-state": "test/faults/faulty-objects.ts",
       "op-compact": "test/faults/faulty-compact.ts",
@@ -59,7 +65,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   try {
     const isolate = relays > 0 ? await provider.startIsolate() : undefined;
     stage = await Stage.prepare(provider, isolate, options.log);
-    const operations = operationsOn(stage);
+    const operations = operationsOn(stage, options.far === undefined ? ["wnam"] : ["wnam", farRegion]);
     stage.startClients(options.clients);
     const shares = options.phases.reduce((sum, { share }) => sum + share, 0);
     const done: Record<string, Partial<Record<Operation, number>>> = {};

@@ -2,7 +2,7 @@
  * **`npm run soak -- --seconds 60`**: runs the fault-injection test of the revocation guarantee for any length of time. Client processes check
  * tokens, secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control changes, slow
  * bodies, evictions and restarts. `--compact` tests the compact Worker; `--relays 2` adds relays, which also end and are replaced, and a stalled
- * isolate. Prints counts by phase and kind of check and, for each unexcused 503, the store and its deadline; exits 1 on a violation. `runtime-failed`
+ * isolate; `--far 200` adds a second region, 200 ms from the first, with most of the isolates and a third of the shards. Prints counts by phase and kind of check and, for each unexcused 503, the store and its deadline; exits 1 on a violation. `runtime-failed`
  * is not a violation: a database file of the local runtime was locked (`SQLITE_BUSY`).
  */
 
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     clients: { type: "string", default: "3" },
     mode: { type: "string", default: "strict" },
     relays: { type: "string", default: "0" },
+    far: { type: "string" },
     compact: { type: "boolean", default: false },
   },
 });
@@ -28,6 +29,7 @@ const { tally, done } = await runSoak({
   mode: values.mode,
   shape: values.compact ? "compact" : "separate",
   relays,
+  ...(values.far === undefined ? {} : { far: Number(values.far) }),
   phases: relays > 0 ? relayPhases : phases,
   log: (line) => console.log(line),
 });

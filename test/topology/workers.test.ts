@@ -84,6 +84,7 @@ const developmentTexts = [
   "/dev/refusals",
   "/dev/explanation",
   "aheadMs",
+  "isCrossing",
   "unavailable by order of a test",
   "correct horse battery staple",
 ];

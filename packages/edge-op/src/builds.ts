@@ -13,6 +13,8 @@ export interface Builds {
   instances(): Promise<BuiltWorker>;
   /** A Worker beside the provider; `source` replaces the contents of its entry. */
   application(files: ApplicationFiles, source?: string): Promise<BuiltWorker>;
+  /** The module that delays the calls of a Worker to its stores (`distant-stores.ts`). */
+  distantStores(): Promise<string>;
   migrations(database: DatabaseName): Promise<readonly Migration[]>;
 }
 

@@ -23,6 +23,7 @@ export function packedBuilds(folder: string): Builds {
     worker: ({ name }) => read(name),
     instances: () => read(instancesName),
     application: ({ entry }) => Promise.reject(new Error(`the package has no application ${entry}`)),
+    distantStores: () => Promise.reject(new Error("the package has no distances")),
     migrations: (database) => Promise.resolve(migrations[database]),
   };
 }

@@ -13,8 +13,16 @@ import {
 } from "./admin-client.ts";
 import { type Application, describeApplications, placeApplications } from "./applications.ts";
 import type { Builds, BuiltWorker } from "./builds.ts";
-import { chooseDirectSockets, describeWorkers, directOrigins, frontDoorOf, type Socket } from "./describe-workers.ts";
+import {
+  chooseDirectSockets,
+  describeWorkers,
+  directOrigins,
+  frontDoorOf,
+  type Socket,
+  type WorkerChoice,
+} from "./describe-workers.ts";
 import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
+import { type Distances, farRegion } from "./distant-stores.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
@@ -22,6 +30,7 @@ import type { LogLine } from "./log-line.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
+import { placeWorkers } from "./place-workers.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
@@ -45,6 +54,10 @@ export interface LocalProviderOptions {
   readonly extraIsolates?: number;
   /** Relays between the revocation shards and the isolates, as after opening a generation of relays; none by default. */
   readonly relays?: number;
+  /**
+   * Round trips to the stores, as in a deployment; none by default. With `far` there is a second region, and the additional isolates are in it.
+   */
+  readonly distances?: Distances;
   /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`), such as those of the previous release. */
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
   /** The newest migration to apply; all of them by default. */
@@ -113,16 +126,18 @@ async function setUp(
   issuer: string,
   secrets: DevelopmentSecrets,
   builds: Builds,
-  { lastMigration, relays = 0 }: LocalProviderOptions,
+  { lastMigration, relays = 0, distances }: LocalProviderOptions,
 ): Promise<void> {
   await Promise.all([
     migrateDatabase(runtime, "DB", await builds.migrations("DB"), lastMigration),
     migrateDatabase(runtime, "AUDIT_DB", await builds.migrations("AUDIT_DB")),
   ]);
-  if (relays > 0) await openRelays(runtime, relays);
+  const regions = distances?.far === undefined ? ["wnam"] : ["wnam", farRegion];
+  if (relays > 0) await openRelays(runtime, regions, relays);
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   const [found] = await executeStatements(runtime, "DB", [{ sql: findAdminClient(row) }]);
   if (found!.length > 0) return;
+  if (distances?.far !== undefined) await addFarRegion(runtime);
   const statements = writeAdminClient(row, Date.now());
   await executeStatements(
     runtime,
@@ -134,10 +149,16 @@ async function setUp(
 }
 
 /** Opens the first generation of relays, unless one was opened before. */
-async function openRelays(runtime: Miniflare, relays: number): Promise<void> {
+async function openRelays(runtime: Miniflare, names: readonly string[], relays: number): Promise<void> {
   const sql = `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?1, 0)`;
-  const regions = JSON.stringify({ wnam: { shards: relays, hint: "wnam" } });
-  await executeStatements(runtime, "DB", [{ sql, parameters: [regions] }]);
+  const regions = Object.fromEntries(names.map((name) => [name, { shards: relays, hint: name }]));
+  await executeStatements(runtime, "DB", [{ sql, parameters: [JSON.stringify(regions)] }]);
+}
+
+/** Adds the second region to the first generation of every store, before any object exists. */
+async function addFarRegion(runtime: Miniflare): Promise<void> {
+  const sql = `UPDATE shard_generations SET regions = json_set(regions, '$.${farRegion}', json(?1)) WHERE store <> 'relay'`;
+  await executeStatements(runtime, "DB", [{ sql, parameters: [JSON.stringify({ shards: 4, hint: farRegion })] }]);
 }
 
 export async function runProvider(builds: Builds, options: LocalProviderOptions = {}): Promise<LocalProvider> {
@@ -154,8 +175,12 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
   };
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
+  const describeProvider = async (choice: WorkerChoice, own: ReadonlyMap<string, Socket>) => {
+    const workers = await describeWorkers(builds, choice, bindings(), own);
+    return options.distances === undefined ? workers : placeWorkers(builds, workers, options.distances);
+  };
   const describedWorkers = async () => {
-    const provider = await describeWorkers(builds, options, bindings(), sockets);
+    const provider = await describeProvider(options, sockets);
     const described = options.pages === undefined ? provider : withDevelopmentPages(provider, front, options.pages);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
@@ -201,7 +226,7 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
     // This also applies to a compact Worker, whose objects have the same script.
     const endpoints = { shape: "separate", direct: true } as const;
     const own = await chooseDirectSockets(endpoints, options.host ?? localHost);
-    const described = await describeWorkers(builds, { ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);
+    const described = await describeProvider({ ...options, ...endpoints, extraIsolates: 0 }, own);
     const served = described.filter(({ name }) => own.has(name!)).map((worker) => ({ ...worker, queueConsumers: {} }));
     const origins = directOrigins(endpoints, own);
     const workers = withRateLimiter(served);

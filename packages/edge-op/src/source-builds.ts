@@ -27,6 +27,7 @@ export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
       const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
       return { contents, options: optionsOf(config) };
     },
+    distantStores: () => bundleWorker("packages/edge-op/src/distant-stores.ts"),
     migrations: (database) => Promise.resolve(readMigrations(database)),
   };
 }

@@ -16,7 +16,8 @@ import { lockState, StateInUseError } from "../state-lock.ts";
 import { Activity } from "./activity.ts";
 import { type PanelContent, serveDevelopmentPage } from "./development-pages.ts";
 
-export interface DevelopmentOptions extends Pick<LocalProviderOptions, "shape" | "direct" | "vars" | "onLog"> {
+export interface DevelopmentOptions
+  extends Pick<LocalProviderOptions, "shape" | "direct" | "distances" | "vars" | "onLog"> {
   readonly port: number;
   readonly host: string;
   /** The directory of the state; without it, no state is kept. */
@@ -60,7 +61,8 @@ export class DevelopmentRun {
   }
 
   async start(reset = false): Promise<{ readonly provider: LocalProvider; readonly registered: Registered }> {
-    const { port, host, demoPort, seed, applications, shape, direct, vars, onLog, onProgress } = this.#options;
+    const { port, host, demoPort, seed, applications, shape, direct, distances, vars, onLog, onProgress } =
+      this.#options;
     const others = Object.values(applications ?? {}).map((application) => application.port);
     for (const wanted of [port, ...(seed === undefined ? [demoPort] : []), ...others]) {
       if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
@@ -77,6 +79,7 @@ export class DevelopmentRun {
       // Others in the network must not see the demo's passwords.
       ...(loopback.includes(host) ? { pages: (request) => this.#servePage(request) } : {}),
       ...(direct === undefined ? {} : { direct }),
+      ...(distances === undefined ? {} : { distances }),
       ...(applications === undefined ? {} : { applications }),
       host,
       stateDir: this.#stateDir,

@@ -11,8 +11,8 @@ export interface CallCounts {
 
 export type Store = keyof CallCounts;
 
-/** Makes one call to a store, or does something before and after it. */
-export type AroundCall = (store: Store, call: () => unknown) => unknown;
+/** Makes one call to a store, or does something before and after it. `object` is the name of the object that is called. */
+export type AroundCall = (store: Store, call: () => unknown, object?: string) => unknown;
 
 const d1Calls = new Set(["first", "run", "all", "raw"]);
 
@@ -49,12 +49,12 @@ function wrapDatabase(database: D1Database, around: AroundCall): D1Database {
 
 /** A stub's methods are indistinguishable from properties before the call, so every call on it counts. */
 function wrapNamespace(namespace: DurableObjectNamespace, around: AroundCall): DurableObjectNamespace {
-  const wrapStub = (stub: object): object =>
+  const wrapStub = (stub: { readonly name?: string }): object =>
     new Proxy(stub, {
       get(object, property) {
         const value: unknown = Reflect.get(object, property, object);
         if (typeof value !== "function") return value;
-        return (...args: unknown[]) => around("object", () => Reflect.apply(value, object, args));
+        return (...args: unknown[]) => around("object", () => Reflect.apply(value, object, args), stub.name);
       },
     });
   return new Proxy(namespace, {
@@ -64,7 +64,7 @@ function wrapNamespace(namespace: DurableObjectNamespace, around: AroundCall): D
       return (...args: unknown[]) => {
         const result: unknown = Reflect.apply(value, object, args);
         if (property === "jurisdiction") return wrapNamespace(result as DurableObjectNamespace, around);
-        return property === "get" || property === "getByName" ? wrapStub(result as object) : result;
+        return property === "get" || property === "getByName" ? wrapStub(result as DurableObjectStub) : result;
       };
     },
   });
