@@ -17,7 +17,11 @@ const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
 
 const mailSecrets = [
   ["`RESEND_API_KEY`", "`op-state`", "The key of Resend's API, for `MAIL_PROVIDER` `resend`; one that may only send."],
-  ["`RESEND_WEBHOOK_SECRET`", "`op-management`", "The signing secret of the webhook, `whsec_…`. Without it, `/mail/events` does not exist."],
+  [
+    "`RESEND_WEBHOOK_SECRET`",
+    "`op-management`",
+    "The signing secret of the webhook, `whsec_…`. Without it, `/mail/events` does not exist.",
+  ],
 ];
 
 /** **`docs/reference/settings.md`**, generated from the definitions by which the Workers parse their variables. */

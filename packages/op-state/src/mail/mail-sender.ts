@@ -26,7 +26,7 @@ const mailsPerAlarm = 40;
 const mailsAtOnce = 4;
 /** About 10 MB. */
 const mostWaiting = 10_000;
-/** The object itself, which `alarm()` cannot be woken by in the same millisecond. */
+/** The time between two full batches, so that a backlog leaves room for calls. */
 const againMs = 1_000;
 
 /** A person cannot be flooded by a thief of their session, nor a provider's quota be used up by one program: further mails wait. */
