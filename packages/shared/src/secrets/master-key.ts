@@ -30,6 +30,7 @@ type Purpose =
   | "flow-seal"
   | "sid-seal"
   | "factor-seal"
+  | "mail-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -46,6 +47,7 @@ const algorithms = {
   "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "factor-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
