@@ -4,7 +4,6 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { type OpenDecision, type SettleOptions, settle } from "@edge-op/shared/control/settle";
-import { grantEndsAtMs } from "@edge-op/shared/grants/new-grant";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
