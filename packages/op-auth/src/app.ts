@@ -11,13 +11,16 @@ import {
   removeSession,
 } from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
+import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
 import {
   confirmEndOthers,
   confirmEndSession,
   confirmRemoveConsent,
+  confirmRemoveFactor,
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
+import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
@@ -90,6 +93,12 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     POST: account(removePasskey),
   });
   servePage(app, isolate, "/account/passkeys/rename", { GET: account(showAccount), POST: account(changePasskeyName) });
+  servePage(app, isolate, "/account/apps", { GET: account(showAddApp), POST: account(addApp) });
+  servePage(app, isolate, "/account/recovery-codes", { GET: account(showMakeCodes), POST: account(makeCodes) });
+  servePage(app, isolate, "/account/factors/remove", {
+    GET: account(confirmRemoveFactor),
+    POST: account(removeOwnFactor),
+  });
   servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });

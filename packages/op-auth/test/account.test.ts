@@ -210,7 +210,7 @@ describe("a person's own page", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account");
+    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account?notice=factor-removed");
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 

@@ -20,6 +20,7 @@ import {
   password,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 useAnnouncedSetUp();
@@ -92,6 +93,18 @@ describe("depth of the requests of a sign-in", () => {
     const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
     expect(sentToClient(await browser.post(page, fields)).code).toBeDefined();
     expect(meter.last).toEqual(calls(2, 2, 3));
+  });
+
+  it("by password and a code of an app: 1 to the page for the code, then 3", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const page = locationOf(await browser.authorize());
+    const next = locationOf(await post(page, { username: "alice", password }));
+    expect(meter.last).toEqual(calls(1, 3, 1));
+    const code = await app.code();
+    const form_token = formTokenOf(await (await browser.get(next)).text());
+    expect(meter.last).toEqual(calls(1, 0, 1));
+    expect(sentToClient(await browser.post(next, { form_token, code })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(3, 3, 4));
   });
 
   it("a wrong password: 2, and the page that says so 0", async () => {

@@ -57,7 +57,7 @@ function isCode(location: string): boolean {
   return new URL(location, "https://op.example.com").searchParams.has("code");
 }
 
-async function idTokenContext(response: Response): Promise<{ acr: string; amr: readonly string[] }> {
+async function idTokenContext(response: Response): Promise<Record<string, unknown>> {
   const { createRequestContext } = await import("@edge-op/shared/http/request-context");
   const context = createRequestContext(new Request("https://op.example.com"), authEnv, { waitUntil: () => {} });
   const result = await fixtures.isolate.codes.redeem(context, sentToClient(response).code!, {

@@ -25,6 +25,7 @@ import { revocationRoutes } from "./revocation/cut-off-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
+import { factorRoutes } from "./users/factor-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 export const adminRouteTable: readonly AdminRoute[] = [
@@ -33,6 +34,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...issuerRoutes,
   ...documentHostRoutes,
   ...userRoutes,
+  ...factorRoutes,
   ...rbacRoutes,
   ...keyRoutes,
   ...revocationRoutes,

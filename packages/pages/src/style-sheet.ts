@@ -117,6 +117,7 @@ ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .qr { display: block; width: min(14rem, 100%); margin: 1rem auto; border-radius: 8px; }
 .secret { padding: .75rem 1rem; border: 1px solid var(--line); border-radius: 10px; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 details:not(.rename) > summary { padding: .5rem 0; color: var(--brand-text); font-size: .875rem; cursor: pointer; }
+ul.codes { margin: 0; padding: .875rem 1rem; list-style: none; border: 1px solid var(--line); border-radius: 12px; font: 1rem/1.9 ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 .check { display: flex; align-items: center; gap: .625rem; font-weight: 400; }
 .check input { flex: none; width: 1.25rem; height: 1.25rem; accent-color: var(--brand); }
 section > .button, section > form > button { width: fit-content; }

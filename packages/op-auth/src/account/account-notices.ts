@@ -7,6 +7,9 @@ export const accountNotices = {
   "passkey-renamed": { isGood: true, text: "account.passkeyRenamed" },
   "passkey-not-renamed": { isGood: false, text: "account.passkeyNotRenamed" },
   "others-ended": { isGood: true, text: "account.othersEnded" },
+  "app-added": { isGood: true, text: "account.appAdded" },
+  "factor-removed": { isGood: true, text: "account.factorRemoved" },
+  "last-way-in": { isGood: false, text: "account.lastWayIn" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
 

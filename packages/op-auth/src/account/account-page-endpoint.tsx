@@ -3,6 +3,7 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
+import { listFactors } from "@edge-op/shared/users/factors";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { listUserSessions } from "../browser/user-sessions.ts";
@@ -12,12 +13,13 @@ import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
-import { type AccountRequest, accountForms, asPerson, mayAddPasskey } from "./require-person.ts";
+import { mayAddPasskey } from "./factor-level.ts";
+import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
-/** **`GET /account`**: password, passkeys, applications with access, sessions. Cost: 2 object calls, 4 D1 calls. */
+/** **`GET /account`**: password, passkeys, second factors, applications with access, sessions. Cost: 2 object calls, 5 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }
@@ -37,9 +39,10 @@ function loginStart({ issuer }: Settings, { status, metadata }: Client): string 
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [password, passkeys, consents, sessions] = await Promise.all([
+  const [password, passkeys, factors, consents, sessions] = await Promise.all([
     findPassword(context.env.DB, user.username),
     listPasskeys(context.env.DB, user.sub),
+    listFactors(context.env.DB, user.sub),
     listConsents(context.env.DB, user.sub, context.arrivedAtMs),
     listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
   ]);
@@ -48,7 +51,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     context,
     allowedResources(consents.flatMap((each) => each.allowed)),
   );
-  const ceremony = mayAddPasskey(at, person, passkeys)
+  const ceremony = mayAddPasskey(at, person, factors)
     ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;
   const view: AccountView = {
@@ -56,6 +59,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     formToken: await formToken(context, accountForms, sessionId),
     hasPassword: password?.sub === user.sub && password.hash !== undefined,
     passkeys,
+    factors,
     registration:
       ceremony === undefined
         ? undefined

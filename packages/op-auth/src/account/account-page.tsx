@@ -3,8 +3,8 @@ import { displayName, Person } from "@edge-op/pages/person";
 import type { Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Passkey } from "@edge-op/shared/users/credentials";
+import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
-import type { Child } from "hono/jsx";
 import type { UserSession } from "../browser/user-sessions.ts";
 import type { Consent } from "../consent/consents.ts";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
@@ -12,13 +12,16 @@ import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { MessageKey } from "../pages/messages.ts";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
+import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
+import { FactorsSection } from "./factors-section.tsx";
 
 export interface AccountView {
   readonly user: User;
   readonly formToken: string;
   readonly hasPassword: boolean;
   readonly passkeys: readonly Passkey[];
+  readonly factors: readonly ListedFactor[];
   /** Absent if the sign-in is too old to add a passkey. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   /** `start`: where a login at the application begins, if it can begin here. */
@@ -50,6 +53,12 @@ export function AccountPage({ frame, view }: Props) {
       <Notices t={t} notice={view.notice} />
       <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys frame={frame} view={view} />
+      <FactorsSection
+        language={t.language}
+        factors={view.factors}
+        created={(date) => t("account.created", { date })}
+        lastUsed={(date) => t("account.lastUsed", { date })}
+      />
       <Consents frame={frame} view={view} />
       <Sessions frame={frame} view={view} />
       <p class="links">
@@ -237,40 +246,4 @@ function Sessions({ frame: { t }, view }: Props) {
       )}
     </section>
   );
-}
-
-function Item({ title, children }: { readonly title: string; readonly children?: Child }) {
-  return (
-    <div>
-      <strong>{title}</strong>
-      <p class="muted small">{children}</p>
-    </div>
-  );
-}
-
-/** Links to the page that confirms the removal. */
-function RemoveLink(props: {
-  readonly path: string;
-  readonly name: string;
-  readonly value: string;
-  /** The item to be removed, for screen readers that list links without context. */
-  readonly subject: string;
-  readonly children: string;
-}) {
-  const query = new URLSearchParams({ [props.name]: props.value });
-  return (
-    <a
-      class="button slim danger"
-      href={`${props.path}?${query}`}
-      aria-label={`${props.children}: ${props.subject}`}
-      data-remove={props.name}
-    >
-      {props.children}
-    </a>
-  );
-}
-
-function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {
-  const format = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, options);
-  return (atMs) => format.format(atMs);
 }

@@ -1,6 +1,6 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
@@ -17,19 +17,17 @@ import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { readDeployment } from "../deployment.ts";
+import { signInFor } from "../flow/begin-flow.ts";
 import { frameOf } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
+import { mfaAcr } from "../steps/second-factor.ts";
 import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
+import { isFreshWithTwo } from "./factor-level.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";
-import {
-  type AccountRequest,
-  accountForms,
-  asPerson,
-  asPersonPosting,
-  isFreshByPasskey,
-  signInFirst,
-} from "./require-person.ts";
+import { type AccountRequest, accountForms, asPerson, asPersonPosting, isFreshByPasskey } from "./require-person.ts";
+
+const path = "/account/password";
 
 type Problem = NonNullable<PasswordView["problem"]>;
 
@@ -42,7 +40,7 @@ type Problem = NonNullable<PasswordView["problem"]>;
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const password = await describePassword(at, person);
-    if (password.isBlocked) return signInFirst(at);
+    if (password.isBlocked) return signInFor(at, path, { requiredAcr: password.requiredAcr });
     const problem = checkNewPassword(at, person, form) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
     const version = await replacePassword(at, person, form.require("new"));
@@ -53,22 +51,31 @@ export function changePassword(at: AccountRequest): Promise<Response> {
 export function showChangePassword(at: AccountRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const password = await describePassword(at, person);
-    return password.isBlocked ? signInFirst(at) : render(at, person, password, undefined);
+    return password.isBlocked
+      ? signInFor(at, path, { requiredAcr: password.requiredAcr })
+      : render(at, person, password, undefined);
   });
 }
 
 interface PasswordState {
   readonly hash: string | undefined;
   readonly needsCurrent: boolean;
-  /** The person has no password to confirm the change with, and must sign in by passkey first. */
+  /** The person has no password to confirm the change with, or has two factors and has not proven both: they must sign in first. */
   readonly isBlocked: boolean;
+  readonly requiredAcr: readonly string[] | undefined;
 }
 
 async function describePassword(at: AccountRequest, person: SignedInPerson): Promise<PasswordState> {
   const record = await findPassword(at.context.env.DB, person.user.username);
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
   const isByPasskey = isFreshByPasskey(at, person);
-  return { hash, needsCurrent: hash !== undefined && !isByPasskey, isBlocked: hash === undefined && !isByPasskey };
+  const isBelowLevel = record?.factors.totp === true && !isFreshWithTwo(at, person);
+  return {
+    hash,
+    needsCurrent: hash !== undefined && !isByPasskey,
+    isBlocked: isBelowLevel || (hash === undefined && !isByPasskey),
+    requiredAcr: isBelowLevel ? mfaAcr : undefined,
+  };
 }
 
 function checkNewPassword({ context }: AccountRequest, { user }: SignedInPerson, form: Form): Problem | undefined {
@@ -132,9 +139,10 @@ async function reopenSession(
   const atMs = nowMs();
   const { proofs: known } = person.session;
   const password: Proof = { method: "password", sub, atMs, controlVersion: version };
-  // A proof of the previous password is void.
-  const others = known.filter(({ method }) => method !== "password");
-  const proofs = hasProvenPassword ? [password] : others.map((proof) => ({ ...proof, controlVersion: version }));
+  // A proof of the previous password is void; a second factor that was proven beside it is not.
+  const kept = known.filter(({ method }) => (hasProvenPassword ? codeMethods.includes(method) : method !== "password"));
+  const others = kept.map((proof) => ({ ...proof, controlVersion: version }));
+  const proofs = hasProvenPassword ? [...others, password] : others;
   const afterwards = { ...at, context: withMembers<AuthEnv>(at.context, { arrivedAtMs: atMs }) };
   const signIn = { sub, proofs, version };
   const opened = await openSession(afterwards, signIn, await prepareSession(afterwards, signIn, { person }));

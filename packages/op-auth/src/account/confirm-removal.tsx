@@ -1,13 +1,19 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
+import { findFactors, listFactors } from "@edge-op/shared/users/factors";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { listUserSessions } from "../browser/user-sessions.ts";
 import { listConsents } from "../consent/consents.ts";
+import { factorMessages } from "../factors/messages.ts";
+import { signInFor } from "../flow/begin-flow.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import { mfaAcr } from "../steps/second-factor.ts";
 import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
-import { type AccountRequest, accountForms, asPerson, isFresh, signInFirst } from "./require-person.ts";
+import { mayChangeFactors, mayRemovePasskey, signInAtLevel } from "./factor-level.ts";
+import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (
@@ -53,9 +59,14 @@ export const confirmRemoveConsent = confirmation("client_id", async (at, { user 
 });
 
 export const confirmRemovePasskey = confirmation("credential_id", async (at, person, { t }) => {
-  if (!isFresh(at, person)) return signInFirst(at);
+  const { DB } = at.context.env;
   const credentialId = named(at, "credential_id");
-  const passkeys = await listPasskeys(at.context.env.DB, person.user.sub);
+  const { sub } = person.user;
+  const [factors, passkeys] = await Promise.all([findFactors(DB, sub), listPasskeys(DB, sub)]);
+  const path = `/account/passkeys/remove?${new URLSearchParams({ credential_id: credentialId })}`;
+  if (factors !== undefined && !mayRemovePasskey(at, person, factors)) {
+    return signInFor(at, path, factors.totp ? { requiredAcr: mfaAcr } : {});
+  }
   const passkey = passkeys.find((each) => each.credentialId === credentialId);
   return (
     passkey && {
@@ -65,6 +76,25 @@ export const confirmRemovePasskey = confirmation("credential_id", async (at, per
       submit: t("account.removePasskey"),
     }
   );
+});
+
+export const confirmRemoveFactor = confirmation("factor_id", async (at, person, { t: { language } }) => {
+  const { DB } = at.context.env;
+  const id = named(at, "factor_id");
+  const { sub } = person.user;
+  const [factors, listed] = await Promise.all([findFactors(DB, sub), listFactors(DB, sub)]);
+  const factor = listed.find((each) => each.id === id && each.kind !== "passkey");
+  if (factors === undefined || factor === undefined) return undefined;
+  const path = `/account/factors/remove?${new URLSearchParams({ factor_id: id })}`;
+  if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
+  const t = createTranslator(factorMessages, language);
+  const isApp = factor.kind === "totp";
+  return {
+    title: t(isApp ? "removeApp" : "removeCodes"),
+    text: t(isApp ? "removeAppText" : "removeCodesText"),
+    action: "/account/factors/remove",
+    submit: t("remove"),
+  };
 });
 
 export const confirmEndSession = confirmation("sid", async (at, { user }, { t, branding }) => {

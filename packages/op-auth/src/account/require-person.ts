@@ -1,16 +1,13 @@
-import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { codeMethods, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { requireFormToken } from "../browser/form-token.ts";
 import { signInFor } from "../flow/begin-flow.ts";
+import { freshMs } from "../steps/second-factor.ts";
 import type { FlowRequest } from "../steps/step.ts";
 
 export type AccountRequest = FlowRequest;
-
-/** The maximum age of a sign-in that may add or remove a passkey. */
-const freshMs = 10 * 60_000;
 
 /** Limit for the query that is kept during a sign-in. The ids in it are shorter. */
 const longestQuery = 1500;
@@ -19,7 +16,7 @@ const longestQuery = 1500;
 export const accountForms = "account";
 
 export function isFresh(at: AccountRequest, person: SignedInPerson): boolean {
-  return hasFreshProof(at, person, () => true);
+  return hasFreshProof(at, person, ({ method }) => !codeMethods.includes(method));
 }
 
 /** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
@@ -34,11 +31,6 @@ function hasFreshProof(
   counts: (proof: Proof) => boolean,
 ): boolean {
   return session.proofs.some((proof) => counts(proof) && context.arrivedAtMs - proof.atMs <= freshMs);
-}
-
-/** NIST SP 800-63B-4 §4.1.2.1: a person who has passkeys adds another one by using one of them. */
-export function mayAddPasskey(at: AccountRequest, person: SignedInPerson, passkeys: readonly Passkey[]): boolean {
-  return passkeys.length === 0 ? isFresh(at, person) : isFreshByPasskey(at, person);
 }
 
 /** **Serves the signed-in person**, and redirects anyone else to sign in first. */

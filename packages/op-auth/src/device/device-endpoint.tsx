@@ -1,16 +1,22 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { settle } from "@edge-op/shared/control/settle";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { formatUserCode, readUserCode } from "@edge-op/shared/grants/user-code";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { Session } from "@edge-op/shared/users/session-rpc";
 import { type AccountRequest, asPerson } from "../account/require-person.ts";
+import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { requestedAllowances } from "../consent/requested-allowances.ts";
 import { signInFor } from "../flow/begin-flow.ts";
+import { readPersonFacts } from "../flow/person-facts.ts";
+import { accountPolicy } from "../flow/policy.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
+import { mfaAcr, neededFactor } from "../steps/second-factor.ts";
 import { reasonToSignInAgain } from "../steps/sign-in/state.ts";
 import { approveDevice } from "./approve-device.ts";
 import { readDeviceAuthorization } from "./device-authorization.ts";
@@ -53,7 +59,7 @@ export async function decideDevice(at: AccountRequest): Promise<Response> {
     if ("decided" in device) {
       return device.decided === kind ? redirect(resultPaths[kind]) : enterCode(at, typed, { kind: "unknown" });
     }
-    const again = kind === "approve" ? signInAgain(at, person, device, code) : undefined;
+    const again = kind === "approve" ? await signInAgain(at, person, device, code) : undefined;
     if (again !== undefined) return again;
     const stands =
       kind === "approve"
@@ -112,7 +118,7 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   const { device } = found;
   const client = await isolate.clients.find(context, device.clientId);
   if (client?.status !== "active") return enterCode(at, typed, { kind: "unknown" });
-  const again = signInAgain(at, person, device, code);
+  const again = await signInAgain(at, person, device, code);
   if (again !== undefined) return again;
   const frame = frameOf(context, request);
   const authorization = readDeviceAuthorization(device);
@@ -134,20 +140,36 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
 
 /**
  * A redirect to the sign-in page if the session does not satisfy the request: `max_age` and the preferred `acr` are satisfied by one sign-in since
- * the request, the essential `acr` only by a method that reaches it.
+ * the request, the essential `acr` and a required second factor only by proofs that reach them.
  */
-function signInAgain(
+async function signInAgain(
   at: AccountRequest,
   { session }: SignedInPerson,
   device: WaitingDevice,
   code: string,
-): Promise<Response> | undefined {
+): Promise<Response | undefined> {
   const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs } = readDeviceAuthorization(device);
   const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
+  if (await lacksSecondFactor(at, session, device.clientId))
+    return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
   const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
   if (reason === undefined || isSettled) return undefined;
   return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });
+}
+
+/** Whether the client, a role or the deployment requires a second factor that the session does not have. */
+async function lacksSecondFactor(at: AccountRequest, session: Session, clientId: string): Promise<boolean> {
+  const { context, isolate, request } = at;
+  return settle(context, isolate, async () => {
+    const client = await isolate.clients.find(context, clientId);
+    const policy = accountPolicy(context, { client });
+    const browser = await identifyBrowser(context, request);
+    const flow = { purpose: { kind: "authorize", parameters: [] }, proofs: [], marks: {}, isOpened: true } as const;
+    const facts = await readPersonFacts(at, { flow, browser }, policy, session, session.sub);
+    const nowMs = context.arrivedAtMs;
+    return neededFactor({ flow, facts: { ...facts, allowed: [] }, policy, nowMs }) !== undefined;
+  });
 }
 
 function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {

@@ -8,7 +8,7 @@ import { newFlow, pathOf } from "./sealed-flow.ts";
 export async function signInFor(
   at: FlowRequest,
   path: string,
-  { requiredAcr, ...marks }: Marks & { readonly requiredAcr?: readonly string[] } = {},
+  { requiredAcr, ...marks }: Marks & { readonly requiredAcr?: readonly string[] | undefined } = {},
 ): Promise<Response> {
   const browser = await identifyBrowser(at.context, at.request);
   const flow = await newFlow(at, { kind: "account", path, requiredAcr }, marks);

@@ -7,7 +7,7 @@ import { dependsOnFactors } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
 
 interface Known {
-  readonly flow: Flow;
+  readonly flow: Pick<Flow, "proofs" | "isOpened" | "purpose">;
   readonly browser: Browser;
   readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors"> | undefined;
 }

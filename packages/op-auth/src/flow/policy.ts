@@ -23,19 +23,21 @@ export async function authorizationPolicy(
 }
 
 /** When a sign-in needs two factors: the strictest of the client and the deployment. A role is known only with the person. */
-export function factorPolicy(env: DeploymentVariables, client?: Client): Pick<Policy, "secondFactor" | "mfaRoles"> {
+function factorPolicy(env: DeploymentVariables, client?: Client): Pick<Policy, "secondFactor" | "mfaRoles"> {
   const { mfa, mfaRoles } = readDeployment(env).secondFactor;
   const ofDeployment = mfa === "required" ? "unless remembered" : "if set up";
   return { secondFactor: client?.metadata.require_mfa ? "always" : ofDeployment, mfaRoles };
 }
 
-/** The policy of a sign-in to a page of this provider. */
+type AccountPurpose = Extract<Purpose, { kind: "account" }>;
+
+/** The policy of a sign-in to a page of this provider, for example the one that allows a device of a client. */
 export function accountPolicy(
   { env }: Pick<RequestContext<AuthEnv>, "env">,
-  { requiredAcr }: Extract<Purpose, { kind: "account" }>,
+  { requiredAcr, client }: Pick<AccountPurpose, "requiredAcr"> & { readonly client?: Client | undefined },
 ): Policy {
   const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
-  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(env), asked: [] };
+  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(env, client), asked: [] };
 }
 
 /**

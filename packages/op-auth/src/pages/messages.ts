@@ -119,6 +119,9 @@ const en = {
   "account.noPasswordText": "You have no password. You sign in with a passkey.",
   "account.changePassword": "Change password",
   "account.setPassword": "Set a password",
+  "account.appAdded": "Your authenticator app was added. Make recovery codes for the day when you do not have it.",
+  "account.factorRemoved": "The factor was removed, and you are signed out everywhere else.",
+  "account.lastWayIn": "This passkey is your only way to sign in. Set a password or add another passkey first.",
   "account.passwordChanged": "Your password was changed. You were signed out everywhere else.",
   "account.created": "Added {date}",
   "account.lastUsed": "last used {date}",
@@ -287,6 +290,11 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "account.noPasswordText": "Sie haben kein Passwort. Sie melden sich mit einem Passkey an.",
   "account.changePassword": "Passwort ändern",
   "account.setPassword": "Passwort festlegen",
+  "account.appAdded":
+    "Ihre Authenticator-App wurde hinzugefügt. Erstellen Sie Wiederherstellungscodes für den Tag, an dem Sie sie nicht haben.",
+  "account.factorRemoved": "Der Faktor wurde entfernt, und Sie sind überall sonst abgemeldet.",
+  "account.lastWayIn":
+    "Dieser Passkey ist Ihre einzige Möglichkeit, sich anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen weiteren Passkey hinzu.",
   "account.passwordChanged": "Ihr Passwort wurde geändert. Überall sonst wurden Sie abgemeldet.",
   "account.created": "Hinzugefügt am {date}",
   "account.lastUsed": "zuletzt benutzt am {date}",

@@ -56,7 +56,7 @@ function noticeOf(password: unknown): NoticeKind {
 }
 
 /** The sessions are ended (ADR 16). */
-function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
+export function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
   const ending = { reason: "ended by an administrator", atMs: nowMs() };
   return [...endUserSessions(database, sub, ending), forgetOfflineGrants(database, sub)];
 }

@@ -31,6 +31,7 @@ import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
 import { RecordCopies } from "./record-copies.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
+import { sealFactorsAgain } from "./seal-factors-again.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
@@ -187,7 +188,7 @@ export class ControlPlane
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => {
-          const sweepOthers = () => this.#sweepClients(passedMs);
+          const sweepOthers = async () => (await sealFactorsAgain(this.env)) && this.#sweepClients(passedMs);
           // A Worker that listed an ending session may have died before it ended it.
           const whenDone = () => this.#endings.mark(passedMs);
           const lastAnnounced = this.#log.last().version;

@@ -245,6 +245,7 @@ const reasons = {
   "scope-not-granted": "A scope value was not granted.",
   "scope-not-registered": "The client is not registered for a scope value.",
   "scope-values-too-many": "The scope has more than 32 values.",
+  "factor-not-found": "Admin API: the user has no such factor.",
   "secret-not-found": "Admin API: there is no such secret.",
   "secrets-too-many": "Admin API: the client has the maximum number of secrets.",
   "session-ended": "The session ended while the request was being decided.",

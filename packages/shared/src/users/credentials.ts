@@ -201,17 +201,3 @@ export async function renamePasskey(
   );
   return meta.changes === 1;
 }
-
-/** Returns false if the user has no such passkey. `event` is written only if there is one. */
-export async function deletePasskey(
-  database: D1Database,
-  sub: string,
-  credentialId: string,
-  event: D1PreparedStatement,
-): Promise<boolean> {
-  const remove = database
-    .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
-    .bind(credentialId, sub);
-  const [removed] = await queryDatabase(() => database.batch([remove, event]));
-  return removed!.meta.changes === 1;
-}

@@ -106,20 +106,31 @@ function bitsOf(value: number): number {
 }
 
 /**
- * Statements that remove a factor and forget remembered devices, to be run in one transaction. `event` comes directly after the removal, so that it
- * can be recorded `ifChanged`.
+ * Statements that remove a factor, forget remembered browsers, and remove recovery codes beside which nothing is left. To be run in one transaction; the
+ * first removes. `event` comes directly after it, so that it can be recorded `ifChanged`. `keepsWayIn`: not the only passkey of a person without a
+ * password.
  */
 export function removeFactor(
   database: D1Database,
   sub: string,
   { kind, id }: Pick<ListedFactor, "kind" | "id">,
-  event: D1PreparedStatement,
+  event?: D1PreparedStatement,
+  { keepsWayIn = false }: { readonly keepsWayIn?: boolean } = {},
 ): D1PreparedStatement[] {
   const { table, id: column } = factorTables[kind];
+  const isKept = keepsWayIn
+    ? `AND (EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1) OR (SELECT count(*) FROM webauthn_credentials WHERE sub = ?1) > 1)`
+    : "";
   return [
-    database.prepare(`DELETE FROM ${table} WHERE sub = ?1 AND ${column} = ?2`).bind(sub, id),
-    event,
+    database.prepare(`DELETE FROM ${table} WHERE sub = ?1 AND ${column} = ?2 ${isKept}`).bind(sub, id),
+    ...(event === undefined ? [] : [event]),
     database.prepare("UPDATE users SET factor_epoch = factor_epoch + 1 WHERE sub = ?1").bind(sub),
+    database
+      .prepare(
+        `DELETE FROM user_recovery_codes WHERE sub = ?1 AND NOT EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1)
+           AND NOT EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)`,
+      )
+      .bind(sub),
   ];
 }
 

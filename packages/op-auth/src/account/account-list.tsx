@@ -1,0 +1,38 @@
+import type { Child } from "hono/jsx";
+
+/** A line of a list of the account page. */
+export function Item({ title, children }: { readonly title: string; readonly children?: Child }) {
+  return (
+    <div>
+      <strong>{title}</strong>
+      <p class="muted small">{children}</p>
+    </div>
+  );
+}
+
+/** Links to the page that confirms the removal. */
+export function RemoveLink(props: {
+  readonly path: string;
+  readonly name: string;
+  readonly value: string;
+  /** The item to be removed, for screen readers that list links without context. */
+  readonly subject: string;
+  readonly children: string;
+}) {
+  const query = new URLSearchParams({ [props.name]: props.value });
+  return (
+    <a
+      class="button slim danger"
+      href={`${props.path}?${query}`}
+      aria-label={`${props.children}: ${props.subject}`}
+      data-remove={props.name}
+    >
+      {props.children}
+    </a>
+  );
+}
+
+export function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {
+  const format = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, options);
+  return (atMs) => format.format(atMs);
+}

@@ -1,0 +1,114 @@
+import { Layout } from "@edge-op/pages/layout";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
+import { identifyBrowser } from "../browser/cookies.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
+import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
+import { factorMessages } from "../factors/messages.ts";
+import { SetupApp } from "../factors/setup-app.tsx";
+import { frameOf } from "../pages/frame.ts";
+import { accountWith } from "./account-notices.ts";
+import { endOtherSessions } from "./end-other-sessions.ts";
+import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+
+const path = "/account/apps";
+const isSetupId = (id: string | null | undefined): id is string => /^[A-Za-z0-9_-]{22}$/.test(id ?? "");
+
+/** **The page that adds an authenticator app**, soon after a sign-in at the level of the account. Cost: 1 object call and 1 D1 call. */
+export function showAddApp(at: AccountRequest): Promise<Response> {
+  return asPerson(at, async (person) => {
+    const factors = await findFactors(at.context.env.DB, person.user.sub);
+    if (factors === undefined) return redirect("/account");
+    if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
+    const id = new URL(at.request.url).searchParams.get("setup");
+    // In the URL, so that loading the page again shows the same key.
+    if (!isSetupId(id)) return redirect(`${path}?${new URLSearchParams({ setup: randomBase64Url(16) })}`);
+    return renderAddApp(at, person, id, false);
+  });
+}
+
+/** **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other. */
+export function addApp(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person, form) => {
+    const { context } = at;
+    const id = form.get("setup");
+    const factors = await findFactors(context.env.DB, person.user.sub);
+    if (factors === undefined || !isSetupId(id)) return redirect("/account");
+    if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
+    const setup = await setupOf(at, person, id);
+    const added = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: false });
+    return added === undefined ? renderAddApp(at, person, id, true) : redirect(accountWith("app-added"));
+  });
+}
+
+/**
+ * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after each
+ * other, and those of end-other-sessions.ts.
+ */
+export function removeOwnFactor(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person, form) => {
+    const { context } = at;
+    const { sub } = person.user;
+    const id = form.require("factor_id");
+    const [factors, listed] = await Promise.all([findFactors(context.env.DB, sub), listFactors(context.env.DB, sub)]);
+    const factor = listed.find((each) => each.id === id && each.kind !== "passkey");
+    if (factors === undefined || factor === undefined) return redirect("/account");
+    if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, "/account", factors);
+    const removed = { action: `${factor.kind}.removed`, target: id, actor: sub };
+    const event = recordAdminEvent(context, removed, { ifChanged: true });
+    await queryDatabase(() => context.env.DB.batch(removeFactor(context.env.DB, sub, factor, event)));
+    wakeAuditLog(context);
+    await endOtherSessions(at, person.session, "a factor was removed");
+    return redirect(accountWith("factor-removed"));
+  });
+}
+
+async function setupOf({ context, request }: AccountRequest, { user }: SignedInPerson, id: string): Promise<AppSetup> {
+  return { user, browser: await identifyBrowser(context, request), id };
+}
+
+async function renderAddApp(
+  at: AccountRequest,
+  person: SignedInPerson,
+  id: string,
+  isRefused: boolean,
+): Promise<Response> {
+  const { context, request } = at;
+  const frame = frameOf(context, request);
+  const { language } = frame.t;
+  const t = createTranslator(factorMessages, language);
+  const setup = await setupOf(at, person, id);
+  const fields = { form_token: await formToken(context, accountForms, person.sessionId), setup: id };
+  const page = (
+    <Layout {...frame} title={t("setUpTitle")} account>
+      <div class="head">
+        <h1>{t("setUpTitle")}</h1>
+        <p class="muted">{t("setUpText")}</p>
+      </div>
+      {isRefused && (
+        <p class="note bad" role="alert" id="problem">
+          {t("setUpRefused")}
+        </p>
+      )}
+      <SetupApp
+        language={language}
+        setupKey={await setupKey(context, setup)}
+        form={{ action: path, fields }}
+        isRefused={isRefused}
+      />
+      <div class="actions">
+        <a class="button quiet" href="/account" id="cancel">
+          {t("back")}
+        </a>
+      </div>
+    </Layout>
+  );
+  const cookies = [setup.browser.setCookie];
+  return respondPage(page, { status: isRefused ? 400 : 200, cookies });
+}

@@ -1,0 +1,53 @@
+import { createTranslator, type Language } from "@edge-op/pages/translator";
+import type { ListedFactor } from "@edge-op/shared/users/factors";
+import { factorMessages } from "../factors/messages.ts";
+import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
+
+interface Props {
+  readonly language: Language;
+  readonly created: (date: string) => string;
+  readonly lastUsed: (date: string) => string;
+  /** All of the person's. */
+  readonly factors: readonly ListedFactor[];
+}
+
+/** **Second factors on the account page**: apps and recovery codes. Passkeys have a part of their own. */
+export function FactorsSection({ language, created, lastUsed, factors }: Props) {
+  const t = createTranslator(factorMessages, language);
+  const date = dateFormat(language, { dateStyle: "medium" });
+  const listed = factors.filter(({ kind }) => kind !== "passkey");
+  const hasCodes = listed.some(({ kind }) => kind === "recovery_codes");
+  return (
+    <section>
+      <h2>{t("factors")}</h2>
+      <p class="muted small">{t("factorsText")}</p>
+      {listed.length === 0 && <p class="muted small">{t("noFactors")}</p>}
+      <ul class="list">
+        {listed.map(({ id, kind, createdAtMs, lastUsedAtMs, remaining }) => {
+          const name = t(kind === "totp" ? "app" : "codes");
+          const details = [
+            remaining === undefined ? undefined : t("remaining", { count: String(remaining) }),
+            created(date(createdAtMs)),
+            lastUsedAtMs === undefined ? undefined : lastUsed(date(lastUsedAtMs)),
+          ];
+          return (
+            <li>
+              <Item title={name}>{details.filter(Boolean).join(", ")}</Item>
+              <RemoveLink path="/account/factors/remove" name="factor_id" value={id} subject={name}>
+                {t("remove")}
+              </RemoveLink>
+            </li>
+          );
+        })}
+      </ul>
+      <a class="button quiet top" href="/account/apps" id="add-app">
+        {t("addApp")}
+      </a>
+      {factors.length > 0 && (
+        <a class="button quiet top" href="/account/recovery-codes" id="make-codes">
+          {t(hasCodes ? "renewCodes" : "makeCodes")}
+        </a>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,104 @@
+import { Layout } from "@edge-op/pages/layout";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { findFactors } from "@edge-op/shared/users/factors";
+import type { Child } from "hono/jsx";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
+import { saveRecoveryCodes } from "../factors/factor-store.ts";
+import { factorMessages } from "../factors/messages.ts";
+import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
+import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+
+const path = "/account/recovery-codes";
+
+/** **The page that makes recovery codes.** Only who has an app or a passkey can need them. Cost: 1 object call and 1 D1 call. */
+export function showMakeCodes(at: AccountRequest): Promise<Response> {
+  return asPerson(at, async (person) => {
+    const refused = await refuseUnlessAtLevel(at, person);
+    if (refused !== undefined) return refused;
+    const frame = frameOf(at.context, at.request);
+    const t = createTranslator(factorMessages, frame.t.language);
+    const token = await formToken(at.context, accountForms, person.sessionId);
+    return respondPage(
+      <CodesPage frame={frame} title={t("makeCodes")} text={t("makeText")}>
+        <form method="post" action={path} class="actions">
+          <input type="hidden" name="form_token" value={token} />
+          <button type="submit" id="make-codes">
+            {t("makeCodes")}
+          </button>
+          <a class="button quiet" href="/account" id="cancel">
+            {t("back")}
+          </a>
+        </form>
+      </CodesPage>,
+    );
+  });
+}
+
+/** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other. */
+export function makeCodes(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person) => {
+    const refused = await refuseUnlessAtLevel(at, person);
+    if (refused !== undefined) return refused;
+    const { context, request } = at;
+    const { sub, username } = person.user;
+    const { codes, hashes } = await makeRecoveryCodes(sub);
+    const setId = randomBase64Url(16);
+    const event = recordAdminEvent(context, { action: "recovery_codes.made", target: setId, actor: sub });
+    await saveRecoveryCodes(context, { sub, setId, hashes }, event);
+    wakeAuditLog(context);
+    const frame = frameOf(context, request);
+    const t = createTranslator(factorMessages, frame.t.language);
+    const text = [`${frame.branding.name} · ${username}`, t("codesTitle"), "", ...codes, ""].join("\n");
+    return respondPage(
+      <CodesPage frame={frame} title={t("codesTitle")} text={t("codesText")}>
+        <ul class="codes" id="codes">
+          {codes.map((code) => (
+            <li>{code}</li>
+          ))}
+        </ul>
+        <div class="actions">
+          <a
+            class="button"
+            id="download"
+            download="recovery-codes.txt"
+            href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
+          >
+            {t("download")}
+          </a>
+          <a class="button quiet" href="/account" id="done">
+            {t("done")}
+          </a>
+        </div>
+      </CodesPage>,
+    );
+  });
+}
+
+async function refuseUnlessAtLevel(at: AccountRequest, person: SignedInPerson): Promise<Response | undefined> {
+  const factors = await findFactors(at.context.env.DB, person.user.sub);
+  if (factors === undefined || !(factors.totp || factors.passkeys)) return redirect("/account");
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+}
+
+function CodesPage(props: {
+  readonly frame: AuthPageFrame;
+  readonly title: string;
+  readonly text: string;
+  readonly children?: Child;
+}) {
+  return (
+    <Layout {...props.frame} title={props.title} account>
+      <div class="head">
+        <h1>{props.title}</h1>
+        <p class="muted">{props.text}</p>
+      </div>
+      {props.children}
+    </Layout>
+  );
+}
