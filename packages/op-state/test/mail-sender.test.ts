@@ -49,7 +49,7 @@ it("ten thousand mails wait at most", async () => {
   await runInDurableObject(stub, (_, { storage }) => {
     storage.sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-         INSERT INTO mails SELECT 'm' || i, 2, 0, '', 0, iif(i = 1, 0, ?1), ?1 FROM n`,
+         INSERT INTO mails SELECT 'm' || i, 2, 0, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 0, iif(i = 1, 0, ?1), ?1 FROM n`,
       Date.now() + 3_600_000,
     );
   });

@@ -50,7 +50,6 @@ export function patchUser(call: PatchCall) {
   };
 }
 
-/** Goes to the address that was verified before the change. */
 function noticeOf(password: unknown): NoticeKind {
   return password === null ? "password-removed-by-administrator" : "password-set-by-administrator";
 }
