@@ -10,7 +10,8 @@ import { type ResourceDirectory, readResource } from "../resources/resource-dire
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { FetchedDocuments } from "../storage/fetched-documents.ts";
-import { loadRecord, ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { loadRecord, type RecordQuery } from "../storage/record-query.ts";
 import { type Client, type ClientMetadata, type ClientOrigin, type ClientSecret, isClientMetadata } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 import { DocumentHosts } from "./document-hosts.ts";
