@@ -3,7 +3,14 @@ import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { controlPlaneName, parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  locationOf,
+  origin,
+} from "./fixtures/auth-fixtures.ts";
 
 /**
  * ADR 16: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
@@ -161,6 +168,18 @@ describe.each([
     for (const id of ids.filter((each) => each !== "")) expect(await isOpen(id)).toBe(false);
     expect(await count("user_sessions")).toBe(0);
   });
+});
+
+it("ADR 16: a correct password during a change that is not announced yet says that the account was changed", async () => {
+  const browser = fixtures.browser();
+  const page = locationOf(await browser.authorize());
+  const version = await commit();
+  const again = await browser.signIn(page);
+  expect(again.status).toBe(400);
+  expect(await again.text()).toContain("Your account was changed while you signed in.");
+  await plane().publish(operation, { version, listsSessions: true });
+  const location = new URL(locationOf(await browser.signIn(locationOf(await browser.authorize()))), origin);
+  expect(location.pathname).toBe("/flow/consent");
 });
 
 it("ADR 16: signing in again with current credentials opens a new session, and the ending one ends", async () => {

@@ -1,6 +1,7 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";

@@ -127,7 +127,7 @@ async function proceedToAccount(
   return signInAgain(at, flow, browser, opened);
 }
 
-/** A flow whose session was not opened: spent, it is shown as such; cut off, it begins again. */
+/** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */
 async function signInAgain(
   at: FlowRequest,
   flow: Flow,
@@ -137,7 +137,7 @@ async function signInAgain(
   const again: Flow =
     kind === "spent"
       ? { ...flow, proofs: [], problem: { kind: "spent" } }
-      : await newFlow(at, flow.purpose, flow.marks);
+      : { ...(await newFlow(at, flow.purpose, flow.marks)), problem: { kind: "changed" }, typed: flow.typed };
   return redirect(await pathOf(at, again, browser, "sign-in"));
 }
 

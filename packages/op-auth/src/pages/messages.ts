@@ -8,6 +8,7 @@ const en = {
   "signIn.to": "to continue to {client}",
   "signIn.toProvider": "to your {provider} account",
   "signIn.cancel": "Cancel",
+  "signIn.changed": "Your account was changed while you signed in. Wait a moment, then sign in again.",
   "signIn.throttled": "Too many attempts. Wait {seconds} seconds, then try again.",
   "signIn.again": "Confirm it is you",
   "signIn.againPrompt": "{client} requires you to sign in again.",
@@ -179,6 +180,8 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "signIn.to": "um mit {client} fortzufahren",
   "signIn.toProvider": "bei Ihrem Konto ({provider})",
   "signIn.cancel": "Abbrechen",
+  "signIn.changed":
+    "Ihr Konto wurde geändert, während Sie sich angemeldet haben. Warten Sie einen Moment und melden Sie sich dann erneut an.",
   "signIn.throttled": "Zu viele Versuche. Warten Sie {seconds} Sekunden und versuchen Sie es dann erneut.",
   "signIn.again": "Bestätigen Sie, dass Sie es sind",
   "signIn.againPrompt": "{client} verlangt, dass Sie sich erneut anmelden.",

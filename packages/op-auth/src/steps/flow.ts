@@ -53,6 +53,8 @@ export type Problem =
   | { readonly kind: "throttled"; readonly untilMs: number }
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }
+  /** A change of the user has ended the session that the sign-in opened. */
+  | { readonly kind: "changed" }
   /** The flow has opened a session before. */
   | { readonly kind: "spent" };
 

@@ -1,6 +1,6 @@
 import { type Client, listAllows } from "@edge-op/shared/clients/client";
+import { logDecided } from "@edge-op/shared/control/log-decided";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { log } from "@edge-op/shared/runtime/log";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 
 type SeenToken = Pick<AccessToken, "clientId" | "audiences">;
@@ -18,13 +18,9 @@ export function maySee(caller: Client, token: SeenToken): boolean {
   return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
 }
 
-const noted = new WeakSet<RequestContext<unknown>>();
-
-/** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log, once although a decision may be repeated. */
+/** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log. */
 export function noteInvisible(context: RequestContext<unknown>, caller: Client, token: SeenToken): void {
-  if (noted.has(context)) return;
-  noted.add(context);
-  log("introspection-not-allowed", {
+  logDecided(context, "introspection-not-allowed", {
     clientId: caller.clientId,
     detail: "a live token of another client and audience; the caller's introspection policy names neither",
     tokenClientId: token.clientId,

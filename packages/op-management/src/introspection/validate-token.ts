@@ -1,7 +1,7 @@
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
+import { logDecided } from "@edge-op/shared/control/log-decided";
 import { settle } from "@edge-op/shared/control/settle";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { log } from "@edge-op/shared/runtime/log";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { ManagementEnv } from "@edge-op/workers/env";
@@ -78,12 +78,19 @@ function withPath(resource: string): string {
 
 /** The caller receives `null` as for any other refused token; an operator finds the reason in the log. */
 function noteRefused(
-  { requestId }: RequestContext<ManagementEnv>,
+  context: RequestContext<ManagementEnv>,
   { clientId, audiences }: AccessToken,
   resource: string,
   detail: string,
 ): void {
-  log("validation-refused", { detail, resource, tokenClientId: clientId, tokenAudiences: audiences, requestId });
+  const { requestId } = context;
+  logDecided(context, "validation-refused", {
+    detail,
+    resource,
+    tokenClientId: clientId,
+    tokenAudiences: audiences,
+    requestId,
+  });
 }
 
 function describe(issuer: string, token: AccessToken, resource: string): TokenValidation {

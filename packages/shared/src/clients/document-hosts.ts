@@ -2,8 +2,9 @@ import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts"
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { everyId } from "../storage/record-kinds.ts";
+import type { StoredKind } from "../storage/record-query.ts";
 import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
 
 /** Maximum number of rows in D1, which form one record. The admin API enforces it. */

@@ -20,6 +20,9 @@ export interface ReadCondition {
 export class ReadSet implements ReadLog<ControlKind> {
   readonly #control: RecordVersions;
   readonly #reads: Read[] = [];
+  /** What the attempt has to log. */
+  readonly #lines: (() => void)[] = [];
+  #isDecided = false;
   /** All of them are current at this version. */
   #currentAt: number | undefined;
 
@@ -35,6 +38,17 @@ export class ReadSet implements ReadLog<ControlKind> {
   note(kind: ControlKind, id: string, stamp: number | undefined = this.#control.version): void {
     this.#reads.push({ kind, id, stamp });
     if (stamp !== this.#currentAt) this.#currentAt = undefined;
+  }
+
+  whenDecided(write: () => void): void {
+    if (this.#isDecided) write();
+    else this.#lines.push(write);
+  }
+
+  /** The decision stands, or has failed and is not made again. */
+  decided(): void {
+    this.#isDecided = true;
+    for (const write of this.#lines.splice(0)) write();
   }
 
   stampOf(kind: ControlKind, id: string): number | undefined {

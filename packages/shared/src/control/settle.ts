@@ -97,6 +97,7 @@ async function decideOnce<T, Env>(
   const commit = async () => {
     if (!isCommitted) await validate();
     isCommitted = true;
+    reads.decided();
   };
   const commitBy = async (spend: (condition: ReadCondition) => Promise<boolean>) => {
     const { condition } = reads;
@@ -111,6 +112,7 @@ async function decideOnce<T, Env>(
   } catch (error) {
     // A refusal is a decision too.
     if (error instanceof OAuthError) await commit();
+    if (!(error instanceof OutdatedReads)) reads.decided();
     throw error;
   }
 }

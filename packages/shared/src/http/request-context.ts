@@ -63,6 +63,8 @@ export interface ReadLog<Kind extends string> {
   stampOf(kind: Kind, id: string): number | undefined;
   /** Whether no change that the isolate knows names a record that was read before it. */
   areCurrent(): boolean;
+  /** Writes a line to the log when the decision stands; an attempt that is made again writes none. */
+  whenDecided(write: () => void): void;
 }
 
 /** The platform's objects that `createRequestContext` needs. */

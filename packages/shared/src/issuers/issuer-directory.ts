@@ -3,7 +3,8 @@ import { importedKeysBytes } from "../clients/client-bytes.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import type { StoredKind } from "../storage/record-query.ts";
 import { isIssuerDocument, type TrustedIssuer } from "./trusted-issuer.ts";
 
 /**

@@ -2,7 +2,8 @@ import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { ReadThrough, type StorageBindings, type StoredKind } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import type { StoredKind } from "../storage/record-query.ts";
 import { isResourceMetadata, type Resource } from "./resource.ts";
 
 /**

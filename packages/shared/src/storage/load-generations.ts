@@ -1,6 +1,6 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { areRegions, type Generation } from "./generation-table.ts";
-import type { StoredKind } from "./read-through.ts";
+import type { StoredKind } from "./record-query.ts";
 import type { ShardedStore } from "./shard-address.ts";
 
 interface GenerationRow {

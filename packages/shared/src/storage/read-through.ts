@@ -4,7 +4,8 @@ import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { type CacheBindings, type Copy, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
-import { type CarriedRecord, type ControlKind, everyId, type RecordVersions } from "./record-kinds.ts";
+import { type CarriedRecord, everyId, type RecordVersions } from "./record-kinds.ts";
+import { loadStamped, type StoredKind } from "./record-query.ts";
 import { SharedCall } from "./shared-call.ts";
 
 export interface StorageBindings extends CacheBindings {
@@ -35,29 +36,6 @@ interface Found<Value> extends Read<Value> {
   readonly by: object;
 }
 
-/** How the authority, D1, is read: by one statement, so that the newest change can be read with it. */
-export interface RecordQuery<Stored> {
-  statement(database: D1Database, id: string): D1PreparedStatement;
-  /** `undefined`: there is no record. */
-  read(rows: readonly object[]): Stored | undefined;
-}
-
-export async function loadRecord<Stored>(
-  database: D1Database,
-  { statement, read }: RecordQuery<Stored>,
-  id: string,
-): Promise<Stored | undefined> {
-  const { results } = await statement(database, id).all<object>();
-  return read(results);
-}
-
-/** A kind of record: how it is read from D1, and how long KV and memory keep a copy. */
-export interface StoredKind<Stored> {
-  readonly kind: ControlKind;
-  readonly ttlSeconds: number;
-  readonly query: RecordQuery<Stored>;
-}
-
 export interface ReadThroughOptions<Value, Stored = Value> extends StoredKind<Stored> {
   /** How long absence is cached; only for records whose creation is a control change. */
   readonly absentSeconds?: number;
@@ -74,9 +52,6 @@ export interface ReadThroughOptions<Value, Stored = Value> extends StoredKind<St
   /** Takes what memory holds out of what KV and D1 return, at the control version `cv`; by default all of it. */
   unpack?(stored: Stored, cv: number): Value;
 }
-
-/** The newest change in D1, read in the transaction of a record: the record contains every change up to it. */
-const newestChange = "SELECT coalesce(max(version), 0) AS version FROM control_changes";
 
 /**
  * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that was known before
@@ -267,9 +242,9 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
   }
 
   async #load(context: RequestContext<Env>, id: string, writesCopy = true): Promise<Read<Value>> {
-    const { kind, ttlSeconds } = this.#options;
+    const { kind, query, ttlSeconds } = this.#options;
     this.#lookedUp.set(context, "authority");
-    const { stored, cv } = await queryDatabase(() => this.#query(context.env.DB, id));
+    const { stored, cv } = await queryDatabase(() => loadStamped(context.env.DB, query, id, this.#control.version));
     if (stored === undefined) {
       this.#rememberPresence(id, "absent", cv);
       return { value: undefined, stamp: cv };
@@ -281,22 +256,6 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
       writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
     }
     return { value, stamp: cv };
-  }
-
-  /** Without a known version, the newest change is read with the record. */
-  async #query(
-    database: D1Database,
-    id: string,
-  ): Promise<{ readonly stored: Stored | undefined; readonly cv: number }> {
-    const { query } = this.#options;
-    const { version } = this.#control;
-    if (version !== undefined) return { stored: await loadRecord(database, query, id), cv: version };
-    const [newest, found] = await database.batch<object>([
-      database.prepare(newestChange),
-      query.statement(database, id),
-    ]);
-    const [{ version: cv }] = newest!.results as [{ readonly version: number }];
-    return { stored: query.read(found!.results), cv };
   }
 
   #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {

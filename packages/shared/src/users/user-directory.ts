@@ -3,7 +3,8 @@ import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { loadRecord, ReadThrough, type RecordQuery, type StorageBindings } from "../storage/read-through.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { loadRecord, type RecordQuery } from "../storage/record-query.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { logDecided } from "../../src/control/log-decided.ts";
 import type { OpenDecision } from "../../src/control/settle.ts";
 import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
@@ -39,6 +40,59 @@ it("if the version moved before the request arrived, the decision is made again,
     return "accepted";
   };
   expect(await refusals.settle(decide)).toBe("accepted");
+});
+
+describe("what a decision logs", () => {
+  async function linesOf(decide: (fixtures: SettleFixtures, log: () => void) => Promise<unknown>): Promise<number> {
+    const fixtures = await warmFixtures();
+    fixtures.change(app);
+    const lines = vi.spyOn(console, "info").mockImplementation(() => {});
+    const { context } = fixtures;
+    const log = () => logDecided(context, "scope-dropped", { clientId: "app", dropped: [], requestId: "request" });
+    try {
+      await fixtures.settle(() => decide(fixtures, log)).catch(() => {});
+      return lines.mock.calls.length;
+    } finally {
+      lines.mockRestore();
+    }
+  }
+
+  it.each<[string, number, (fixtures: SettleFixtures, log: () => void) => Promise<unknown>]>([
+    [
+      "is logged once although the first attempt read what has changed",
+      1,
+      async (fixtures, log) => {
+        fixtures.read(app);
+        log();
+      },
+    ],
+    [
+      "is logged once with a refusal",
+      1,
+      async (fixtures, log) => {
+        fixtures.read(app);
+        log();
+        throw new OAuthError("invalid_grant", "code-expired");
+      },
+    ],
+    [
+      "is logged once if a store does not respond",
+      1,
+      async (_, log) => {
+        log();
+        throw new UnavailableError("D1", new Error("late"));
+      },
+    ],
+    [
+      "is not logged if only an attempt that was made again found it",
+      0,
+      async (fixtures, log) => {
+        if (fixtures.read(app) === 0) log();
+      },
+    ],
+  ])("%s", async (_, expected, decide) => {
+    expect(await linesOf(decide)).toBe(expected);
+  });
 });
 
 it("a confirmed refusal is the result", async () => {

@@ -4,8 +4,8 @@ import { loggedValue, shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { requireAdminScope } from "@edge-op/shared/clients/requested-scope";
 import { resourceCaller } from "@edge-op/shared/clients/token-targets";
+import { logDecided } from "@edge-op/shared/control/log-decided";
 import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
-import { log } from "@edge-op/shared/runtime/log";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -42,7 +42,7 @@ export function checkScope(
   }
   if (scope.length < asked.length) {
     const dropped = asked.filter((value) => !scope.includes(value)).map(loggedValue);
-    log("scope-dropped", { clientId: client.clientId, dropped, requestId: context.requestId });
+    logDecided(context, "scope-dropped", { clientId: client.clientId, dropped, requestId: context.requestId });
   }
   return { scope };
 }

@@ -81,7 +81,8 @@ function currentProblem({ flow, context }: StepPageRequest): SignInProblem | und
       return seconds > 0 ? { kind: "throttled", seconds } : undefined;
     }
     case "not allowed":
-      return { kind: "not allowed" };
+    case "changed":
+      return { kind: problem.kind };
     default:
       return undefined;
   }

@@ -42,7 +42,8 @@ export type SignInProblem =
   | { readonly kind: "refused"; readonly method: SignInMethod }
   | { readonly kind: "throttled"; readonly seconds: number }
   /** The method does not satisfy the `acr` that the client requires. */
-  | { readonly kind: "not allowed" };
+  | { readonly kind: "not allowed" }
+  | { readonly kind: "changed" };
 
 interface Props {
   readonly frame: AuthPageFrame;
@@ -127,6 +128,7 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
+  if (problem?.kind === "changed") return frame.t("signIn.changed");
   if (problem?.kind === "throttled") return frame.t("signIn.throttled", { seconds: String(problem.seconds) });
   if (problem?.kind === "refused") return methodText(frame, problem.method, account ? "refusedAgain" : "refused", view);
   return required && methodText(frame, required, "required", view);
