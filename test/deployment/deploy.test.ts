@@ -145,7 +145,15 @@ describe("from an empty account to a verified provider", () => {
 describe("staging next to production", () => {
   test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing from production", async () => {
     const before = [...local.account.scripts.keys()].map((name) => script(name).deployments.length);
-    const file = ["--issuer", "https://staging.example.com", "--separate", "--jurisdiction", "eu", "--account", local.account.id];
+    const file = [
+      "--issuer",
+      "https://staging.example.com",
+      "--separate",
+      "--jurisdiction",
+      "eu",
+      "--account",
+      local.account.id,
+    ];
     const { code, output, calls } = await operator.deploy(["--environment", "staging", ...file]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
     expect(output).toContain("42 objects run the uploaded version and key");

@@ -117,7 +117,10 @@ describe("a killed command is continued by repeating it", () => {
       const kind = kindOf(call);
       return kind === "an endpoint Worker" || kind === "op" ? kind : undefined;
     };
-    const { code, killedAfter, outputs } = await runUntilDone(["--issuer", "https://op.example.com", "--separate"], uploadOf);
+    const { code, killedAfter, outputs } = await runUntilDone(
+      ["--issuer", "https://op.example.com", "--separate"],
+      uploadOf,
+    );
     expect(killedAfter).toEqual(["an endpoint Worker", "op"]);
     expect([code, outputs.at(-1)!.match(/✗.*/g)]).toEqual([0, null]);
     expect(outputs.map((output) => output.match(/waiting for https.*/g))).toEqual([null, null, null]);
