@@ -135,7 +135,7 @@ function echoWorker(name: string) {
   return { name, modules: [{ type: "ESModule" as const, path: "index.js", contents }], compatibilityDate };
 }
 
-/** The files of a project share a runtime: one for each file costs four seconds of CPU. */
+/** The files of a project share a few runtimes (in Node: processes): one for each file costs up to four seconds of CPU. */
 const oneRuntime = { isolate: false };
 
 /** The hash is tested in the project shared, at its real cost: 100 ms. */
@@ -229,7 +229,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance",
-          ...(process.env["ISO"] === "no" ? oneRuntime : {}),
+          ...oneRuntime,
           include: ["test/{conformance,topology,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
@@ -240,6 +240,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance-compact",
+          ...oneRuntime,
           include: runsAll ? ["test/conformance/**/*.test.ts"] : compactFiles.map(conformanceFile),
           exclude: compactExcluded.map(conformanceFile),
           globalSetup: ["./test/conformance/fixtures/global-setup-compact.ts"],

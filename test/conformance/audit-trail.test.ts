@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 
@@ -62,9 +62,12 @@ async function eventsOf(requestId: string): Promise<readonly Event[]> {
   }
 }
 
-/** The id in the log line of the last request to an endpoint; a successful response has no header with it. */
-function lastRequestId(endpoint: string): string {
-  return String(lines.findLast((line) => line["event"] === "request" && line["endpoint"] === endpoint)?.["requestId"]);
+/** The id in the log line of the one request to an endpoint; a successful response has no header with it. A line arrives after its response. */
+function requestIdOf(endpoint: string): Promise<string> {
+  return vi.waitFor(
+    () => String(lines.find((line) => line["event"] === "request" && line["endpoint"] === endpoint)!["requestId"]),
+    { timeout: 30_000 },
+  );
 }
 
 async function revokeToken(): Promise<void> {
@@ -79,9 +82,9 @@ describe("an event is followed from the request to /admin/audit", () => {
     const client = { client_name: "Followed", grant_types: ["client_credentials"] };
     const { status } = await call("POST", "/admin/clients", client);
     expect(status).toBe(201);
-    const change = lastRequestId("/admin/clients");
+    const change = await requestIdOf("/admin/clients");
     await revokeToken();
-    const revocation = lastRequestId("/revoke");
+    const revocation = await requestIdOf("/revoke");
     expect(await eventsOf(change)).toMatchObject([{ type: "client.create", actor: "admin" }]);
     expect(await eventsOf(revocation)).toMatchObject([{ type: "token.revoked", client_id: "admin" }]);
     const { body } = await call("GET", "/admin/audit/verification");

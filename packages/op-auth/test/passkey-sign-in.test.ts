@@ -77,7 +77,10 @@ class Visitor {
     return () => this.submit({ credential: prepared });
   }
 
-  /** The response to an attempt that is sent right after sixty others, which take the places that become free meanwhile. */
+  /**
+   * The response to an attempt of another browser, sent right after sixty of this one, which take the places that become free meanwhile. Attempts of
+   * one browser share a notice.
+   */
   async after(others: Credential, attempt: () => Promise<Response>): Promise<Response> {
     const attempts = await Promise.all(Array.from({ length: 60 }, () => this.prepare(others)));
     const responses = await Promise.all([...attempts, attempt].map((send) => send()));
@@ -167,8 +170,9 @@ describe("guessing passkeys", () => {
     ["that are malformed", malformed],
   ])("from one address, attempts %s beyond fifty are not evaluated", async (_, credential) => {
     const visitor = await visit(elsewhere);
-    await expectThrottled(await visitor.after(credential, await visitor.prepare(malformed)), 3);
-    await expectThrottled(await visitor.after(credential, await visitor.prepare(right)), 3);
+    const stranger = await visit(elsewhere);
+    await expectThrottled(await stranger.after(credential, await visitor.prepare(malformed)), 3);
+    await expectThrottled(await stranger.after(credential, await visitor.prepare(right)), 3);
     expect(locationOf(await (await visit(home)).try(right))).toMatch(/consent\?f=/);
   });
 
@@ -193,7 +197,8 @@ describe("an attacker without the passkey cannot lock a user out", () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const stranger = await visit(home);
-    expect((await stranger.after(forged, await stranger.prepare(right))).status).toBe(429);
+    const other = await visit(home);
+    expect((await stranger.after(forged, await other.prepare(right))).status).toBe(429);
     expect(locationOf(await (await visit(home, known)).try(right))).toMatch(/consent\?f=/);
   });
 
@@ -201,7 +206,8 @@ describe("an attacker without the passkey cannot lock a user out", () => {
     const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const visitor = await visit(home, known);
-    await expectThrottled(await visitor.after(unknown, await visitor.prepare(unknown)), 3);
+    const stranger = await visit(home);
+    await expectThrottled(await stranger.after(unknown, await visitor.prepare(unknown)), 3);
     const statuses = await visitor.tryOften(14, forged);
     expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
   });
@@ -220,8 +226,8 @@ describe("an attacker without the passkey cannot lock a user out", () => {
 
   it("exhausting an address's attempts at passkeys leaves passwords", async () => {
     const stranger = await visit(home);
-    await expectThrottled(await stranger.after(malformed, await stranger.prepare(malformed)), 3);
     const owner = await visit(home);
+    await expectThrottled(await stranger.after(malformed, await owner.prepare(malformed)), 3);
     expect(locationOf(await owner.submit({ username: "alice", password }))).toMatch(/consent\?f=/);
   });
 });
