@@ -22,10 +22,10 @@ import { refuseToClient } from "../response/refuse-to-client.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { findClient } from "./checks/find-client.ts";
+import { readRequestAhead } from "./checks/read-request-ahead.ts";
 import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
-import { readRequestAhead } from "./read-request-ahead.ts";
 import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
 
 /** The parameters of a request whose request object or reference has been read. */

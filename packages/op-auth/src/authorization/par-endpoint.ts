@@ -14,9 +14,9 @@ import { completionMs, pushedRequestSeconds } from "../response/pushed-request.t
 import { authorizationParameters } from "./checks/authorization-request.ts";
 import { bindToProof } from "./checks/bind-to-proof.ts";
 import { checkRequest } from "./checks/check-request.ts";
+import { readRequestAhead } from "./checks/read-request-ahead.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
-import { readRequestAhead } from "./read-request-ahead.ts";
 import { formatRequestUri } from "./request-uri.ts";
 
 /**

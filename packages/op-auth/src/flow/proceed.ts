@@ -12,8 +12,8 @@ import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shar
 import type { CodeRequest, ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { findClient } from "../authorization/checks/find-client.ts";
+import { readRequestAhead } from "../authorization/checks/read-request-ahead.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
-import { readRequestAhead } from "../authorization/read-request-ahead.ts";
 import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";

@@ -1,13 +1,22 @@
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Form } from "@edge-op/shared/http/read-form";
-import type { FlowRequest } from "../steps/step.ts";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../../auth-env.ts";
+import type { AuthIsolate } from "../../isolate.ts";
+
+interface NamingRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: ReceivedRequest;
+}
 
 /**
  * **Reads ahead what the text of an authorization request names**, in a cold isolate: its client and resources, and the key schedule if the request
  * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts).
  */
 export function readRequestAhead(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: NamingRequest,
   parameters: Form,
   clientId = parameters.get("client_id"),
 ): void {
