@@ -159,7 +159,9 @@ export class Simulation {
     const { faults } = world;
     const { revokeMs, requestMs, changeMs = 2_500, rows = 0 } = this.#circumstances;
     try {
-      world.host("control");
+      const control = world.host("control");
+      // The set-up is announced before isolates are warm, as in a deployment, and not when the first alarm is due.
+      if (!faults) world.deliver(control.reached().task, () => control.reached().invoke("wakeAudit", [], () => {}));
       world.watch = (machine, name, method) => this.#watch(machine, name, method);
       if (rows > 0) this.#fill(rows);
       for (let index = 0; index < isolateCount; index += 1) {
