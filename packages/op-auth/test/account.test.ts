@@ -162,7 +162,10 @@ describe("a person's own page", () => {
     expect((await bob.get("/account")).status).toBe(200);
   });
 
-  it.each(["/account/consents", "/account/sessions", "/account/passkeys", "/account/passkeys/remove"])(
+  it.each([
+    ...["/account/consents", "/account/sessions", "/account/passkeys", "/account/passkeys/remove"],
+    ...["/account/apps", "/account/recovery-codes", "/account/factors/remove"],
+  ])(
     "RFC 9700 §4.7: %s takes no form of another site",
     async (path) => {
       await browser.signIn(locationOf(await browser.get("/account")));
