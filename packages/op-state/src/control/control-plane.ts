@@ -24,8 +24,8 @@ import { findCommitted } from "./find-committed.ts";
 import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
-import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sealFactorsAgain } from "./seal-factors-again.ts";
+import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
