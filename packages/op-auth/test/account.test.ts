@@ -162,20 +162,20 @@ describe("a person's own page", () => {
     expect((await bob.get("/account")).status).toBe(200);
   });
 
-  it.each(["/account/consents", "/account/sessions", "/account/passkeys", "/account/passkeys/remove"])(
-    "RFC 9700 §4.7: %s takes no form of another site",
-    async (path) => {
-      await browser.signIn(locationOf(await browser.get("/account")));
-      const fields = {
-        client_id: "app",
-        sid: "x",
-        credential: "{}",
-        credential_id: "x",
-        form_token: "AAAAAAAAAAAAAAAAAAAAAA",
-      };
-      expect((await browser.post(path, fields)).status).toBe(403);
-    },
-  );
+  it.each([
+    ...["/account/consents", "/account/sessions", "/account/passkeys", "/account/passkeys/remove"],
+    ...["/account/apps", "/account/recovery-codes", "/account/factors/remove"],
+  ])("RFC 9700 §4.7: %s takes no form of another site", async (path) => {
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const fields = {
+      client_id: "app",
+      sid: "x",
+      credential: "{}",
+      credential_id: "x",
+      form_token: "AAAAAAAAAAAAAAAAAAAAAA",
+    };
+    expect((await browser.post(path, fields)).status).toBe(403);
+  });
 
   it.each([
     ["nothing", "{}"],

@@ -6,7 +6,7 @@ import { beforeEach, expect, it } from "vitest";
 import { sealFactorsAgain } from "../src/control/seal-factors-again.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
-const old = { OP_MASTER_KEY: "A".repeat(42) + "A", DB };
+const old = { OP_MASTER_KEY: "A".repeat(43), DB };
 const replaced = { OP_MASTER_KEY: `${"B".repeat(42)}A`, OP_MASTER_KEY_PREVIOUS: old.OP_MASTER_KEY, DB };
 const afterwards = { OP_MASTER_KEY: replaced.OP_MASTER_KEY, DB };
 const bound = factorSeal("pat", "app");

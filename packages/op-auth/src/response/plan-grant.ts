@@ -1,5 +1,5 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import type { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
+import type { Authentication } from "@edge-op/protocol/oauth/authentication-context";
 import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -73,7 +73,7 @@ export function sessionGrant(
 /** Everything from the session, its proofs and the request that tokens of this login will contain. */
 export function loginOf(
   { sub, sid }: Pick<Session, "sub" | "sid">,
-  { acr, amr, atMs }: ReturnType<typeof authenticationOf>,
+  { acr, amr, atMs }: Authentication,
   subject: string,
   { claims, authorizationDetails }: Partial<Pick<AuthorizationRequest, "claims" | "authorizationDetails">>,
 ): LoginContext {

@@ -7,8 +7,8 @@ import { storedIssuers } from "@edge-op/shared/issuers/issuer-directory";
 import { storedSchedules } from "@edge-op/shared/keys/stored-schedule";
 import { storedResources } from "@edge-op/shared/resources/resource-directory";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
-import type { StoredKind } from "@edge-op/shared/storage/record-query";
 import type { CarriedRecord, ControlKind, NamedChange } from "@edge-op/shared/storage/record-kinds";
+import type { StoredKind } from "@edge-op/shared/storage/record-query";
 
 /** The kinds that every isolate may hold. A user is held by a few isolates, which read it themselves. */
 const carriedKinds = new Map<ControlKind, StoredKind<unknown>>(

@@ -10,6 +10,7 @@ import { changedRecords } from "@edge-op/shared/control/control-view";
 import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
 import type { RecordName } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
 import { type ControlKind, everyId } from "@edge-op/shared/storage/record-kinds";
@@ -30,12 +31,17 @@ import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
 import { RecordCopies } from "./record-copies.ts";
-import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sealFactorsAgain } from "./seal-factors-again.ts";
+import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
-type ControlPlaneEnv = SettingsVariables & CacheBindings & AuditKeeperEnv & SessionEndingBindings & FollowerBindings;
+type ControlPlaneEnv = SettingsVariables &
+  MasterKeyBindings &
+  CacheBindings &
+  AuditKeeperEnv &
+  SessionEndingBindings &
+  FollowerBindings;
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
