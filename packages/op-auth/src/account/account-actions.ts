@@ -63,12 +63,16 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
     }
     const id = form.require("credential_id");
     const removed = { action: "passkey.removed", target: id, actor: sub };
-    const isRemoved = await tellPerson(context, { sub, claims, kind: "passkey-removed", evidence: removed }, async () => {
-      const event = recordAdminEvent(context, removed, { ifChanged: true });
-      const statements = removeFactor(context.env.DB, sub, { kind: "passkey", id }, event, { keepsWayIn: true });
-      const [result] = await queryDatabase(() => context.env.DB.batch(statements));
-      return result?.meta.changes === 1;
-    });
+    const isRemoved = await tellPerson(
+      context,
+      { sub, claims, kind: "passkey-removed", evidence: removed },
+      async () => {
+        const event = recordAdminEvent(context, removed, { ifChanged: true });
+        const statements = removeFactor(context.env.DB, sub, { kind: "passkey", id }, event, { keepsWayIn: true });
+        const [result] = await queryDatabase(() => context.env.DB.batch(statements));
+        return result?.meta.changes === 1;
+      },
+    );
     if (!isRemoved) return redirect(accountWith("last-way-in"));
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
