@@ -104,7 +104,7 @@ test("every kind of KV key is described", () => {
     .filter((path) => /^packages\/[^/]+\/src\/.*\.ts$/.test(path))
     .map((path) => readRepositoryFile(path));
   const kinds = sources.flatMap((text) =>
-    [...text.matchAll(/new ReadThrough[\s\S]{0,80}?kind: "(\w+)"/g)].map(([, kind]) => `${kind}:`),
+    [...text.matchAll(/(?:new ReadThrough|: StoredKind<)[\s\S]{0,80}?kind: "([\w-]+)"/g)].map(([, kind]) => `${kind}:`),
   );
   const written = sources.flatMap((text) => {
     const keys = [...text.matchAll(/writeCache\(\s*\w+, (\w+)/g)].map(([, name]) => name!);
@@ -112,7 +112,7 @@ test("every kind of KV key is described", () => {
       [...text.matchAll(new RegExp(`const ${name} = ["\`](\\w+:)`, "g"))].map(([, key]) => key!),
     );
   });
-  expect(kinds.length).toBe(6);
+  expect(kinds.length).toBe(8);
   expect(written.toSorted()).toEqual(["introspection:", "keys:"]);
   const keys = page.slice(page.indexOf("## KV"), page.indexOf("## Objects"));
   expect([...kinds, ...written].filter((key) => !keys.includes(`\`${key}`))).toEqual([]);
