@@ -1,4 +1,5 @@
 import type { Machine } from "../lib/circumstances.ts";
+import type { DistanceReport } from "./distance-report.ts";
 import type { Needs } from "./floors.ts";
 import type { Measurement } from "./turns.ts";
 
@@ -9,8 +10,8 @@ export type SideName =
   | "floor, own socket"
   | "floor, front door"
   | "peer"
-  /** The peer's client_credentials as an ES256 JWT; `peer` issues opaque tokens. */
-  | "peer, signed"
+  /** The peer with durable records and JWTs as access tokens; `peer` has a `Map` and opaque tokens. */
+  | "peer, like ours"
   | "own socket, direct"
   | "own socket, RS256";
 
@@ -39,6 +40,8 @@ export interface BenchReport {
   /** The storage of the objects' rows: commits to a disk include its latency, commits to memory do not. */
   readonly storage: string;
   readonly lines: readonly BenchLine[];
+  /** Absent in a quick run. */
+  readonly distances?: DistanceReport | undefined;
 }
 
 /** The throughput of one side as a multiple of another's. */
@@ -51,4 +54,33 @@ export function ratioOf({ sides }: BenchLine, one: SideName, other: SideName): n
 export function cpuRatioOf({ sides }: BenchLine, one: SideName, other: SideName): number | undefined {
   const [cpu, base] = [sides[one]?.cpuMicros, sides[other]?.cpuMicros];
   return cpu === undefined || base === undefined ? undefined : cpu / base;
+}
+
+/** The ratios that a line must reach on one core, on its own socket, through the front door and in the compact Worker. */
+export interface Mark {
+  readonly endpoint: string;
+  readonly beside: "floor" | "peer, like ours";
+  readonly ratios: Readonly<Record<"own socket" | "front door" | "compact", number>>;
+}
+
+const everywhere = (ratio: number) => ({ "own socket": ratio, "front door": ratio, compact: ratio });
+
+export const marks: readonly Mark[] = [
+  { endpoint: "introspect", beside: "floor", ratios: everywhere(0.8) },
+  { endpoint: "userinfo", beside: "floor", ratios: everywhere(0.8) },
+  { endpoint: "exchange", beside: "floor", ratios: everywhere(0.75) },
+  {
+    endpoint: "client_credentials",
+    beside: "peer, like ours",
+    ratios: { "own socket": 2, "front door": 1.2, compact: 2 },
+  },
+  { endpoint: "refresh", beside: "peer, like ours", ratios: everywhere(1.5) },
+  { endpoint: "discovery", beside: "floor", ratios: everywhere(0.85) },
+  { endpoint: "jwks", beside: "floor", ratios: everywhere(0.85) },
+];
+
+/** The topologies, each with its floor: the compact Worker makes no hop, and a document is served by the front door itself. */
+export function floorOf(topology: keyof Mark["ratios"], { needs }: Pick<BenchLine, "needs">): SideName {
+  if (needs === "document") return "floor, front door";
+  return topology === "front door" ? "floor, front door" : "floor, own socket";
 }

@@ -12,17 +12,21 @@ import { readServerTiming } from "../lib/server-timing.ts";
 import type { ProviderOptions } from "../lib/start-provider.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { BenchLine, BenchReport, SideName, StoragePerRequest } from "./bench-report.ts";
+import { renderDistances } from "./distance-report.ts";
+import { measureDistances } from "./distances.ts";
 import { floorTarget, floorWorks, startFloors } from "./floors.ts";
 import { runLoop } from "./loops.ts";
 import { renderBench } from "./render-bench.ts";
-import { type Peer, signedClientCredentials, startPeer } from "./start-peer.ts";
+import { type Peer, type PeerOptions, startPeer } from "./start-peer.ts";
 import { lineText, tableHead } from "./terminal-table.ts";
 import { type Measurement, measureInTurns, type Side } from "./turns.ts";
 import { originOf, type Server, startServer, type Workload, wantedOf } from "./workloads.ts";
 
 const usage = `npm run bench -- [options]
 
-  --quick           one short turn of each, in about a minute; no other modes and shapes, no counts of storage calls
+  --quick           one short turn of each, in about a minute; no other modes and shapes, no counts of storage calls, no distances
+  --distances       only the latencies with stores at a distance
+  --isolates N      cold isolates for each of them (default 8)
   --only a,b        endpoints (default: all)
   --rounds N        turns of each side (default 5)
   --seconds N       of each turn (default 1.5)
@@ -31,6 +35,8 @@ const usage = `npm run bench -- [options]
 
 const { values } = readCommandLine(usage, {
   quick: { type: "boolean", default: false },
+  distances: { type: "boolean", default: false },
+  isolates: { type: "string", default: "8" },
   only: { type: "string", default: "" },
   rounds: { type: "string" },
   seconds: { type: "string" },
@@ -73,12 +79,16 @@ interface Servers {
   readonly ours: Server;
   readonly floors: Floors;
   readonly peer: Peer;
+  readonly peerLikeOurs: Peer;
   /** Present only in a complete run. */
   readonly compact: Server | undefined;
   readonly variants: Readonly<Partial<Record<"direct" | "RS256", Server>>>;
 }
 
-function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: Workload): Map<SideName, Side> {
+function sidesOf(
+  { ours, compact, floors, peer, peerLikeOurs, variants }: Servers,
+  workload: Workload,
+): Map<SideName, Side> {
   const sides = new Map<SideName, Side>();
   const isDocument = workload.worker === "op";
   const at = ({ provider, processId }: Server, of: Workload, topology: "own socket" | "front door"): Side => ({
@@ -95,12 +105,12 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
     const target = floorTarget(originOf(floors.provider, topology, "op-token"), workload.needs);
     sides.set(`floor, ${isDocument ? "front door" : topology}`, { target, processId: floors.processId });
   }
-  for (const [side, name] of [
-    ["peer", workload.name],
-    ["peer, signed", workload.name === "client_credentials" ? signedClientCredentials : ""],
+  for (const [side, { workloads, origin, processId }] of [
+    ["peer", peer],
+    ["peer, like ours", peerLikeOurs],
   ] as const) {
-    const target = peer.workloads.find((candidate) => candidate.name === name)?.target(peer.origin);
-    if (target !== undefined) sides.set(side, { target, processId: peer.processId });
+    const target = workloads.find((candidate) => candidate.name === workload.name)?.target(origin);
+    if (target !== undefined) sides.set(side, { target, processId });
   }
   for (const [variant, server] of Object.entries(variants)) {
     const of = server.workloads.find(({ name }) => name === workload.name)!;
@@ -108,6 +118,13 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
     sides.set(`own socket, ${variant as keyof typeof variants}`, at(server, of, "own socket"));
   }
   return sides;
+}
+
+async function startPinnedPeer(options: PeerOptions = {}): Promise<Peer> {
+  const peer = await startPeer(connections, options);
+  started.push(peer);
+  pinned = pinApart(peer.processId) && pinned;
+  return peer;
 }
 
 /** Counts storage calls with a separate provider under the same load, because reporting the counts costs time. */
@@ -146,13 +163,11 @@ async function measure(sides: Map<SideName, Side>, { needs }: Workload): Promise
   return measured;
 }
 
-try {
-  const startedAt = new Date();
+async function measureEndpoints(): Promise<BenchLine[]> {
   console.log("Starts the provider, the floors and node-oidc-provider …");
   const storage = quick ? new Map<string, StoragePerRequest>() : await countStorage();
-  const [peer, ours, floors] = await Promise.all([startPeer(connections), start({}), startPinnedFloors()]);
-  started.push(peer);
-  pinned = pinApart(peer.processId) && pinned;
+  const [ours, floors] = await Promise.all([start({}), startPinnedFloors()]);
+  const [peer, peerLikeOurs] = await Promise.all([startPinnedPeer(), startPinnedPeer({ likeOurs: true })]);
   const compact = quick ? undefined : await start({ shape: "compact" });
   const variants = quick
     ? {}
@@ -160,7 +175,7 @@ try {
         direct: await start({ vars: { REVOCATION_MODE: "direct" } }),
         RS256: await start({ vars: { ACCESS_TOKEN_ALG: "RS256" } }),
       };
-  const servers = { ours, compact, floors, peer, variants };
+  const servers = { ours, compact, floors, peer, peerLikeOurs, variants };
   const lines: BenchLine[] = [];
   console.log(`\n${tableHead}`);
   for (const workload of wantedOf(ours.workloads, values.only)) {
@@ -173,6 +188,23 @@ try {
     });
     console.log(lineText(lines.at(-1)!));
   }
+  return lines;
+}
+
+/** The CPU of other servers would add to the latencies. */
+async function stopAll(): Promise<void> {
+  for (const server of started.splice(0)) await server.stop();
+}
+
+try {
+  const startedAt = new Date();
+  const lines = values.distances ? [] : await measureEndpoints();
+  await stopAll();
+  const isolates = Number(values.isolates);
+  const distances = quick
+    ? undefined
+    : await measureDistances({ isolates, busySeconds: turns.seconds, only: values.only, say: console.log });
+  if (distances !== undefined) console.log(`\n${renderDistances(distances)}`);
   const report: BenchReport = {
     startedAt: startedAt.toISOString(),
     commit: describeCommit(),
@@ -183,9 +215,10 @@ try {
     pinned,
     storage: statfsSync(tmpdir()).type === tmpfsMagic ? "tmpfs" : "disk",
     lines,
+    distances,
   };
   const directory = values.out ?? reportDirectory("bench", startedAt);
   console.log(`\n${writeReport(directory, "bench", report, renderBench(report))}`);
 } finally {
-  for (const server of started) await server.stop();
+  await stopAll();
 }

@@ -8,7 +8,7 @@ import { table } from "../lib/format.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import { startProvider } from "../lib/start-provider.ts";
 import { runLoop } from "./loops.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { prepareSeeds, workloadsOf } from "./workloads.ts";
 
 const connectionCounts = [1, 4, 16, 64];
 const seconds = 4;
@@ -22,7 +22,7 @@ interface Row {
 async function measureMode(mode: "direct" | "strict"): Promise<Row[]> {
   const provider = await startProvider({ vars: { REVOCATION_MODE: mode, SERVER_TIMING: "true" } });
   try {
-    const workloads = await prepareWorkloads(provider, 1);
+    const workloads = workloadsOf(await prepareSeeds(provider, 1));
     const target = workloads.find(({ name }) => name === "introspect")!.target(provider.origin);
     const rows: Row[] = [];
     for (const connections of connectionCounts) {

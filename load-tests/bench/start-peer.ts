@@ -11,9 +11,16 @@ export interface Peer {
 
 export const peerName = "node-oidc-provider";
 
+export interface PeerOptions {
+  /** Durable records, and JWTs as access tokens, like ours; in its memory and opaque by default. */
+  readonly likeOurs?: boolean;
+  /** The round trip to its database, in milliseconds. */
+  readonly databaseMs?: number;
+}
+
 interface Said {
   readonly origin: string;
-  readonly clients: Readonly<Record<"bench" | "bench-jwt" | "bench-rs256" | "bench-es256", SeedClient>>;
+  readonly clients: Readonly<Record<"bench" | "bench-rs256" | "bench-es256", SeedClient>>;
   readonly tokens: string[];
   readonly refreshTokens: Readonly<Record<"opaque" | "rs256" | "es256", string[]>>;
 }
@@ -22,9 +29,9 @@ interface Said {
  * **Starts the peer of the benchmark**, with the requests that both support. `families` is the number of refresh tokens of each kind. The peer does
  * not exchange tokens.
  */
-export async function startPeer(families: number): Promise<Peer> {
+export async function startPeer(families: number, options: PeerOptions = {}): Promise<Peer> {
   const script = new URL("serve-peer.js", import.meta.url).pathname;
-  const { said, processId, stop } = await startProcess<Said>(script, { families });
+  const { said, processId, stop } = await startProcess<Said>(script, { families, ...options });
   const { origin, clients, tokens, refreshTokens } = said;
   const { bench, "bench-rs256": rs256, "bench-es256": es256 } = clients;
   const refresh: RefreshSeeds = {
@@ -32,17 +39,6 @@ export async function startPeer(families: number): Promise<Peer> {
     rs256: { client: rs256, tokens: refreshTokens.rs256 },
     es256: { client: es256, tokens: refreshTokens.es256 },
   };
-  const common = { introspecting: bench, exchanging: bench };
-  const opaque = workloadsOf({ clients: { ...common, own: bench }, tokens, refresh });
-  const signed = workloadsOf({ clients: { ...common, own: clients["bench-jwt"] }, tokens, refresh });
-  const workloads = [
-    ...opaque.filter(({ name }) => name !== "exchange"),
-    ...signed
-      .filter(({ name }) => name === "client_credentials")
-      .map((workload) => ({ ...workload, name: signedClientCredentials })),
-  ];
-  return { origin, workloads, processId, stop };
+  const all = workloadsOf({ clients: { introspecting: bench, exchanging: bench, own: bench }, tokens, refresh });
+  return { origin, workloads: all.filter(({ name }) => name !== "exchange"), processId, stop };
 }
-
-/** The peer's client_credentials as an ES256 JWT, like ours; the workload of the common name issues opaque tokens. */
-export const signedClientCredentials = "client_credentials as ES256 JWT";

@@ -1,10 +1,10 @@
-/** **The bench's progress on the terminal**: a line of fixed columns per endpoint, at most 100 characters wide, and one for its compact shape. */
+/** **The bench's progress on the terminal**: a line of fixed columns per endpoint, at most 100 characters wide, and one for its compact shape. The peer is like ours. */
 
 import { type BenchLine, ratioOf, type SideName } from "./bench-report.ts";
 
 type Columns = Readonly<Record<"own" | "front" | "peer", SideName | undefined>>;
 
-const separate: Columns = { own: "own socket", front: "front door", peer: "peer" };
+const separate: Columns = { own: "own socket", front: "front door", peer: "peer, like ours" };
 /** The compact Worker has one socket and makes no hop. */
 const compact: Columns = { own: "compact", front: undefined, peer: undefined };
 
@@ -34,7 +34,7 @@ function rowText(title: string, line: BenchLine, { own, front, peer }: Columns):
   return [
     title.padEnd(25) + [own, front, peer].map(rate).join(""),
     ratio(own, "floor, own socket", 6) + ratio(front, "floor, front door", 7),
-    ratio(own, "peer", 6) + ratio(front, "peer", 7),
+    ratio(own, "peer, like ours", 6) + ratio(front, "peer, like ours", 7),
     p99(own, 6) + p99(front, 7) + p99(peer, 6),
   ].join(" ");
 }

@@ -102,12 +102,12 @@ export interface WorkloadSeeds {
   readonly dpop?: DpopSeeds;
 }
 
-export async function prepareWorkloads(provider: StartedProvider, connections: number): Promise<Workload[]> {
+export async function prepareSeeds(provider: StartedProvider, connections: number): Promise<WorkloadSeeds> {
   const cast = await createCast(provider, peopleCount);
   const { resource, gateway, "service-bff": own } = cast.clients;
   const clients = { introspecting: resource, exchanging: gateway, own };
   const [seeds, idJag] = [await makeSeeds(provider, cast, connections), await prepareIdJags(provider, cast)];
-  return workloadsOf({ clients, ...seeds, idJag });
+  return { clients, ...seeds, idJag };
 }
 
 /** A provider under load, also on the separate sockets of its Workers, with its workloads. */
@@ -127,7 +127,7 @@ export async function startServer(
   const provider = await startProvider({ ...options, direct: true }, checkout);
   const processId = findRuntime(provider.processId);
   const isPinned = pinApart(processId);
-  return { provider, processId, isPinned, workloads: await prepareWorkloads(provider, connections) };
+  return { provider, processId, isPinned, workloads: workloadsOf(await prepareSeeds(provider, connections)) };
 }
 
 export function workloadsOf({ clients, tokens, refresh, dpop, idJag }: WorkloadSeeds): Workload[] {

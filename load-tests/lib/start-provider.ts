@@ -19,10 +19,16 @@ export interface StartedProvider extends Deployment {
 
 export interface ProviderOptions {
   readonly port?: number;
+  /** The directory of its state; by default a temporary one that is deleted at the end. */
+  readonly stateDir?: string;
   readonly vars?: Readonly<Record<string, string>>;
   readonly direct?: boolean;
   /** All Workers in one; separate ones by default. */
   readonly shape?: "separate" | "compact";
+  /** Additional isolates of each endpoint Worker, on sockets of their own (`op-token#2`, …). */
+  readonly extraIsolates?: number;
+  /** Round trips to the stores, in milliseconds. */
+  readonly distances?: Readonly<Record<"object" | "kv" | "d1", number>>;
   /** Replacement entry points by Worker name, such as the bench's floor. */
   readonly entryPoints?: Readonly<Record<string, string>>;
   /** Additional Workers, such as resource servers. */

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BenchLine, type BenchReport, cpuRatioOf, ratioOf } from "../bench/bench-report.ts";
 import { formatRequest, readResponse, type Target } from "../bench/connection.ts";
+import { spreadOf } from "../bench/distance-report.ts";
 import { runLoop, runOpenLoop, scheduleOf, summarize } from "../bench/loops.ts";
 import { renderBench } from "../bench/render-bench.ts";
 import { lineText, tableHead } from "../bench/terminal-table.ts";
@@ -89,6 +90,7 @@ const line: BenchLine = {
     compact: { ...measured, perSecond: 90 },
     "floor, own socket": { ...measured, perSecond: 200, cpuMicros: 150 },
     peer: { ...measured, perSecond: 50 },
+    "peer, like ours": { ...measured, perSecond: 40 },
     "own socket, direct": { ...measured, perSecond: 25 },
   },
   storage: { object: 0.004, kv: 0, d1: 0 },
@@ -118,11 +120,33 @@ test("each side is shown with its ratio to its floor and to the peer", () => {
   expect(ratioOf(line, "front door", "floor, front door")).toBeUndefined();
   expect(cpuRatioOf(line, "own socket", "floor, own socket")).toBe(2);
   const text = renderBench(report);
-  expect(text).toContain(
-    "| exchange | sign ES256 | 0.50 | – | 0.45 | 2.00 | 1.20 | 1.80 | 2.00 / – / 2.00 | 1.00 / 1.00 / 1.00 |",
-  );
+  expect(text).toContain("| exchange | sign ES256 | 0.50 | – | 0.45 | 2.00 / – / 2.00 |");
+  const [likeOurs, inMemory] = text.split("## Ratios to node-oidc-provider, ").slice(1);
+  expect(likeOurs).toContain("| exchange | 2.50 | 1.50 | 2.25 | 1.00 / 1.00 / 1.00 |");
+  expect(inMemory).toContain("| exchange | 2.00 | 1.20 | 1.80 | 1.00 / 1.00 / 1.00 |");
+  expect(text).toContain("| exchange | floor | 0.50 < 0.75 | – | 0.45 < 0.75 |");
   expect(text).toContain("| exchange | own socket, direct | 25 | 100 | 4.00 |");
   expect(text).toContain("| exchange | 0.004 | 0.000 | 0.000 |");
+});
+
+test("latencies at a distance: each temperature of both shapes, beside the peer and its queries", () => {
+  const spread = spreadOf([80, 90, 300]);
+  expect(spread).toEqual({ p50Ms: 90, p95Ms: 300, samples: 3 });
+  const fast = { p50Ms: 1, p95Ms: 2, samples: 9 };
+  const distances = {
+    distances: { object: 80, kv: 30, d1: 80 },
+    lines: [
+      {
+        endpoint: "refresh",
+        separate: { cold: spread, afterPause: spread, busy: fast },
+        compact: { cold: spread, afterPause: fast, busy: fast },
+        peer: { ...spread, queries: 5 },
+      },
+    ],
+  };
+  expect(renderBench({ ...report, distances })).toContain(
+    "| refresh | 90 / 300 | 90 / 300 | 1 / 2 | 90 / 300 | 1 / 2 | 1 / 2 | 90 / 300 | 5 |",
+  );
 });
 
 test("a line on the terminal fits its columns", () => {
@@ -130,8 +154,8 @@ test("a line on the terminal fits its columns", () => {
   expect(head!.length).toBeLessThanOrEqual(rule!.length);
   const [own, compact] = lineText(line).split("\n");
   expect([own!.length, compact!.length]).toEqual([head!.length, head!.length]);
-  expect(compact!.trim().split(/ +/)).toEqual(["compact", "90", "-", "-", "0.45", "-", "1.80", "-", "3.0", "-", "-"]);
-  expect(own!.split(/ +/)).toEqual(["exchange", "100", "60", "50", "0.50", "-", "2.00", "1.20", "3.0", "3.0", "3.0"]);
+  expect(compact!.trim().split(/ +/)).toEqual(["compact", "90", "-", "-", "0.45", "-", "2.25", "-", "3.0", "-", "-"]);
+  expect(own!.split(/ +/)).toEqual(["exchange", "100", "60", "40", "0.50", "-", "2.50", "1.50", "3.0", "3.0", "3.0"]);
 });
 
 test("the open loop sends at fixed times; latency counts from the planned time", () => {
