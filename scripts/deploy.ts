@@ -47,7 +47,7 @@ async function existingEnvironment(): Promise<Environment> {
   const differs: string[] = [];
   if (file.issuer !== undefined && file.issuer !== environment.issuer) differs.push(`--issuer ${file.issuer}`);
   if (file.workersDev === true && !environment.workersDev) differs.push("--workers-dev");
-  if (file.shape !== undefined && file.shape !== environment.shape) differs.push("--compact");
+  if (file.shape !== undefined && file.shape !== environment.shape) differs.push("--separate");
   if (file.prefix !== undefined && file.prefix !== environment.prefix) differs.push(`--prefix ${file.prefix}`);
   for (const [setting, value] of Object.entries(file.settings ?? {})) {
     const own = setting === "REGION" ? environment.region : environment.jurisdiction;
@@ -66,7 +66,7 @@ async function run({ command, dryRun }: Options): Promise<void> {
   if (command === "init") {
     if (!isNew)
       throw new Refusal(["init needs --issuer or --workers-dev, and an environment that is not defined yet."]);
-    writeEnvironment(directory, environment.name, options.file);
+    writeEnvironment(directory, environment.name, { ...options.file, shape: environment.shape });
     console.log(`Defined the environment "${environment.name}". Edit its file in deployments/, then: npm run deploy`);
     return;
   }
@@ -81,7 +81,10 @@ async function run({ command, dryRun }: Options): Promise<void> {
   if (command === "secrets") return replaceSecrets(session);
   refuseConflicts(session);
   const agreed = options.takeOver.length === 0 ? {} : { takeOver: options.takeOver };
-  if (isNew) writeEnvironment(directory, environment.name, { ...options.file, account: session.account, ...agreed });
+  if (isNew) {
+    const { shape } = environment;
+    writeEnvironment(directory, environment.name, { ...options.file, shape, account: session.account, ...agreed });
+  }
   console.log(describePlan(environment, session).join("\n"));
   await deployEnvironment(session, { verify: !options.skipVerification });
   console.log(nextSteps(session, options).join("\n"));

@@ -10,7 +10,7 @@ export interface EnvironmentFile {
   readonly issuer?: string;
   /** Serve under workers.dev: the address of the Worker `<prefix>`, or `<prefix>-state` if compact, is then the issuer. */
   readonly workersDev?: boolean;
-  /** "separate" (default): a Worker for each endpoint; "compact": one Worker (docs/operating/shapes.md). Can be changed later. */
+  /** "compact" (default): one Worker; "separate": a Worker for each endpoint (docs/operating/shapes.md). Can be changed later. */
   readonly shape?: Shape;
   /** Account id; required if the token can use several. */
   readonly account?: string;
@@ -70,6 +70,8 @@ const members = [
   "resources",
   "takeOver",
 ];
+/** Most requests of a small deployment meet an isolate that has just started, and one isolate serves all endpoints (ADR 32). */
+const defaultShape: Shape = "compact";
 const environmentName = /^[a-z][a-z0-9-]{0,19}$/;
 /** Suffixes of the Workers' names: a prefix with such a suffix would name a Worker of another environment. */
 const workerEnds = ["-state", "-token", "-management", "-userinfo", "-auth", "-audit", "-cache"];
@@ -112,7 +114,7 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   if (given["workersDev"] !== undefined && typeof given["workersDev"] !== "boolean") {
     errors.push("workersDev must be true or false");
   }
-  const shape = text("shape") ?? "separate";
+  const shape = text("shape") ?? defaultShape;
   if (!isShape(shape)) errors.push(`shape must be one of ${Object.keys(shapes).join(", ")}, not "${shape}"`);
   const prefix = text("prefix") ?? defaultPrefix(name);
   errors.push(...wrongPrefix(prefix));

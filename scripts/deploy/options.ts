@@ -11,7 +11,7 @@ const usage = `npm run deploy -- [command] [options]
 
   --issuer <origin>     https://op.example.com, on a zone of the account; for the first deployment
   --workers-dev         an address under workers.dev instead
-  --compact             one Worker instead of a Worker for each endpoint (docs/operating/shapes.md)
+  --separate            a Worker for each endpoint instead of one for all (docs/operating/shapes.md)
   --environment <name>  production by default; its file is deployments/<name>.ts
   --account <id>        if the token can use several accounts
   --prefix <text>       what all names begin with; op, or op-<environment>
@@ -59,7 +59,7 @@ function parse(given: readonly string[]): Options {
     options: {
       issuer: { type: "string" },
       "workers-dev": { type: "boolean", default: false },
-      compact: { type: "boolean", default: false },
+      separate: { type: "boolean", default: false },
       environment: { type: "string", default: "production" },
       account: { type: "string" },
       prefix: { type: "string" },
@@ -100,7 +100,7 @@ function parse(given: readonly string[]): Options {
 interface FileOptions {
   readonly issuer?: string | undefined;
   readonly "workers-dev": boolean;
-  readonly compact: boolean;
+  readonly separate: boolean;
   readonly account?: string | undefined;
   readonly prefix?: string | undefined;
   readonly region?: string | undefined;
@@ -118,7 +118,7 @@ function fileOf(values: FileOptions): EnvironmentFile {
   return {
     ...(issuer === undefined ? {} : { issuer }),
     ...(values["workers-dev"] ? { workersDev: true } : {}),
-    ...(values.compact ? { shape: "compact" } : {}),
+    ...(values.separate ? { shape: "separate" } : {}),
     ...(account === undefined ? {} : { account }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),

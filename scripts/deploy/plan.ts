@@ -1,3 +1,4 @@
+import type { Shape } from "../../packages/edge-op/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { locationForDatabases } from "./locations.ts";
@@ -5,6 +6,11 @@ import type { Options } from "./options.ts";
 import type { Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, workersOf } from "./shape.ts";
 import { routePatterns, storeNames } from "./worker-configuration.ts";
+
+const shapeReasons: Readonly<Record<Shape, string>> = {
+  compact: "compact: one isolate serves all endpoints, so fewer requests wait for a new one",
+  separate: "separate: sign-ins delay no token request, and a changed endpoint restarts no object",
+};
 
 /** **Describes the steps of a deployment** before they run; without a session, those for an empty account. */
 export function describePlan(environment: Environment, session: Session | undefined): string[] {
@@ -19,6 +25,7 @@ export function describePlan(environment: Environment, session: Session | undefi
   return [
     `Environment "${environment.name}"${session === undefined ? "" : ` in account ${session.account}`}`,
     `  issuer         ${issuer}`,
+    `  shape          ${shapeReasons[shape]} (docs/operating/shapes.md)`,
     `  region         ${region}, jurisdiction ${jurisdiction}${found?.recorded === undefined ? " (cannot be changed later)" : ""}`,
     ...Object.values(names.databases).map(
       (name) => `  D1             ${name} (${place}): ${known(found?.databases.has(name))}`,

@@ -60,7 +60,7 @@ function otherKey(first: string): string {
 
 describe("from an empty account to a verified provider", () => {
   test("a dry run prints the plan, calls nothing and writes no file", async () => {
-    const { code, output, calls } = await operator.deploy(["--issuer", issuer, "--dry-run"]);
+    const { code, output, calls } = await operator.deploy(["--issuer", issuer, "--separate", "--dry-run"]);
     expect([code, calls]).toEqual([0, []]);
     expect(output).toContain("Worker         op-state: create if missing");
     expect(output).toContain("route          op.example.com/token* → op-token");
@@ -68,7 +68,7 @@ describe("from an empty account to a verified provider", () => {
   });
 
   test("two accounts: the command lists them, and changes nothing", async () => {
-    const { code, output, calls } = await operator.deploy(["--issuer", issuer]);
+    const { code, output, calls } = await operator.deploy(["--issuer", issuer, "--separate"]);
     expect(code).toBe(2);
     expect(output).toContain(`${local.accounts[1]!.id}  Other`);
     expect(output).toContain("Nothing was changed.");
@@ -78,7 +78,7 @@ describe("from an empty account to a verified provider", () => {
 
   test("a failing step: completed steps are kept, the secrets are readable only by the owner, and nothing is shown", async () => {
     local.failOnce("PUT", /\/workers\/scripts\/op-state$/);
-    const { code, output } = await operator.deploy(["--issuer", issuer, "--account", "Example"]);
+    const { code, output } = await operator.deploy(["--issuer", issuer, "--separate", "--account", "Example"]);
     expect(code).toBe(1);
     expect(output).toContain("✓ Migrations");
     expect(output).toContain("✗ Worker op-state");
@@ -144,7 +144,15 @@ describe("from an empty account to a verified provider", () => {
 describe("staging next to production", () => {
   test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing from production", async () => {
     const before = [...local.account.scripts.keys()].map((name) => script(name).deployments.length);
-    const file = ["--issuer", "https://staging.example.com", "--jurisdiction", "eu", "--account", local.account.id];
+    const file = [
+      "--issuer",
+      "https://staging.example.com",
+      "--separate",
+      "--jurisdiction",
+      "eu",
+      "--account",
+      local.account.id,
+    ];
     const { code, output, calls } = await operator.deploy(["--environment", "staging", ...file]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
     expect(output).toContain("42 objects run the uploaded version and key");

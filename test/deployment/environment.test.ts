@@ -12,7 +12,7 @@ import { readWorkerFile, storeNames, workerConfiguration } from "../../scripts/d
 const issuer = "https://op.example.com";
 
 function environment(file: object = {}, name = "production"): Environment {
-  const checked = checkEnvironment(name, { issuer, ...file });
+  const checked = checkEnvironment(name, { issuer, shape: "separate", ...file });
   if ("errors" in checked) throw new Refusal(checked.errors);
   return checked.environment;
 }
@@ -220,7 +220,7 @@ describe("the generated configuration", () => {
   });
 
   test("with workers.dev only the front door has an address", () => {
-    const checked = checkEnvironment("production", { workersDev: true });
+    const checked = checkEnvironment("production", { workersDev: true, shape: "separate" });
     if ("errors" in checked) throw new Refusal(checked.errors);
     const open = workers.filter(({ name }) => configuration(name, checked.environment)["workers_dev"] === true);
     expect(open.map(({ name }) => name)).toEqual(["op"]);

@@ -12,7 +12,7 @@ import { changes, Operator } from "./operator.ts";
 
 let local: LocalCloudflare;
 let operator: Operator;
-const compact = ["--environment", "small", "--compact"] as const;
+const compact = ["--environment", "small"] as const;
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 
 beforeAll(async () => {
@@ -85,7 +85,7 @@ function shownKeys(outputs: readonly string[]): string[] {
 
 describe("a killed command is continued by repeating it", () => {
   test("destroyed after its migrations were interrupted", async () => {
-    const early = ["--environment", "early", "--issuer", "https://early.example.com"];
+    const early = ["--environment", "early", "--issuer", "https://early.example.com", "--separate"];
     const killed = await operator.deployUntil(early, (call) => kindOf(call) === "a migration");
     expect(killed.wasKilled).toBe(true);
     const { code, output } = await operator.deploy(["destroy", "--environment", "early", "--confirm", "early"]);
@@ -117,7 +117,10 @@ describe("a killed command is continued by repeating it", () => {
       const kind = kindOf(call);
       return kind === "an endpoint Worker" || kind === "op" ? kind : undefined;
     };
-    const { code, killedAfter, outputs } = await runUntilDone(["--issuer", "https://op.example.com"], uploadOf);
+    const { code, killedAfter, outputs } = await runUntilDone(
+      ["--issuer", "https://op.example.com", "--separate"],
+      uploadOf,
+    );
     expect(killedAfter).toEqual(["an endpoint Worker", "op"]);
     expect([code, outputs.at(-1)!.match(/✗.*/g)]).toEqual([0, null]);
     expect(outputs.map((output) => output.match(/waiting for https.*/g))).toEqual([null, null, null]);
@@ -164,7 +167,7 @@ describe("no file contains a given secret", () => {
   }
 
   test.each([
-    ["a deployment", ["--workers-dev", "--compact", "--environment", "given"], /\/workers\/scripts\/op-given-state$/],
+    ["a deployment", ["--workers-dev", "--environment", "given"], /\/workers\/scripts\/op-given-state$/],
     ["a replacement of secrets", ["secrets", "--environment", "given"], /\/secrets-bulk$/],
   ] as const)("%s that is killed while it sends them", async (_, args, path) => {
     const { wasKilled } = await operator.deployUntil(args, (call) => call.method !== "GET" && path.test(call.path), {
@@ -179,7 +182,7 @@ describe("no file contains a given secret", () => {
 
 describe("two concurrent first deployments", () => {
   test("the one whose key is not in force reports it, shows no key and uploads nothing", async () => {
-    const args = ["--workers-dev", "--compact", "--environment", "twice"] as const;
+    const args = ["--workers-dev", "--environment", "twice"] as const;
     const other = new Operator(local);
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {

@@ -34,10 +34,11 @@ afterEach(async () => {
 });
 
 async function refusal(file: EnvironmentFile = {}, account?: string): Promise<readonly string[]> {
-  const checked = checkEnvironment(
-    "production",
-    file.workersDev ? file : { issuer: "https://op.example.com", ...file },
-  );
+  const checked = checkEnvironment("production", {
+    shape: "separate",
+    ...(file.workersDev ? {} : { issuer: "https://op.example.com" }),
+    ...file,
+  });
   if ("errors" in checked) throw new Refusal(checked.errors);
   try {
     refuseConflicts(await openSession(checked.environment, directory, { account, origin: undefined, verbose: false }));

@@ -57,7 +57,7 @@ async function requestToken(host: string, secret: string): Promise<number> {
 
 describe("workers.dev", () => {
   test("separate Workers: only the address of the front door, verified, no zone changed", async () => {
-    const { code, output } = await operator.deploy(["--workers-dev", "--environment", "trial"]);
+    const { code, output } = await operator.deploy(["--workers-dev", "--separate", "--environment", "trial"]);
     expect([code, faults(output)]).toEqual([0, null]);
     expect(output).toContain("https://op-trial.example.workers.dev is deployed and verified.");
     const enabled = [...local.account.scripts.values()].filter(({ subdomainEnabled }) => subdomainEnabled);
@@ -67,10 +67,11 @@ describe("workers.dev", () => {
     expect([deleted.code, scripts()]).toEqual([0, []]);
   });
 
-  test("compact: one Worker, verified; a second run upgrades it; nothing remains after destroy", async () => {
+  test("compact by default: one Worker, verified; a second run upgrades it; nothing remains after destroy", async () => {
     // A location fails once while an upload is spreading.
     for (const path of ["/.well-known/openid-configuration", "/jwks", "/introspect"]) local.failRequestOnce(path);
-    const first = await operator.deploy(["--workers-dev", "--compact", "--environment", "small"]);
+    const first = await operator.deploy(["--workers-dev", "--environment", "small"]);
+    expect(first.output).toContain("shape          compact: one isolate serves all endpoints");
     expect(first.output).toMatch(/waiting for \/jwks: \S+\/jwks is 500/);
     expect([first.code, faults(first.output)]).toEqual([0, null]);
     expect(scripts()).toEqual(["op-small-state"]);
