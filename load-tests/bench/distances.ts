@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { Connection, type Target } from "./connection.ts";
@@ -58,13 +57,16 @@ async function measureShape(
   options: DistanceOptions,
 ): Promise<Map<string, Temperatures>> {
   const stateDir = mkdtempSync(join(tmpdir(), "bench-distances-"));
-  const common: ProviderOptions = { shape, stateDir, port: await findFreePort("127.0.0.1"), direct: true };
+  const common: ProviderOptions = { shape, stateDir, direct: true };
   try {
-    const seeds = await within(startProvider(common), (provider) => prepareSeeds(provider, options.isolates + 1));
+    const { seeds, port } = await within(startProvider(common), async (provider) => ({
+      seeds: await prepareSeeds(provider, options.isolates + 1),
+      port: Number(new URL(provider.origin).port),
+    }));
     const all = new Map<string, Temperatures>();
     for (const steps of stepsOf(seeds, options.only)) {
       // Each starts its isolates again, with the state of the ones before.
-      const started = startProvider({ ...common, extraIsolates: options.isolates, distances });
+      const started = startProvider({ ...common, port, extraIsolates: options.isolates, distances });
       all.set(steps.name, await within(started, (provider) => measureSteps(provider, steps, options)));
       options.say(`${shape}, ${steps.name}`);
     }
