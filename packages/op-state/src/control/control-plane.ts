@@ -8,6 +8,7 @@ import type {
 } from "@edge-op/shared/control/control-plane-rpc";
 import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
@@ -29,7 +30,11 @@ import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
-type ControlPlaneEnv = SettingsVariables & AuditKeeperEnv & SessionEndingBindings & FollowerBindings;
+type ControlPlaneEnv = SettingsVariables &
+  MasterKeyBindings &
+  AuditKeeperEnv &
+  SessionEndingBindings &
+  FollowerBindings;
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
