@@ -1,4 +1,5 @@
 import type { User } from "@edge-op/shared/users/user";
+import { findConsent } from "../consent/consents.ts";
 import { pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 
@@ -9,4 +10,10 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
   if (proof === undefined) return (await at.person())?.user;
   const user = await isolate.users.find(context, proof.sub);
   return user?.status === "active" ? user : undefined;
+}
+
+/** What the person has allowed the client, to be read beside a proof: the decision after it then needs no call for it. Cost: 1 D1 call. */
+export async function findAllowed({ context, authorization }: StepRequest, sub: string): Promise<readonly string[]> {
+  if (authorization === undefined) return [];
+  return (await findConsent(context.env.DB, sub, authorization.client.clientId))?.allowed ?? [];
 }

@@ -1,6 +1,7 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { confirmSetup } from "../../factors/app-setup.ts";
 import type { StepRequest, StepResult } from "../step.ts";
+import { findAllowed } from "../subject.ts";
 import { findEnrolling } from "./find-enrolling.ts";
 
 /** **The first code of a new app**, which stores it. Cost: 2 D1 calls after each other; 1 object call beside the first with a session cookie. */
@@ -13,7 +14,11 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
   if (user === undefined) return { kind: "go to", step: "sign-in" };
   const { sub } = user;
   const setup = { user, browser, id: flow.fid };
-  const credential = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: true });
+  const [credential, allowed] = await Promise.all([
+    confirmSetup(context, setup, form.get("code") ?? "", { isFirst: true }),
+    findAllowed(at, sub),
+  ]);
   if (credential === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
-  return { kind: "done", proofs: [{ method: "totp", sub, credential, atMs: context.arrivedAtMs, controlVersion }] };
+  const proof = { method: "totp", sub, credential, atMs: context.arrivedAtMs, controlVersion } as const;
+  return { kind: "done", proofs: [proof], allowed };
 }

@@ -3,7 +3,7 @@ import { rememberDevice } from "../../factors/remembered-device.ts";
 import { verifyCode } from "../../factors/verify-code.ts";
 import { verifyPasskeySignIn } from "../sign-in/passkey/verify-passkey-sign-in.ts";
 import type { StepRequest, StepResult } from "../step.ts";
-import { findSubject } from "../subject.ts";
+import { findAllowed, findSubject } from "../subject.ts";
 
 /**
  * **A posted second factor** of the person who has proven something before: nobody is named here, so a code alone reaches no account. Cost: that of
@@ -21,7 +21,7 @@ export async function submitProveMore(at: StepRequest, form: Form): Promise<Step
   const controlVersion = isolate.control.version ?? 0;
   const isPasskey = form.get("credential") !== undefined;
   const verify = isPasskey ? verifyPasskeySignIn(at, form) : verifyCode(at, browser, sub, form.get("code") ?? "");
-  const [result] = await Promise.all([verify, at.person()]);
+  const [result, allowed] = await Promise.all([verify, findAllowed(at, sub), at.person()]);
   if (result.kind === "throttled") {
     return { kind: "again", problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }
@@ -34,5 +34,5 @@ export async function submitProveMore(at: StepRequest, form: Form): Promise<Step
   const owner = { sub, epoch: result.epoch };
   const device =
     form.get("remember") === undefined ? undefined : await rememberDevice(context, request, browser, owner);
-  return { kind: "done", proofs, cookies: device === undefined ? cookies : [...cookies, device] };
+  return { kind: "done", proofs, allowed, cookies: device === undefined ? cookies : [...cookies, device] };
 }
