@@ -12,11 +12,6 @@ const shapeReasons: Readonly<Record<Shape, string>> = {
   separate: "separate: sign-ins delay no token request, and a changed endpoint restarts no object",
 };
 
-const shapeReasons: Readonly<Record<Shape, string>> = {
-  compact: "compact: one isolate serves all endpoints, so fewer requests wait for a new one",
-  separate: "separate: sign-ins delay no token request, and a changed endpoint restarts no object",
-};
-
 /** **Describes the steps of a deployment** before they run; without a session, those for an empty account. */
 export function describePlan(environment: Environment, session: Session | undefined): string[] {
   const { prefix, shape, workersDev, region, jurisdiction } = environment;
