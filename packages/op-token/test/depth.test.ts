@@ -67,6 +67,6 @@ it("depth of token requests: cold, after a pause, busy", { retry: 2 }, async () 
     "client credentials": { cold: 2, afterPause: 1, busy: 0 },
     "token exchange": { cold: 2, afterPause: 1, busy: 0 },
     refresh: { cold: 2, afterPause: 1, busy: 1 },
-    "authorization code with a refresh token": { cold: 4, afterPause: 3, busy: 1 },
+    "authorization code with a refresh token": { cold: 2, afterPause: 1, busy: 1 },
   });
 });
