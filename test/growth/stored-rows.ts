@@ -394,13 +394,13 @@ const objects: readonly StoredRows[] = [
     text: { grant_id: grantId },
   },
   {
-    table: "code",
+    table: "spent_code",
     where: "AuthorizationCodeStore",
-    writtenBy: "an authorization",
+    writtenBy: "a redemption of an authorization code",
     perDay: authorizations,
-    endedBy: "alarm, a minute after 60 s, or a day after its redemption",
+    endedBy: "alarm, a day after its redemption",
     life: 1 + 2 * minute,
-    text: { id: 22, payload: 700, spent_by: sub },
+    text: { id: 22, spent_by: sub },
   },
   {
     table: "device_code",

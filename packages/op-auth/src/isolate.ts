@@ -14,7 +14,7 @@ export function createIsolate() {
     ...isolate,
     logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),
-    codes: new AuthorizationCodes(shardMap),
+    codes: new AuthorizationCodes(shardMap, isolate.challenges),
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),

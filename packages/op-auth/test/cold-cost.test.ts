@@ -45,7 +45,7 @@ async function silently(browser: Browser) {
 describe("cost of a cold request", { retry: 2 }, () => {
   it.each([
     ["without a session", withoutSession, { object: 2, kv: 2, d1: 0 }],
-    ["with a session and a consent", silently, { object: 5, kv: 3, d1: 0 }],
+    ["with a session and a consent", silently, { object: 4, kv: 3, d1: 0 }],
   ])("/authorize %s reads copies in KV and nothing in D1", async (_, authorize, bounds) => {
     const counts = await costOf(1, false, authorize);
     expect(counts).toMatchObject({ kv: bounds.kv, d1: 0 });
@@ -54,7 +54,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
 
   it.each([
     ["without a session", withoutSession, { object: 2, kv: 5, d1: 3 }],
-    ["with a session and a consent", silently, { object: 5, kv: 7, d1: 4 }],
+    ["with a session and a consent", silently, { object: 4, kv: 7, d1: 4 }],
   ])("/authorize %s and with an empty KV reads each record once in D1", async (_, authorize, bounds) => {
     expectAtMost(await costOf(1, true, authorize), bounds);
   });

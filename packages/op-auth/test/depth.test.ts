@@ -77,13 +77,13 @@ describe("depth of the requests of a sign-in", () => {
     await browser.get(consent);
     expect(meter.last).toEqual(calls(1, 1, 0));
     expect(sentToClient(await post(consent, { decision: "allow" })).code).toBeDefined();
-    expect(meter.last).toEqual(calls(2, 3, 1));
+    expect(meter.last).toEqual(calls(2, 2, 1));
   });
 
   it("by password, to the code, with an earlier consent: 2", async () => {
     const page = locationOf(await browser.authorize());
     expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
-    expect(meter.last).toEqual(calls(2, 4, 2));
+    expect(meter.last).toEqual(calls(2, 3, 2));
   });
 
   it("by passkey, to the code, with an earlier consent: 2", async () => {
@@ -92,7 +92,7 @@ describe("depth of the requests of a sign-in", () => {
     const html = await (await browser.get(page)).text();
     const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
     expect(sentToClient(await browser.post(page, fields)).code).toBeDefined();
-    expect(meter.last).toEqual(calls(2, 2, 3));
+    expect(meter.last).toEqual(calls(2, 1, 3));
   });
 
   it("by password and a code of an app: 1 to the page for the code, then 3", async () => {
@@ -118,10 +118,10 @@ describe("depth of the requests of a sign-in", () => {
     expect(meter.last).toEqual(calls(0, 0, 0));
   });
 
-  it("a silent sign-in: 2, and without a session 0", async () => {
+  it("a silent sign-in: 1, and without a session 0", async () => {
     await browser.signInWhole();
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
-    expect(meter.last).toEqual(calls(2, 2, 0));
+    expect(meter.last).toEqual(calls(1, 1, 0));
     expect(sentToClient(await measured().authorize({ prompt: "none" })).error).toBe("login_required");
     expect(meter.last).toEqual(calls(0, 0, 0));
   });
@@ -130,6 +130,6 @@ describe("depth of the requests of a sign-in", () => {
     await browser.signInWhole();
     const page = locationOf(await browser.authorize({ prompt: "login" }));
     expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
-    expect(meter.last).toEqual(calls(2, 5, 2));
+    expect(meter.last).toEqual(calls(2, 4, 2));
   });
 });

@@ -7,16 +7,13 @@ import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
   type AuthFixtures,
-  anyTarget,
   authEnv,
   type Browser,
   codeClient,
   createAuthFixtures,
   locationOf,
   origin,
-  redirectUri,
   sentToClient,
-  verifier,
 } from "./fixtures/auth-fixtures.ts";
 
 const goodbye = "https://app.example.com/goodbye";
@@ -32,18 +29,9 @@ beforeEach(async () => {
 
 async function payloadOf(code: string) {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const presented = {
-    clientId: "app",
-    redirectUri,
-    codeVerifier: verifier,
-    cnf: undefined,
-    resources: undefined,
-    authorizationDetails: undefined,
-    targets: anyTarget,
-  };
-  const result = await fixtures.isolate.codes.redeem(context, code, presented);
-  if (result.kind !== "redeemed") throw new Error(result.kind);
-  return result.payload;
+  const opened = await fixtures.isolate.codes.open(context, code);
+  if (opened === undefined) throw new Error("not a code");
+  return opened.payload;
 }
 
 /** The ID token that /token would issue for a code. */

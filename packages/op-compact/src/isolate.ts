@@ -28,7 +28,7 @@ export function createIsolate(): CompactIsolate {
     ...isolate,
     verifiedTokens: new VerifiedTokens(control),
     decisions: new RememberedDecisions(control),
-    codes: new AuthorizationCodes(shardMap),
+    codes: new AuthorizationCodes(shardMap, isolate.challenges),
     deviceCodes: new DeviceCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
     issuedTokens: new IssuedTokenReports(),

@@ -40,15 +40,12 @@ const session = {
   idleMs: 86_400_000,
   endsAtMs: Date.now() + 86_400_000,
 } as const;
-const redeem = {
-  id: "none",
-  operationId: "o",
-  clientId: "app",
-  redirectUri: "https://app.example",
-  codeChallenge: "",
-  ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined, origin: {} },
-  targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {} },
-};
+const grant = { grantId: "grant", address: { generation: 1, region: "wnam", shard: 2 }, grantCreatedAtMs: 0 };
+const expired = {
+  ...{ id: "none", operationId: "o", expiresAtMs: 0, refusal: undefined, isUnchecked: false, origin: {} },
+  revocation: { grant, clientId: "app", reason: "code_replayed", untilMs: 0 },
+  redeemed: { grant, clientId: "app", sub: "alice", scope: [] },
+} as const;
 
 /** Each of them responds with what it reads; without a write, a superseded instance would respond with outdated state. */
 it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
@@ -61,7 +58,8 @@ it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   ["SessionStore.acknowledgeRevoked", sessions, async () => sessions().acknowledgeRevoked("sid-1", undefined, [])],
   ["RefreshTokenRotator.inspect of an unknown family", families, async () => families().inspect("none")],
   ["RefreshTokenRotator.rotate", families, async () => families().rotate([])],
-  ["AuthorizationCodeStore.redeem of an unknown code", codes, async () => codes().redeem(redeem)],
+  ["AuthorizationCodeStore.spend of an expired code", codes, async () => codes().spend(expired)],
+  ["AuthorizationCodeStore.takeBack of an unknown code", codes, async () => codes().takeBack(expired)],
 ])("ADR 15: %s responds after a write, which a superseded instance cannot make", async (_, stub, call) => {
   await sessions().open({ session });
   await call();

@@ -39,12 +39,7 @@ it.each([
     ),
     1_000,
   ],
-  [
-    "AUTHORIZATION_CODE_STORE",
-    "code",
-    insert("code (id, payload, expires_at_ms, grant_ends_at_ms, until_ms)", "i, '{}', at, at, at"),
-    1_000,
-  ],
+  ["AUTHORIZATION_CODE_STORE", "spent_code", insert("spent_code", "i, i, at"), 1_000],
   ["SESSION_STORE", "sessions", insert("sessions", "i, i, 'alice', 0, '[]', 1, 0, at, NULL, at"), 200],
   [
     "SESSION_STORE",

@@ -14,7 +14,7 @@ export function createIsolate() {
     ...isolate,
     verifiedTokens: new VerifiedTokens(isolate.control),
     decisions: new RememberedDecisions(isolate.control),
-    codes: new AuthorizationCodes(isolate.shardMap),
+    codes: new AuthorizationCodes(isolate.shardMap, isolate.challenges),
     deviceCodes: new DeviceCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
     issuedTokens: new IssuedTokenReports(),

@@ -13,7 +13,9 @@ import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { openCode } from "@edge-op/shared/grants/sealed-code";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -51,9 +53,9 @@ const tokenHeaders = { Pragma: "no-cache" } as const;
 
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
- * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 2/0/0 at most, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
+ * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 1/0/0, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
  * (`DPOP_SINGLE_USE=isolate`: none) beside its verification. Calls that follow one another in a cold isolate, after a pause, in a busy one:
- * client_credentials and token exchange 2/1/0, refresh 2/1/1, authorization code 4/3/1.
+ * client_credentials and token exchange 2/1/0, refresh and authorization code 2/1/1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
@@ -81,8 +83,8 @@ export async function tokenEndpoint(
   return new JsonResponse(issued, { headers: tokenHeaders });
 }
 
-/** The tokens of a request that may name users of this provider. */
-const tokenParameters = ["subject_token", "actor_token", "refresh_token"];
+/** The code and tokens of a request that may name users of this provider. */
+const tokenParameters = ["subject_token", "actor_token", "refresh_token", "code"];
 
 /** Reads the records ahead that the request's text names. */
 function readNamed(
@@ -97,13 +99,21 @@ function readNamed(
 }
 
 async function namedByToken(context: RequestContext<TokenEnv>, token: string): Promise<ReadAheadNames> {
+  const code = await openCode(context.env, token);
+  if (code !== undefined) return namedByLogin(code.payload);
   const refreshToken = await readRefreshToken(context, token);
-  if (refreshToken !== undefined) return { users: [{ sub: refreshToken.sub, withRbac: true, isVerified: true }] };
+  if (refreshToken !== undefined) {
+    return namedByLogin({ sub: refreshToken.sub, resources: refreshToken.initial?.family.resources ?? [] });
+  }
   const named = await peekAccessToken(context, token);
   if (named === undefined) return {};
   // Without a requested target, that of the subject token is kept.
   const resources = named.audiences.filter((audience) => audience !== context.settings.issuer);
   return { resources, users: named.forUser ? [{ sub: named.sub, withRbac: true }] : [] };
+}
+
+function namedByLogin({ sub, resources }: Pick<AuthorizedGrant, "sub" | "resources">): ReadAheadNames {
+  return { resources, users: [{ sub, withRbac: true, isVerified: true }] };
 }
 
 /** The tokens that are due, and their client. */

@@ -67,6 +67,6 @@ it("depth of token requests: cold, after a pause, busy, with an empty KV", { ret
     "client credentials": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
     "token exchange": { cold: 2, afterPause: 1, busy: 0, emptyKv: 4 },
     refresh: { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
-    "authorization code with a refresh token": { cold: 4, afterPause: 3, busy: 1, emptyKv: 5 },
+    "authorization code with a refresh token": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
   });
 });

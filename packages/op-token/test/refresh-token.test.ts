@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
+import { unreachable } from "./fixtures/unreachable.ts";
 
 let fixtures: LoginFixtures;
 let app: SeededClient;
@@ -184,21 +185,6 @@ it("a suspended user is refused, and their tokens work again afterwards: nothing
   const next = await tokensOf(await new LoginFixtures().refresh(token, app));
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
 });
-
-/** A namespace whose objects do not respond. */
-function unreachable<T extends object>(namespace: T): T {
-  const stub = new Proxy(
-    {},
-    { get: (_, name) => (name === "then" ? undefined : () => Promise.reject(new Error("overloaded"))) },
-  );
-  return new Proxy(namespace, {
-    get(target, name) {
-      if (name === "getByName") return () => stub;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
 
 it("§3 R6: while a store does not respond, the response is 503, and the same token works afterwards", async () => {
   const { refresh_token: token } = await fixtures.signIn(app);

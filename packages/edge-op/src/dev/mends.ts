@@ -56,7 +56,6 @@ export const mends: Readonly<Partial<Record<RefusalReason, string>>> = {
   "code-redirect-uri": "Send the `redirect_uri` of the authorization request to `/token` too, byte for byte.",
   "code-replayed":
     "Redeem a code once. Two redemptions often are a callback that runs twice (a reload, a prefetch, a development mode).",
-  "code-unknown": freshCode,
   "device-code-expired": "Request a new device code.",
   "device-pending": "Not an error: poll again after `interval` seconds.",
   "device-polls-too-often": "Wait five seconds longer between polls.",

@@ -1,14 +1,9 @@
-import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import {
-  type AuthorizationCodePayload,
-  type AuthorizationCodeStoreRpc,
-  isAuthorizationCodePayload,
-  type RedeemRequest,
-  type RedeemResult,
+import type {
+  AuthorizationCodeStoreRpc,
+  SpendRequest,
+  SpendResult,
 } from "@edge-op/shared/grants/authorization-code-rpc";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type {
   DecidedDevice,
   DeviceDecision,
@@ -27,22 +22,20 @@ import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { DeviceCodeTable } from "./device-code-table.ts";
-import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
+import { decideSpend, isTakenBack, type SpentCode } from "./redemption-machine.ts";
 
 export type CodeStoreEnv = AuditBindings & GrantRevocationBindings;
 
 const sweepRows = 1_000;
 /** Expired rows may remain this long, so that one alarm sweeps many. */
 const sweepDelayMs = 60_000;
-/** A replay is detected for this long: until the longest access token that the code can have issued has expired. */
-const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /**
- * **A shard of authorization codes and device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write are in
- * one turn, so one of any number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is
- * deleted after `until_ms`: unspent when it expires, spent a day later.
+ * **A shard of spent authorization codes, and of device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write
+ * are in one turn, so one of any number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. An
+ * authorization code has no row until it is spent; the row is deleted after `until_ms`, a day later, when the code has long expired.
  *
- *   code(id, payload, expires_at_ms, grant_ends_at_ms, spent_by, until_ms)
+ *   spent_code(id, spent_by, until_ms)
  */
 export class AuthorizationCodeStore
   extends FactsObject<CodeStoreEnv>
@@ -59,10 +52,9 @@ export class AuthorizationCodeStore
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS code (
-        id TEXT PRIMARY KEY, payload TEXT NOT NULL, expires_at_ms INTEGER NOT NULL, grant_ends_at_ms INTEGER NOT NULL,
-        spent_by TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS code_by_death ON code (until_ms);`);
+      CREATE TABLE IF NOT EXISTS spent_code (
+        id TEXT PRIMARY KEY, spent_by TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS spent_code_by_death ON spent_code (until_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
@@ -70,34 +62,29 @@ export class AuthorizationCodeStore
     this.#devices = new DeviceCodeTable(ctx, this.#alarms);
   }
 
-  async put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void> {
-    this.#sql.exec(
-      `INSERT INTO code (id, payload, expires_at_ms, grant_ends_at_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?3)
-         ON CONFLICT DO NOTHING`,
-      id,
-      JSON.stringify(payload),
-      expiresAtMs,
-      grantEndsAtMs,
-    );
-    this.#alarms.wakeBy(expiresAtMs + sweepDelayMs);
-  }
-
-  async redeem(request: RedeemRequest): Promise<RedeemResult> {
+  async spend(request: SpendRequest): Promise<SpendResult> {
+    const { id, redeemed, origin } = request;
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      this.#fence.pass();
-      const { result, spend } = decideRedemption(this.#read(request.id), request, atMs);
-      if (spend) {
-        this.#sql.exec(
-          "UPDATE code SET spent_by = ?, until_ms = ? WHERE id = ?",
-          request.operationId,
-          atMs + spentMemoryMs,
-          request.id,
-        );
-        if (result.kind === "redeemed") this.#recordRedemption(result.payload, request.origin, atMs);
+      const { result, next } = decideSpend(this.#read(id), request, atMs);
+      if (next === undefined) this.#fence.pass();
+      else {
+        this.#sql.exec("INSERT INTO spent_code VALUES (?, ?, ?)", id, next.spentBy, next.untilMs);
+        this.#alarms.wakeBy(next.untilMs + sweepDelayMs);
+        this.#recordRedemption(redeemed, origin, atMs);
       }
       if (result.kind === "replayed") this.#recordReplay(result.revocation, "code.replayed", atMs);
       return result;
+    });
+  }
+
+  async takeBack({ id, operationId, redeemed }: Pick<SpendRequest, "id" | "operationId" | "redeemed">): Promise<void> {
+    this.ctx.storage.transactionSync(() => {
+      if (!isTakenBack(this.#read(id), operationId)) return this.#fence.pass();
+      this.#sql.exec("DELETE FROM spent_code WHERE id = ?", id);
+      const { grant, clientId } = redeemed;
+      const payload = { grant_id: grant.grantId, client_id: clientId };
+      this.#outbox.append({ type: "code.taken-back", payload }, nowMs());
     });
   }
 
@@ -135,8 +122,8 @@ export class AuthorizationCodeStore
     this.#outbox.append({ type, payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
   }
 
-  /** Call in the transaction that spends the code, so that there is exactly one event per redemption. */
-  #recordRedemption({ grant, clientId, sub, scope }: AuthorizedGrant, origin: EventOrigin, atMs: number) {
+  /** Call in the transaction that spends the code, so that there is exactly one event per redemption; one that is taken back has an event of its own. */
+  #recordRedemption({ grant, clientId, sub, scope }: SpendRequest["redeemed"], origin: EventOrigin, atMs: number) {
     const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
     this.#outbox.append({ type: "code.redeemed", payload }, atMs);
   }
@@ -153,30 +140,23 @@ export class AuthorizationCodeStore
     );
   }
 
-  #read(id: string): CodeRow | undefined {
+  #read(id: string): SpentCode | undefined {
     const [row] = this.#sql
-      .exec<{ payload: string; expiresAtMs: number; grantEndsAtMs: number; spentBy: string | null }>(
-        `SELECT payload, expires_at_ms AS expiresAtMs, grant_ends_at_ms AS grantEndsAtMs, spent_by AS spentBy
-           FROM code WHERE id = ?`,
+      .exec<{ spentBy: string; untilMs: number }>(
+        "SELECT spent_by AS spentBy, until_ms AS untilMs FROM spent_code WHERE id = ?",
         id,
       )
       .toArray();
-    if (row === undefined) return undefined;
-    return {
-      payload: readStored("authorization code", row.payload, isAuthorizationCodePayload),
-      expiresAtMs: row.expiresAtMs,
-      grantEndsAtMs: row.grantEndsAtMs,
-      spentBy: row.spentBy ?? undefined,
-    };
+    return row;
   }
 
   #sweep(atMs: number): number | undefined {
     this.#sql.exec(
-      "DELETE FROM code WHERE id IN (SELECT id FROM code WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
+      "DELETE FROM spent_code WHERE id IN (SELECT id FROM spent_code WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
       atMs,
       sweepRows,
     );
-    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(until_ms) AS next FROM code").one();
+    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(until_ms) AS next FROM spent_code").one();
     if (next === null) return undefined;
     return next <= atMs ? atMs : next + sweepDelayMs;
   }

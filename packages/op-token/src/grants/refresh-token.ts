@@ -7,14 +7,13 @@ import { isFapi } from "@edge-op/shared/clients/security-profile";
 import type { RotationRefusal } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
-import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
-import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
+import { spendBesideCheck } from "../issuing/spend-beside-check.ts";
 
 const parameters = ["refresh_token", "scope", "resource", "authorization_details"] as const;
 
@@ -58,38 +57,21 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     dropsScope: client.origin !== undefined,
     graceMs: (client.metadata.refresh_token_grace ?? context.settings.refreshGraceSeconds) * 1000,
   };
-  const subject = grantSubject(token.grant, { sub: token.sub, clientId: client.clientId });
-  let isChecked = false;
-  const check = async () => {
-    await refuseRevokedGrant(request, token);
-    await request.validate();
-    isChecked = true;
-  };
+  const { grant, sub } = token;
+  const takeBack = () => isolate.refreshFamilies.takeBack(context, token);
+  const spend = spendBesideCheck(request, { grant, sub, spent: "rotated", takeBack });
   const { result: rotation, checked } = await spendChecked(
     request,
-    resources,
-    async ({ targets, allowedScope, longestLifetimeSeconds }) => {
-      const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
+    resources ?? token.initial?.family.resources,
+    ({ targets, allowedScope, longestLifetimeSeconds }) => {
+      const planned = planAccessToken(request, grant, { lifetimeSeconds: longestLifetimeSeconds });
       const accessToken = toFamilyAccessToken(planned);
       const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
-      const rotate = (isUnchecked: boolean) =>
-        isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends, isUnchecked });
-      if (!isChecked && isolate.revocation.isCovered(context, subject)) await check();
-      if (isChecked) return rotate(false);
-      const [ahead, checking] = await Promise.allSettled([rotate(true), check()]);
-      if (checking.status === "rejected") {
-        // A request that is not granted changes nothing: a later retry with its token must not look like theft.
-        if (ahead.status === "rejected" || ahead.value.kind === "rotated") {
-          await isolate.refreshFamilies.takeBack(context, token);
-        }
-        throw checking.reason;
-      }
-      if (ahead.status === "rejected") throw ahead.reason;
-      return ahead.value.kind === "unchecked_request" ? rotate(false) : ahead.value;
+      return spend((isUnchecked) =>
+        isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends, isUnchecked }),
+      );
     },
   );
-  if (rotation.kind === "unchecked_request")
-    throw new Error("a rotation is undecided although its request was checked");
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
   await request.commit();

@@ -87,7 +87,6 @@ const reasons = {
   "code-of-other-key": "The authorization code is bound to another key.",
   "code-redirect-uri": "`redirect_uri` is not that of the authorization request.",
   "code-replayed": "The authorization code was already redeemed, so the grant was ended.",
-  "code-unknown": "The authorization code is unknown, or its row has been deleted.",
   "details-by-issuer-rule": "The rules of trusted issuers do not grant `authorization_details`.",
   "details-malformed":
     "`authorization_details` is not a JSON array of objects with a `type` and well-formed common members.",

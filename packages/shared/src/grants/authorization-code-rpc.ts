@@ -1,14 +1,12 @@
 import { isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
-import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { EventOrigin } from "../audit/event-origin.ts";
-import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import { type AuthorizedGrant, authorizedGrantMembers } from "./authorized-grant.ts";
 import type { DeviceCodesRpc } from "./device-code-rpc.ts";
 
-/** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
+/** **The content of an authorization code**, sealed in its text (sealed-code.ts). */
 export interface AuthorizationCodePayload extends AuthorizedGrant {
   /** As given in the authorization request; compared byte for byte. */
   readonly redirectUri: string;
@@ -30,51 +28,47 @@ export function codeTokensEndAtMs(grantCreatedAtMs: number, tokenLifetimeSeconds
   return grantCreatedAtMs + redeemedWithinMs + tokenLifetimeSeconds * 1000;
 }
 
-/** The values that a redemption presents. The client has already been authenticated. */
-export interface PresentedCode {
-  readonly clientId: string;
-  readonly redirectUri: string | undefined;
-  readonly codeVerifier: string | undefined;
-  /** The key that the request proves. */
-  readonly cnf: KeyConfirmation | undefined;
-  /** The requested resources (RFC 8707 §2.2); `undefined` requests all that were authorized. */
-  readonly resources: readonly string[] | undefined;
-  /** The requested authorization details (RFC 9396 §6); `undefined` requests all that were authorized. */
-  readonly authorizationDetails: DetailsText | undefined;
-  /** The targets of the client's current registration. */
-  readonly targets: TokenTargets;
+/** A replay is detected for this long: until the longest access token that the code can have issued has expired. */
+export const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
+
+/** Why a client that the code is bound to may not redeem it as it asks. `reason` is for the log. */
+export type RedemptionRefusal =
+  | { readonly kind: "invalid_grant" | "invalid_target" | "invalid_authorization_details"; readonly reason: string }
+  /** The rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
+  | { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
+
+/** The use of a code by a caller that presented everything that the code is bound to. */
+export interface SpendRequest {
+  /** The random id in the code. */
+  readonly id: string;
+  readonly expiresAtMs: number;
+  /** The code is not spent because of it; a spent code is replayed all the same. */
+  readonly refusal: RedemptionRefusal | undefined;
+  /** The end of the code's grant, if the code has been spent before. */
+  readonly revocation: GrantRevocation;
+  /** For the audit. */
+  readonly redeemed: Pick<AuthorizedGrant, "grant" | "clientId" | "sub" | "scope">;
+  readonly origin: EventOrigin;
+  /** The same for every attempt to send one redemption, so that repeating it after a lost result is not a replay. */
+  readonly operationId: string;
+  /** The grant is being checked at the same time: only what {@link AuthorizationCodeStoreRpc.takeBack} undoes is changed. */
+  readonly isUnchecked: boolean;
 }
 
-export type RedeemResult =
-  | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
+export type SpendResult =
+  | { readonly kind: "spent" }
   /**
    * Redeemed before: the caller revokes the grant before it responds, and so does the object's alarm until a shard has acknowledged the revocation.
    */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
-  /** Nothing was changed, because the rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
-  | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
-  /** Unknown, expired, or a bound value does not match; nothing was changed. `reason` is for the log. */
-  | { readonly kind: "invalid_grant" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
-
-export interface RedeemRequest {
-  readonly id: string;
-  readonly clientId: string;
-  readonly redirectUri: string | undefined;
-  /** S256 of the presented verifier. */
-  readonly codeChallenge: string | undefined;
-  readonly cnf: KeyConfirmation | undefined;
-  readonly resources: readonly string[] | undefined;
-  readonly authorizationDetails: DetailsText | undefined;
-  readonly targets: TokenTargets;
-  /** The origin of the request, for the audit. */
-  readonly origin: EventOrigin;
-  /** The same for every attempt to send one redemption, so that repeating it after a lost result is not a replay. */
-  readonly operationId: string;
-}
+  /** Redeemed before, which is not judged, and nothing was changed: the request has not been checked. */
+  | { readonly kind: "unchecked_request" }
+  /** Expired, or as the request says; nothing was changed. */
+  | RedemptionRefusal;
 
 /** The RPC methods of an `AuthorizationCodeStore` shard. */
 export interface AuthorizationCodeStoreRpc extends FactsRpc, DeviceCodesRpc {
-  /** Idempotent by id. At `grantEndsAtMs`, every token that the code can issue has expired. */
-  put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
-  redeem(request: RedeemRequest): Promise<RedeemResult>;
+  spend(request: SpendRequest): Promise<SpendResult>;
+  /** Undoes the spending by a request that was refused, or that no store could check. */
+  takeBack(request: Pick<SpendRequest, "id" | "operationId" | "redeemed">): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
-/** **The content of an authorization**, as an authorization code and a device code store it until they are redeemed. */
+/** **The content of an authorization**: an authorization code contains it, and the row of a device code, until they are redeemed. */
 export interface AuthorizedGrant extends LoginContext {
   readonly grant: GrantIdentity;
   readonly clientId: string;

@@ -32,6 +32,12 @@ export const isolateEvents = {
       "The release of an unused lease was not confirmed. Revocations at the shard wait until the lease has ended.",
     fields: { shard: text("The name of the object."), cause },
   },
+  "code-not-taken-back": {
+    level: "warn",
+    meaning:
+      "A redemption was not granted, and its code could not be given back. The client cannot redeem it again: that would end the grant.",
+    fields: { grantId: text("The id of the grant."), cause, requestId },
+  },
   "refresh-not-taken-back": {
     level: "warn",
     meaning:

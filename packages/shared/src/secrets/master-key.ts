@@ -25,6 +25,7 @@ type Purpose =
   | "key-wrapping"
   | "refresh-mac"
   | "refresh-seal"
+  | "code-seal"
   | "subject-seal"
   | "session-seal"
   | "flow-seal"
@@ -42,6 +43,7 @@ const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "refresh-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "code-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],

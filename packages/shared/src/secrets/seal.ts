@@ -10,6 +10,7 @@ import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-k
 
 export type SealPurpose =
   | "refresh-seal"
+  | "code-seal"
   | "subject-seal"
   | "session-seal"
   | "flow-seal"

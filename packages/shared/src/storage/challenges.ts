@@ -14,7 +14,12 @@ export interface ChallengeBindings extends StorageBindings {
 }
 
 /** A stored value is found only under its own kind, so that an id of one kind cannot be used as another. */
-export type ChallengeKind = "authorization-request" | "flow" | "logout-request" | "passkey-ceremony";
+export type ChallengeKind =
+  | "authorization-code"
+  | "authorization-request"
+  | "flow"
+  | "logout-request"
+  | "passkey-ceremony";
 
 /** Keys per call: one commit in the object, some tens of microseconds each. */
 const spendsAtOnce = 64;

@@ -35,7 +35,8 @@ const sealedFamily = `(?:([A-Za-z0-9_-]{1,${longestSealedFamily}})\\.)?`;
 const refreshTokenPattern = new RegExp(
   `^rt\\.g${generation}\\.${region}\\.${number}\\.${sealed}\\.${number}\\.${sealedFamily}${word}$`,
 );
-const opaquePattern = new RegExp(`^(ac|ss|ch|dc)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
+const codePattern = new RegExp(`^ac\\.g${generation}\\.${region}\\.${number}\\.([A-Za-z0-9_-]{40,})$`);
+const opaquePattern = new RegExp(`^(ss|ch|dc)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
 
 function address(gen: string, reg: string, shard: string): ShardAddress {
   return { generation: Number(gen), region: reg, shard: Number(shard) };
@@ -92,8 +93,18 @@ export function parseRefreshToken(text: string): RefreshTokenId | undefined {
   };
 }
 
-/** `ac` authorization code, `ss` session id, `ch` challenge id, `dc` device code. */
-export type OpaquePrefix = "ac" | "ss" | "ch" | "dc";
+/** An authorization code, whose content is sealed. */
+export function formatCode(at: ShardAddress, sealed: string): string {
+  return `ac.g${at.generation}.${at.region}.${at.shard}.${sealed}`;
+}
+
+export function parseCode(text: string): { readonly address: ShardAddress; readonly sealed: string } | undefined {
+  const match = codePattern.exec(text);
+  return match === null ? undefined : { address: address(match[1]!, match[2]!, match[3]!), sealed: match[4]! };
+}
+
+/** `ss` session id, `ch` challenge id, `dc` device code. */
+export type OpaquePrefix = "ss" | "ch" | "dc";
 
 export function formatOpaqueId(prefix: OpaquePrefix, at: ShardAddress, random: string): string {
   return `${prefix}.g${at.generation}.${at.region}.${at.shard}.${random}`;
