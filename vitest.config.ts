@@ -93,6 +93,7 @@ const objectsBundle = buildSync({
   format: "esm",
   target: "es2024",
   external: ["cloudflare:*"],
+  alias: { "@edge-op/protocol/jwt/import-key": `${root}test/fixtures/import-key.ts` },
   write: false,
 });
 
