@@ -62,11 +62,9 @@ export function operationsOn(stage: Stage, regions: readonly string[] = ["wnam"]
   const administer = (method: string, path: string, body?: unknown) =>
     stage.attempt("administration", () => stage.fixtures.admin.call(method, path, body));
   const { origin, direct } = stage.provider;
-  /** The front door, and each isolate: the grants of an isolate in another region are in its shards. */
-  const issuers = [
-    origin,
-    ...Object.keys(direct).flatMap((name) => (name.startsWith("op-token") ? direct[name]! : [])),
-  ];
+  /** With a second region also each isolate: the grants of an isolate are in the shards of its region. */
+  const others = Object.keys(direct).filter((name) => regions.length > 1 && name.startsWith("op-token"));
+  const issuers = [origin, ...others.map((name) => direct[name]!)];
   const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service, at = origin) => {
     const { authorization } = client;
     const response = await stage.attempt("token request", () => postForm(`${at}/token`, form, { authorization }));
