@@ -60,15 +60,9 @@ function isCode(location: string): boolean {
 async function idTokenContext(response: Response): Promise<Record<string, unknown>> {
   const { createRequestContext } = await import("@edge-op/shared/http/request-context");
   const context = createRequestContext(new Request("https://op.example.com"), authEnv, { waitUntil: () => {} });
-  const result = await fixtures.isolate.codes.redeem(context, sentToClient(response).code!, {
-    clientId: "app",
-    redirectUri: "https://app.example.com/callback",
-    codeVerifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
-    ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined },
-    targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {}, defaultChecked: true },
-  });
-  if (result.kind !== "redeemed") throw new Error(result.kind);
-  const { acr, amr } = result.payload;
+  const opened = await fixtures.isolate.codes.open(context, sentToClient(response).code!);
+  if (opened === undefined) throw new Error("not a code");
+  const { acr, amr } = opened.payload;
   return { acr, amr };
 }
 
