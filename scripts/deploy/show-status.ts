@@ -2,7 +2,7 @@ import { type EndpointWorker, readWorkerFacts } from "./deployment-facts.ts";
 import { findConflicts } from "./find-conflicts.ts";
 import { query, readVersions, type Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, hasSecret, workersOf } from "./shape.ts";
-import { hasPages, routePatterns } from "./worker-configuration.ts";
+import { hasBranding, routePatterns } from "./worker-configuration.ts";
 
 /**
  * **`npm run deploy -- status`**: shows the deployed Workers, their reported facts, the shard map, and every difference from the environment's file.
@@ -126,7 +126,7 @@ async function differingSettings({ api, account, environment, issuer, inventory 
       );
       const wanted: Record<string, string> = {
         ...environment.variables,
-        ...(hasPages(name) ? environment.authVariables : {}),
+        ...(hasBranding(name) ? environment.authVariables : {}),
         ISSUER: issuer,
         DEPLOYMENT_ENVIRONMENT: environment.name,
       };

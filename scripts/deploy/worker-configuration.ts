@@ -7,7 +7,7 @@ import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
 import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { ownedPaths } from "../../packages/workers/src/paths.ts";
-import { type WorkerRow, workers } from "../../packages/workers/src/workers.ts";
+import { type BindingName, type WorkerRow, workers } from "../../packages/workers/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
@@ -128,9 +128,9 @@ function queueNames(environment: Environment): (local: string) => string {
   };
 }
 
-/** Whether a Worker shows pages to people and therefore has their settings. */
-export function hasPages(name: WorkerName): boolean {
-  return name === compactWorker.name || (workers[name] as WorkerRow).hasPages === true;
+/** Whether a Worker makes pages or mails and therefore has their settings. */
+export function hasBranding(name: WorkerName): boolean {
+  return name === compactWorker.name || (workers[name] as WorkerRow).hasBranding === true;
 }
 
 /** The paths that each endpoint Worker serves directly, as route patterns; the front door has the entire host as its custom domain. */
@@ -168,7 +168,7 @@ export function workerConfiguration(
     version_metadata: file.version_metadata,
     vars: {
       ...environment.variables,
-      ...(hasPages(name) ? environment.authVariables : {}),
+      ...(hasBranding(name) ? environment.authVariables : {}),
       ISSUER: values.issuer,
       DEPLOYMENT_ENVIRONMENT: environment.name,
       FACTS_TOKEN_SHA256: values.factsTokenHash,
@@ -231,6 +231,7 @@ function bindings(
   directory: string,
 ) {
   const { platform } = environment;
+  const isObjects = name === objectsWorker(environment);
   const rateLimits = new Map([
     ["CLIENT_RATE_LIMIT", platform.clientRateLimit],
     ["FAILED_AUTHENTICATION_RATE_LIMIT", platform.failedAuthenticationRateLimit],
@@ -254,6 +255,10 @@ function bindings(
     })),
     kv_namespaces: (file.kv_namespaces ?? []).map(({ binding }) => ({ binding, id: ids.namespaces[binding] })),
     r2_buckets: bucketsOf(file, environment),
+    // No local run has this binding, so it is in no wrangler file.
+    ...(isObjects && environment.variables["MAIL_PROVIDER"] === "cloudflare"
+      ? { send_email: [{ name: "EMAIL" satisfies BindingName }] }
+      : {}),
     analytics_engine_datasets: (file.analytics_engine_datasets ?? []).flatMap(({ binding, dataset }) => {
       const name = environment.resources[binding] ?? deployedName(environment, dataset ?? localPrefix);
       return name === noResource ? [] : [{ binding, dataset: name }];

@@ -15,6 +15,15 @@ const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
     "The key that pairwise subjects are derived from, permanently. Without it: `OP_MASTER_KEY`; set it to that value before `OP_MASTER_KEY` is replaced for the first time.",
 };
 
+const mailSecrets = [
+  ["`RESEND_API_KEY`", "`op-state`", "The key of Resend's API, for `MAIL_PROVIDER` `resend`; one that may only send."],
+  [
+    "`RESEND_WEBHOOK_SECRET`",
+    "`op-management`",
+    "The signing secret of the webhook, `whsec_…`. Without it, `/mail/events` does not exist.",
+  ],
+];
+
 /** **`docs/reference/settings.md`**, generated from the definitions by which the Workers parse their variables. */
 export function settingsPage(): string {
   return `# Settings
@@ -48,6 +57,10 @@ ${settingsTable(platformSettings)}
 Sent by \`npm run deploy\` and \`npm run deploy -- secrets\` to every Worker but \`op\`. Each is 32 random bytes, base64url without padding.
 
 ${table(["Secret", "Meaning"], describedRows(secrets))}
+
+Optional, for [mail](../operating/mail.md); set each with \`wrangler secret put\`:
+
+${table(["Secret", "Worker", "Meaning"], mailSecrets)}
 `;
 }
 

@@ -37,7 +37,7 @@ function compactRow(): WorkerRow {
     defines,
     hasSecrets: true,
     consumesAudit: true,
-    hasPages: true,
+    hasBranding: true,
   };
 }
 
@@ -61,12 +61,14 @@ function header(name: WorkerName, file: string): string {
 
 const versionMetadata = '[version_metadata]\nbinding = "VERSION"';
 
-function vars({ hasPages }: WorkerRow): string {
+function vars({ hasBranding }: WorkerRow): string {
   return [
     "[vars]",
     'ISSUER = "http://localhost:8787"',
-    ...(hasPages
-      ? ["# How pages look and how long a session lives, DISPLAY_NAME for example: docs/operating/signing-in.md"]
+    ...(hasBranding
+      ? [
+          "# How pages and mails look and how long a session lives, DISPLAY_NAME for example: docs/operating/signing-in.md",
+        ]
       : []),
   ].join("\n");
 }
@@ -108,6 +110,8 @@ migrations_dir = "${relative(dirname(file), binding.migrations)}"`;
 name = "${name}"
 namespace_id = "${binding.namespace}"
 simple = { limit = ${binding.limit}, period = ${binding.period} }`;
+    case "mail":
+      return "";
     case "object":
       return [
         `${note}[[durable_objects.bindings]]`,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
 import { DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { SettingError, settingsFrom } from "../../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../../packages/edge-op/src/source-builds.ts";
 import { textOf } from "../../packages/edge-op/src/testing/person.ts";
@@ -145,4 +145,21 @@ test("settings of the pages are read from the environment too, and wrong ones ar
   expect(() => settingsFrom({ BRAND_COLOR: "red" })).toThrow(
     new SettingError('BRAND_COLOR must be a colour like #1f5fd6, not "red"'),
   );
+});
+
+test("/dev/mailbox shows the mail that tells a person of a change, and its HTML without scripts", async () => {
+  const admin = new AdminApi(origin, registered.admin);
+  const claims = { email: "mina@example.com", email_verified: true, locale: "de" };
+  const user = { username: "mina", password: "several uncommon words", claims };
+  const { sub } = await admin.require("POST", "/users", user);
+  await admin.require("PATCH", `/users/${String(sub)}`, { password: "other quite uncommon words" });
+  const read = async () => textOf(await (await fetch(`${origin}/dev/mailbox`, asBrowser)).text());
+  await expect.poll(read, { timeout: 10_000 }).toContain("mina@example.com");
+  const page = await (await fetch(`${origin}/dev/mailbox`, asBrowser)).text();
+  expect(textOf(page)).toContain("Ein Administrator hat ein neues Passwort für Sie festgelegt");
+  const [, link = ""] = /href="(\/dev\/mail\?id=[^"]+)"/.exec(page) ?? [];
+  const html = await fetch(new URL(link.replaceAll("&#38;", "&"), origin));
+  expect(html.headers.get("content-security-policy")).toContain("sandbox; default-src 'none'");
+  expect(await html.text()).toContain('<html lang="de">');
+  expect((await fetch(`${origin}/dev/mail?id=unknown`)).status).toBe(404);
 });

@@ -305,6 +305,21 @@ describe("edge-op/testing", () => {
     await moved.close();
   });
 
+  test("nextMail: a person is told of a change by mail, once, in their language", async () => {
+    const claims = { email: "mina@example.com", email_verified: true, locale: "de" };
+    await provider.createUser("mina", { password: "several uncommon words", claims });
+    await provider.admin("PATCH", "/users/mina", { password: "other quite uncommon words" });
+    const mail = await provider.nextMail("mina@example.com");
+    expect(mail.subject).toBe("Ein Administrator hat ein neues Passwort für Sie festgelegt");
+    expect(mail.text).toContain(`${provider.issuer}/account`);
+    await provider.admin("PATCH", "/users/mina", { claims: { email_verified: false } });
+    await provider.admin("PATCH", "/users/mina", { password: "third quite uncommon words" });
+    await provider.admin("PATCH", "/users/mina", { claims: { email_verified: true } });
+    await provider.admin("PATCH", "/users/mina", { password: null });
+    expect((await provider.nextMail("mina@example.com")).subject).toBe("Ein Administrator hat Ihr Passwort entfernt");
+    expect(await provider.mailbox()).toHaveLength(2);
+  });
+
   test("alarms and queues work: the audit log of a provider has its sign-ins, and no others", async () => {
     const other = await testing.createTestProvider();
     await other.createUser("audited");

@@ -172,6 +172,16 @@ describe("the generated configuration", () => {
     expect(configuration("op-token", without)).toMatchObject({ analytics_engine_datasets: [] });
   });
 
+  test("the Worker of the objects may send mail if MAIL_PROVIDER is cloudflare, and has the name and logo for it", () => {
+    const settings = { MAIL_PROVIDER: "cloudflare", MAIL_FROM: "no-reply@mail.example.com", DISPLAY_NAME: "Acme" };
+    const of = environment({ settings });
+    expect(configuration("op-state", of)).toMatchObject({ send_email: [{ name: "EMAIL" }], vars: settings });
+    expect(configuration("op-auth", of)).not.toHaveProperty("send_email");
+    const resend = environment({ settings: { ...settings, MAIL_PROVIDER: "resend" } });
+    expect(configuration("op-state", resend)).not.toHaveProperty("send_email");
+    expect(() => environment({ settings: { MAIL_PROVIDER: "resend" } })).toThrow("MAIL_FROM must be a mail address");
+  });
+
   test("op-state: deferred updates of 15 seconds, CPU, observability and versions are set deliberately", () => {
     expect(configuration("op-state")).toMatchObject({
       name: "op-state",
@@ -212,6 +222,7 @@ describe("the generated configuration", () => {
       "op.example.com/introspect*",
       "op.example.com/revoke*",
       "op.example.com/ready*",
+      "op.example.com/mail/events*",
       "op.example.com/admin*",
       "op.example.com/register*",
     ]);

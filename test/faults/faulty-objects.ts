@@ -102,6 +102,7 @@ export const KeyManager = faulty("KeyManager", objects.KeyManager);
 export const AuthorizationCodeStore = faulty("AuthorizationCodeStore", objects.AuthorizationCodeStore);
 export const SessionStore = faulty("SessionStore", objects.SessionStore);
 export const ChallengeStore = faulty("ChallengeStore", objects.ChallengeStore);
+export const MailSender = faulty("MailSender", objects.MailSender);
 export const ControlPlane = faulty("ControlPlane", objects.ControlPlane);
 
 interface ObjectBindings {

@@ -39,6 +39,8 @@ export const ratesPerDay = {
   adminChanges: 20_000,
   /** Suspensions, deletions and new passwords: changes that end grants. */
   cutOffs: 5_000,
+  /** Mails of changes of passwords and passkeys; a hundredth bounces. */
+  notices: 20_000,
   clientChanges: 100,
   /** Clients that register themselves, or whose documents receive a consent. */
   newClients: 2_000,
@@ -67,4 +69,5 @@ export const shardsOf = {
   ChallengeStore: sessionShards,
   KeyManager: 1,
   ControlPlane: 1,
+  MailSender: 1,
 } as const;

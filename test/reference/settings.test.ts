@@ -40,6 +40,9 @@ test("absent and empty variables have their defaults", () => {
     requestLogPercent: 10,
     auditRetentionDays: 365,
     auditTokensPerMinute: 60,
+    mailProvider: "off",
+    mailFrom: undefined,
+    resendOrigin: "https://api.resend.com",
     region: "wnam",
     jurisdiction: "none",
     dpopNonces: false,
@@ -74,6 +77,8 @@ test.each([
     '{"payment": {"remember": "never"}}',
     "AUTHORIZATION_DETAILS_TYPES: payment.remember must be true or false",
   ],
+  ["MAIL_PROVIDER", "resend", "MAIL_FROM must be a mail address if MAIL_PROVIDER is not off"],
+  ["MAIL_FROM", "nobody", 'MAIL_FROM must be a mail address, not "nobody"'],
   ["SERVER_TIMING", "yes", 'SERVER_TIMING must be one of false, true, not "yes"'],
 ])("%s refuses %j", (name, value, message) => {
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);

@@ -25,6 +25,7 @@ export class AuthorizationCodeStore extends DurableObject {}
 export class ChallengeStore extends DurableObject {}
 export class ControlPlane extends DurableObject {}
 export class KeyManager extends DurableObject {}
+export class MailSender extends DurableObject {}
 export class SessionStore extends DurableObject {}
 export class TokenRevocationStore extends DurableObject {}
 

@@ -63,6 +63,7 @@ export const KeyManager = counting("KeyManager", objects.KeyManager);
 export const AuthorizationCodeStore = counting("AuthorizationCodeStore", objects.AuthorizationCodeStore);
 export const SessionStore = counting("SessionStore", objects.SessionStore);
 export const ChallengeStore = counting("ChallengeStore", objects.ChallengeStore);
+export const MailSender = counting("MailSender", objects.MailSender);
 export const ControlPlane = counting("ControlPlane", objects.ControlPlane);
 
 export default {

@@ -34,7 +34,10 @@ export interface LocalProviderOptions {
   readonly host?: string;
   /** The state directory; by default a temporary one that is deleted at the end. */
   readonly stateDir?: string;
-  readonly vars?: Partial<SettingsVariables & DeploymentVariables>;
+  readonly vars?: Partial<SettingsVariables & DeploymentVariables> & {
+    readonly RESEND_API_KEY?: string;
+    readonly RESEND_WEBHOOK_SECRET?: string;
+  };
   /** Separate Workers by default. */
   readonly shape?: Shape;
   /** Also opens a socket to each endpoint Worker, like a route of its own. */

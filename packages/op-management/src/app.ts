@@ -7,6 +7,7 @@ import { ReadinessChecks } from "./deployment/check-readiness.ts";
 import { readinessEndpoint } from "./deployment/readiness-endpoint.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
+import { mailEventBody, mailEventsEndpoint } from "./mail/mail-events-endpoint.ts";
 import { deleteRegistration, readRegistration, replaceRegistration } from "./registration/manage-registration.ts";
 import { registrationEndpoint } from "./registration/registration-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
@@ -36,6 +37,12 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
       DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, isolate, request, id),
     },
     { cors: "when asked", body: registrationBody },
+  );
+  serveEndpoint(
+    app,
+    "/mail/events",
+    { POST: (context, request) => mailEventsEndpoint(context, request) },
+    { body: mailEventBody },
   );
   const checks = new ReadinessChecks();
   serveEndpoint(app, "/ready", {

@@ -1,14 +1,32 @@
+import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import { readSettings } from "@edge-op/shared/config/settings";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { createApp } from "./app.ts";
 import { createAuditConsumer } from "./audit/audit-consumer.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
+import { failuresIn } from "./mail/address-failures.ts";
+import { recordFailures } from "./mail/record-failures.ts";
 
-/** **Every event that op-management handles**: requests and the audit queue. */
+/** Cloudflare Email Sending delivers its events to the same queue (docs/operating/mail.md). */
+type QueuedMessage = AuditMessage | (JsonObject & { readonly type: string });
+
+function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, AuditMessage> {
+  return body.type.startsWith("cf.email.");
+}
+
+/** **Every event that op-management handles**: requests, and the queue of audit events and of events of mail. */
 export function createWorker(isolate: ManagementIsolate = createIsolate()) {
+  const consumeAudit = createAuditConsumer();
   return {
     fetch: reportFacts("op-management", createApp(isolate).fetch),
-    queue: createAuditConsumer(),
-  } satisfies ExportedHandler<ManagementEnv, AuditMessage>;
+    queue: async ({ messages }, env, execution) => {
+      const bodies = messages.map(({ body }) => body);
+      const failures = bodies.filter(isMailEvent).flatMap(failuresIn);
+      if (failures.length > 0) await recordFailures({ env, settings: readSettings(env) }, failures);
+      const events = bodies.filter((body) => !isMailEvent(body)) as readonly AuditMessage[];
+      if (events.length > 0) await consumeAudit(events, env, execution);
+    },
+  } satisfies ExportedHandler<ManagementEnv, QueuedMessage>;
 }

@@ -42,9 +42,11 @@ async function history(count: number, name = shard): Promise<AuditMessage[]> {
 }
 
 function consume(...events: (AuditMessage | undefined)[]): Promise<void> {
-  const messages = events.map((body) => ({ body }));
-  const execution = createExecutionContext();
-  return consumeAudit({ messages } as unknown as MessageBatch<AuditMessage>, bindings, execution);
+  return consumeAudit(
+    events.filter((event) => event !== undefined),
+    bindings,
+    createExecutionContext(),
+  );
 }
 
 async function stored(name = shard): Promise<AuditMessage[]> {

@@ -4,12 +4,13 @@ import { loadClient } from "@edge-op/shared/clients/client-directory";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import type { MailBindings } from "@edge-op/shared/users/tell-person";
 import { describe, expect, it } from "vitest";
 import type { SharedEnv } from "../../shared/test/fixtures/request-fixtures.ts";
 import type { Actor } from "../src/admin/actor.ts";
 import { type ClientRegistration, createClient } from "../src/clients/create-client.ts";
 
-type Env = SharedEnv & ControlPlaneBindings & MasterKeyBindings;
+type Env = SharedEnv & ControlPlaneBindings & MailBindings & MasterKeyBindings;
 const bindings = env as unknown as Env;
 
 /** An actor that is not an access token, as a registration endpoint or a command has one. */

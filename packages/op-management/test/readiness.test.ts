@@ -59,6 +59,22 @@ describe("GET /ready", () => {
     expect((await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${other}` })).status).toBe(403);
   });
 
+  it("a provider of mail that accepts nothing is reported and changes nothing", async () => {
+    const admin = new AdminCaller();
+    const authorization = `Bearer ${await admin.issueToken()}`;
+    const status = { waiting: 3, refused: 2, refusedSinceMs: Date.now() - 700_000 };
+    const sender = { getByName: () => ({ status: () => Promise.resolve(status) }) };
+    const MAIL_SENDER = sender as unknown as typeof bindings.MAIL_SENDER;
+    const env = { ...bindings, MAIL_SENDER, MAIL_PROVIDER: "cloudflare", MAIL_FROM: "no-reply@example.com" };
+    const { status: code, body } = await ready(createApp(admin.isolate), env, { authorization });
+    expect(code).toBe(200);
+    const checks = body["checks"] as readonly { readonly name: string }[];
+    expect(checks.find(({ name }) => name === "mail")).toMatchObject({
+      ...{ required: false, ok: false },
+      detail: expect.stringMatching(/^2 mails wait, the oldest for 70\d s$/),
+    });
+  });
+
   it("503 without a shard; an unreachable audit database is reported and changes nothing", async () => {
     const silent = { getByName: () => ({ statistics: () => Promise.reject(new Error("away")) }) };
     const TOKEN_REVOCATION_STORE = silent as unknown as typeof bindings.TOKEN_REVOCATION_STORE;

@@ -2,6 +2,7 @@ export { ChallengeStore } from "./challenges/challenge-store.ts";
 export { AuthorizationCodeStore } from "./codes/authorization-code-store.ts";
 export { ControlPlane } from "./control/control-plane.ts";
 export { KeyManager } from "./keys/key-manager.ts";
+export { MailSender } from "./mail/mail-sender.ts";
 export { RefreshTokenRotator } from "./refresh/refresh-token-rotator.ts";
 export { RevocationRelay } from "./relay/revocation-relay.ts";
 export { TokenRevocationStore } from "./revocation/token-revocation-store.ts";

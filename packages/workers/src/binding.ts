@@ -64,6 +64,12 @@ export interface Bucket extends Typed<R2Bucket> {
   readonly optional: true;
 }
 
+/** Cloudflare Email Sending. Not in the wrangler files: a deployment adds it if `MAIL_PROVIDER` is `cloudflare`. */
+export interface Mail extends Typed<SendEmail> {
+  readonly kind: "mail";
+  readonly optional: true;
+}
+
 export type Binding =
   | Database
   | Namespace
@@ -72,7 +78,8 @@ export type Binding =
   | Service
   | Limit
   | Dataset
-  | Bucket;
+  | Bucket
+  | Mail;
 
 /** The value of a binding in a Worker's code. */
 export type ValueOf<B> = B extends Typed<infer Value> ? Value : never;
@@ -105,3 +112,4 @@ export const dataset = (name: string, note: string): Dataset => ({
   optional: true,
 });
 export const r2 = (bucket: string, note: string): Bucket => ({ kind: "r2", bucket, note, optional: true });
+export const mail: Mail = { kind: "mail", optional: true };

@@ -14,7 +14,7 @@ export const ownedPaths = {
   "op-token": { binding: "TOKEN", paths: ["/token"], trees: [] },
   "op-management": {
     binding: "MANAGEMENT",
-    paths: ["/introspect", "/revoke", "/ready"],
+    paths: ["/introspect", "/revoke", "/ready", "/mail/events"],
     trees: ["/admin", "/register"],
   },
   "op-userinfo": { binding: "USERINFO", paths: ["/userinfo"], trees: [] },

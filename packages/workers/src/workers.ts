@@ -5,8 +5,9 @@ import type { KeyManagerRpc } from "@edge-op/shared/keys/key-manager-rpc";
 import type { RevocationRelayRpc } from "@edge-op/shared/leases/relay-rpc";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
+import type { MailSenderRpc } from "@edge-op/shared/users/mail-sender-rpc";
 import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
-import { d1, dataset, kv, object, queue, r2, rateLimit, service } from "./binding.ts";
+import { d1, dataset, kv, mail, object, queue, r2, rateLimit, service } from "./binding.ts";
 
 /** **Every binding that a Worker may have**, by name. */
 export const bindings = {
@@ -32,6 +33,8 @@ export const bindings = {
   SESSION_STORE: object<SessionStoreRpc>("SessionStore"),
   CHALLENGE_STORE: object<ChallengeStoreRpc>("ChallengeStore"),
   CONTROL_PLANE: object<ControlPlaneRpc>("ControlPlane"),
+  MAIL_SENDER: object<MailSenderRpc>("MailSender"),
+  EMAIL: mail,
   CLIENT_RATE_LIMIT: rateLimit(1001, 100_000),
   /** Counted separately, and bound as `CLIENT_RATE_LIMIT`, so that a client's introspections do not use up its token requests. */
   MANAGEMENT_RATE_LIMIT: rateLimit(1003, 100_000),
@@ -59,13 +62,13 @@ export interface WorkerRow {
   readonly hasSecrets: boolean;
   /** The Worker consumes the queue of audit events. */
   readonly consumesAudit?: true;
-  /** The Worker serves pages and reads their settings. */
-  readonly hasPages?: true;
+  /** The Worker makes pages or mails, and reads their settings. */
+  readonly hasBranding?: true;
 }
 
 const objects = [
   ...["TOKEN_REVOCATION_STORE", "REVOCATION_RELAY", "REFRESH_TOKEN_ROTATOR", "KEY_MANAGER"],
-  ...["AUTHORIZATION_CODE_STORE", "SESSION_STORE", "CHALLENGE_STORE", "CONTROL_PLANE"],
+  ...["AUTHORIZATION_CODE_STORE", "SESSION_STORE", "CHALLENGE_STORE", "CONTROL_PLANE", "MAIL_SENDER"],
 ] as const satisfies readonly BindingName[];
 const endpoint = ["DB", "METRICS", "CACHE", "KEY_MANAGER", "TOKEN_REVOCATION_STORE", "REVOCATION_RELAY"] as const;
 const issuing = [
@@ -76,13 +79,17 @@ const issuing = [
 /** **The Workers of a deployment of separate Workers**, in the order of their deployment: each binds only earlier ones. */
 export const workers = {
   "op-state": {
-    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "AUDIT_QUEUE"],
+    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "AUDIT_QUEUE", "EMAIL"],
     defines: objects,
     hasSecrets: true,
+    hasBranding: true,
   },
   "op-token": { binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"], hasSecrets: true },
   "op-management": {
-    binds: [...issuing, ...["SESSION_STORE", "AUDIT_DB", "MANAGEMENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"]],
+    binds: [
+      ...issuing,
+      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB", "MANAGEMENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"],
+    ],
     hasSecrets: true,
     consumesAudit: true,
   },
@@ -90,10 +97,11 @@ export const workers = {
   "op-auth": {
     binds: [
       ...issuing,
-      ...["SESSION_STORE", "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"],
+      ...["SESSION_STORE", "MAIL_SENDER"],
+      ...["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"],
     ],
     hasSecrets: true,
-    hasPages: true,
+    hasBranding: true,
   },
   op: { binds: [...endpoint, "AUTH", "TOKEN", "MANAGEMENT", "USERINFO"], hasSecrets: false },
 } as const satisfies Readonly<Record<string, WorkerRow>>;

@@ -100,6 +100,7 @@ function describe(
   const lines = [
     `Edge OP listens at ${origin}`,
     `  refusals    ${origin}/dev/refusals`,
+    `  mailbox     ${origin}/dev/mailbox`,
     `  discovery   ${origin}/.well-known/openid-configuration`,
     ...(demoPort === undefined ? [] : [`  demo        http://localhost:${demoPort}`]),
     "",

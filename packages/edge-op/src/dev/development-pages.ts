@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Request, Response } from "miniflare";
+import type { SentMail } from "../mailbox.ts";
 import type { Activity, SeenRefusal, SeenRequest } from "./activity.ts";
 
 /** What the panel shows, known once the demo or the seed is registered. */
@@ -21,13 +22,14 @@ export interface PanelContent {
 const ownNames = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * **The pages of a development run**: the panel at `/`, `/dev/refusals`, and the explanation that the pages of refused requests contain. They exist in
+ * **The pages of a development run**: the panel at `/`, `/dev/refusals`, the sent mails at `/dev/mailbox`, and the explanation that the pages of refused requests contain. They exist in
  * this package alone, on loopback; they check `Host`, allow no other origin to read or frame them, and change nothing.
  */
 export async function serveDevelopmentPage(
   request: Request,
   activity: Activity,
   content: PanelContent,
+  mails: readonly SentMail[],
 ): Promise<Response> {
   const { hostname, pathname, searchParams } = new URL(request.url);
   if (!ownNames.includes(hostname)) return respond("This page is for this machine alone.\n", 421, "text/plain");
@@ -38,6 +40,10 @@ export async function serveDevelopmentPage(
       return respond(page("Development", panel(activity, content)));
     case "/dev/refusals":
       return respond(page("Refusals", refusals(activity)));
+    case "/dev/mailbox":
+      return respond(page("Mailbox", mailbox(mails)));
+    case "/dev/mail":
+      return respondMail(mails.find(({ id }) => id === searchParams.get("id")));
     case "/dev/explanation": {
       const found = await activity.find(searchParams.get("request") ?? "");
       return found === undefined ? respond("", 404) : respond(explanation(found).text);
@@ -56,6 +62,7 @@ h1 { margin: 0; font-size: 1.5rem; } h2 { margin: 2rem 0 .5rem; font-size: 1.062
 p { margin: .375rem 0 0; } a { color: var(--link); } a:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem; } .muted, dt, th { color: var(--muted); }
 table { width: 100%; border-collapse: collapse; font-size: .875rem; } th { font-weight: 500; text-align: start; } th, td { padding: .375rem .75rem .375rem 0; border-top: 1px solid var(--line); vertical-align: top; }
+pre { margin: .75rem 0 0; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, monospace; }
 code, .id { font: .8125rem/1.6 ui-monospace, monospace; overflow-wrap: anywhere; }
 article { margin-top: 1.25rem; padding: 1rem 1.25rem; border: 1px solid var(--line); border-radius: 12px; } article:target { border-color: var(--link); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 0; font-size: .9375rem; } dd { margin: 0; min-width: 0; }
@@ -81,6 +88,13 @@ function respond(body: string, status = 200, type = "text/html", more: Readonly<
     ...more,
   };
   return new Response(body, { status, headers });
+}
+
+/** The HTML of a mail, as a program for mail shows it: no script, no form. */
+function respondMail(mail: SentMail | undefined) {
+  if (mail === undefined) return respond("There is no such mail.\n", 404, "text/plain");
+  const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'none'";
+  return respond(mail.html, 200, "text/html", { "Content-Security-Policy": policy });
 }
 
 /** Text that may stand in a page as it is. */
@@ -121,6 +135,7 @@ function panel(activity: Activity, { issuer, demo, users, clients, secrets }: Pa
     ...(demo === undefined ? [] : [html`<a href="${demo}">Demo application</a>`]),
     html`<a href="/account">Sign in</a>`,
     html`<a href="/dev/refusals">Refusals</a>`,
+    html`<a href="/dev/mailbox">Mailbox</a>`,
     html`<a href="/.well-known/openid-configuration">Discovery</a>`,
   ];
   return html`<h1>Edge OP, in development</h1>
@@ -172,6 +187,19 @@ function refusals({ requests, refusals: all }: Activity): Markup {
 <p class="muted">The newest ${all.length}, of this run. The id of a request is in the header <code>Request-Id</code> of its response, and on its page.</p>
 <nav aria-label="Pages"><a href="/">Development</a></nav>
 ${articles.length === 0 ? html`<p>No request was refused.</p>` : articles}`;
+}
+
+function mailbox(mails: readonly SentMail[]): Markup {
+  const articles = mails.map(({ id, at, to, from, subject, text }) => {
+    const link = html`<a href="/dev/mail?id=${encodeURIComponent(id)}">HTML</a>`;
+    return html`<article id="${id}"><h3>${subject}</h3>
+<dl><dt>To</dt><dd>${to}</dd><dt>From</dt><dd>${from}</dd><dt>Time</dt><dd>${clock(new Date(at))} · ${link}</dd></dl>
+<pre>${text}</pre></article>`;
+  });
+  return html`<h1>Mailbox</h1>
+<p class="muted">The mails that this run has sent, the newest first. A deployment sends them by its provider of mail; this run sends none.</p>
+<nav aria-label="Pages"><a href="/">Development</a></nav>
+${articles.length === 0 ? html`<p>No mail was sent. People are told of changes to their accounts if their address is verified.</p>` : articles}`;
 }
 
 /** The detail of a URI that is not registered. */

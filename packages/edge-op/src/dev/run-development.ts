@@ -11,6 +11,7 @@ import type { Seed } from "../demo/seed.ts";
 import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
 import { type Forwarder, forwardPort } from "../forward-port.ts";
 import { isPortFree } from "../free-port.ts";
+import { Mailbox } from "../mailbox.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
 import { lockState, StateInUseError } from "../state-lock.ts";
 import { Activity } from "./activity.ts";
@@ -37,6 +38,9 @@ export type Registered = Omit<DevFile, "clients" | "users" | "resources" | "clie
 /** The file of the registrations in the state directory. */
 const registeredFile = "dev.json";
 
+/** The run's box in its own mailbox. */
+const boxName = "development";
+
 const loopback = ["127.0.0.1", "::1", "localhost"];
 
 /**
@@ -50,6 +54,7 @@ export class DevelopmentRun {
   #provider: LocalProvider | undefined;
   #relyingParty: DemoRp | undefined;
   #forwarder: Forwarder | undefined;
+  #mailbox: Mailbox | undefined;
   readonly #activity = new Activity();
   #panel: PanelContent | undefined;
 
@@ -68,6 +73,7 @@ export class DevelopmentRun {
     process.once("exit", lockState(this.#stateDir));
     if (reset) this.#wipe();
     onProgress("Setting up: database, keys, first admin client, demo …");
+    this.#mailbox = await Mailbox.start();
     const provider = await runProvider(this.#builds, {
       ...(shape === undefined ? {} : { shape }),
       onLog: (line) => {
@@ -80,7 +86,7 @@ export class DevelopmentRun {
       ...(applications === undefined ? {} : { applications }),
       host,
       stateDir: this.#stateDir,
-      vars: { ISSUER: `http://localhost:${port}`, ...vars },
+      vars: { ...this.#mailbox.variables(boxName), ISSUER: `http://localhost:${port}`, ...vars },
     });
     this.#provider = provider;
     const registered = await this.#register(provider);
@@ -99,7 +105,7 @@ export class DevelopmentRun {
 
   async #servePage(request: Request): Promise<Response> {
     if (this.#panel === undefined) return new Response("Starting …\n", { status: 503 });
-    return serveDevelopmentPage(request, this.#activity, this.#panel);
+    return serveDevelopmentPage(request, this.#activity, this.#panel, this.#mailbox?.mails(boxName) ?? []);
   }
 
   #describe({ issuer, clients, users }: Registered): PanelContent {
@@ -145,6 +151,7 @@ export class DevelopmentRun {
 
   async stop(): Promise<void> {
     this.#forwarder?.close();
+    this.#mailbox?.close();
     await Promise.all([this.#provider?.stop(), this.#relyingParty?.stop()]);
     if (this.#options.stateDir === undefined) rmSync(this.#stateDir, { recursive: true, force: true });
   }

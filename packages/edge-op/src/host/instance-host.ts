@@ -5,6 +5,7 @@ import { applySeed, type Seeded } from "../demo/apply-seed.ts";
 import type { Seed } from "../demo/seed.ts";
 import { type Forwarder, forwardPort } from "../forward-port.ts";
 import type { LogLine } from "../log-line.ts";
+import { Mailbox, type SentMail } from "../mailbox.ts";
 import { openToAgents } from "../run-provider.ts";
 import type { Statement } from "../store-worker.ts";
 import { type Execute, emptyDatabase, readImage } from "./database-image.ts";
@@ -29,6 +30,15 @@ interface Template extends Seeded {
 const databases = ["DB", "AUDIT_DB"] as const;
 type DatabaseName = (typeof databases)[number];
 
+/** A mail to an address, after those that are known. */
+export interface WantedMail {
+  readonly to: string;
+  readonly known: number;
+}
+
+/** Mails are sent by an alarm soon after the change. */
+const mailWaitMs = 10_000;
+
 interface Running {
   readonly slot: number;
   readonly forwarder: Forwarder;
@@ -41,6 +51,7 @@ interface Running {
 export class InstanceHost {
   readonly #runtime: InstanceRuntime;
   readonly #builds: Builds;
+  readonly #mailbox: Mailbox;
   /** All instances of the host share it; each has its own keys. */
   readonly #secrets = {
     OP_MASTER_KEY: randomBytes(32).toString("base64url"),
@@ -51,13 +62,18 @@ export class InstanceHost {
   readonly #freeSlots = Array.from({ length: slotCount }, (_, slot) => slot);
   #created = 0;
 
-  private constructor(runtime: InstanceRuntime, builds: Builds) {
+  private constructor(runtime: InstanceRuntime, builds: Builds, mailbox: Mailbox) {
     this.#runtime = runtime;
+    this.#mailbox = mailbox;
     this.#builds = builds;
   }
 
   static async start(builds: Builds, onLog: (line: LogLine) => void): Promise<InstanceHost> {
-    return new InstanceHost(await InstanceRuntime.start(await builds.instances(), onLog), builds);
+    return new InstanceHost(
+      await InstanceRuntime.start(await builds.instances(), onLog),
+      builds,
+      await Mailbox.start(),
+    );
   }
 
   async create({ seed, settings }: InstanceOptions): Promise<CreatedInstance> {
@@ -112,7 +128,8 @@ export class InstanceHost {
       const row = await adminClientRow(origin, OP_MASTER_KEY, adminClientSecret);
       await Promise.all(databases.map((database) => fill(executor(database), database)));
       await executor("DB")(writeAdminClient(row, Date.now()).map((sql) => ({ sql })));
-      const variables = { ...openToAgents, ...settings, ISSUER: origin, OP_MASTER_KEY };
+      const mail = this.#mailbox.variables(name);
+      const variables = { ...openToAgents, ...mail, ...settings, ISSUER: origin, OP_MASTER_KEY };
       await this.#runtime.order({ kind: "register", instance: { name, slot, port: forwarder.port, variables } });
       return { name, origin, admin: { client_id: adminClientId, client_secret: adminClientSecret } };
     } catch (error) {
@@ -130,11 +147,21 @@ export class InstanceHost {
     await this.#runtime.order({ kind: "advance", name, byMs });
   }
 
+  mails(name: string): readonly SentMail[] {
+    return this.#mailbox.mails(name);
+  }
+
+  /** See {@link Mailbox.wait}. */
+  waitForMail(name: string, { to, known }: WantedMail): Promise<readonly SentMail[]> {
+    return this.#mailbox.wait(name, to, known, mailWaitMs);
+  }
+
   async end(name: string): Promise<void> {
     const running = this.#running.get(name);
     if (running === undefined) return;
     this.#running.delete(name);
     running.forwarder.close();
+    this.#mailbox.forget(name);
     const { slot } = running;
     await this.#runtime.order({ kind: "unregister", name });
     const executor = this.#executorOf(slot);
@@ -147,6 +174,7 @@ export class InstanceHost {
 
   async stop(): Promise<void> {
     for (const { forwarder } of this.#running.values()) forwarder.close();
+    this.#mailbox.close();
     await this.#runtime.stop();
   }
 }

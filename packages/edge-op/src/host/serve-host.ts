@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Builds } from "../builds.ts";
 import { checkSeed } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
-import { InstanceHost } from "./instance-host.ts";
+import { InstanceHost, type WantedMail } from "./instance-host.ts";
 
 const idleMs = 5_000;
 
@@ -50,6 +50,7 @@ export async function serveHost(builds: Builds, path: string, demo: () => Seed):
     if (method === "DELETE") return host.end(name);
     if (what === "failing") return host.fail(name, body as readonly string[]);
     if (what === "clock") return host.advance(name, body as number);
+    if (what === "mailbox") return method === "GET" ? host.mails(name) : host.waitForMail(name, body as WantedMail);
     throw new Error(`no such request: ${method} ${url}`);
   };
   const server = createServer((request, response) => {

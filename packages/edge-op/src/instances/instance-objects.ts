@@ -107,4 +107,5 @@ export const KeyManager = hosted("KEY_MANAGER", objects.KeyManager);
 export const AuthorizationCodeStore = hosted("AUTHORIZATION_CODE_STORE", objects.AuthorizationCodeStore);
 export const SessionStore = hosted("SESSION_STORE", objects.SessionStore);
 export const ChallengeStore = hosted("CHALLENGE_STORE", objects.ChallengeStore);
+export const MailSender = hosted("MAIL_SENDER", objects.MailSender);
 export const ControlPlane = hosted("CONTROL_PLANE", objects.ControlPlane);

@@ -15,6 +15,8 @@ export const stores = {
   challenges: ["CHALLENGE_STORE"],
   keys: ["KEY_MANAGER"],
   control: ["CONTROL_PLANE"],
+  /** The mails that wait to be sent. */
+  mail: ["MAIL_SENDER"],
 } as const;
 
 export type StoreName = keyof typeof stores;

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import type { SentMail } from "../mailbox.ts";
 import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../provider-api.ts";
 import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
@@ -93,6 +94,8 @@ export class TestProvider implements AsyncDisposable {
   readonly #created: CreatedProvider;
   #admin: AdminApi;
   #aheadMs = 0;
+  /** How many mails to an address `nextMail` has returned. */
+  readonly #readMails = new Map<string, number>();
 
   constructor(host: HostConnection, created: CreatedProvider) {
     this.issuer = created.origin;
@@ -202,6 +205,22 @@ export class TestProvider implements AsyncDisposable {
       const sub = "user" in what ? (this.users[what.user]?.sub ?? what.user) : undefined;
       await this.admin("POST", "/revocations", "client" in what ? { client_id: what.client } : { sub });
     }
+  }
+
+  /** The mails that this provider has sent, the newest first. */
+  async mailbox(): Promise<readonly SentMail[]> {
+    return (await this.#host.call("GET", `/instances/${this.#created.name}/mailbox`)) as readonly SentMail[];
+  }
+
+  /** The next mail to an address; waits up to ten seconds for it. Each mail is returned once. */
+  async nextMail(to: string): Promise<SentMail> {
+    const known = this.#readMails.get(to) ?? 0;
+    const path = `/instances/${this.#created.name}/mailbox`;
+    const found = (await this.#host.call("POST", path, { to, known })) as readonly SentMail[];
+    const mail = found.at(-1 - known);
+    if (mail === undefined) throw new Error(`no mail to ${to} within ten seconds`);
+    this.#readMails.set(to, known + 1);
+    return mail;
   }
 
   /** The time of this provider. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { HostConnection, type HostProgram } from "./host-connection.ts";
 import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
 
+export type { SentMail } from "../mailbox.ts";
 export { Person } from "./person.ts";
 export type { StoreName } from "./stores.ts";
 export type {

@@ -4,6 +4,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/users/credentials";
 import { listOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { listUserSessions } from "../browser/user-sessions.ts";
 import { deleteConsent, emptyConsent, hasAccess } from "../consent/consents.ts";
 import { signInFor } from "../flow/begin-flow.ts";
@@ -53,10 +54,12 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (!isFresh(at, person)) return signInFirst(at);
     const { context } = at;
-    const { sub } = person.user;
+    const { sub, claims } = person.user;
     const credentialId = form.require("credential_id");
     const removed = { action: "passkey.removed", target: credentialId, actor: sub };
-    await deletePasskey(context.env.DB, sub, credentialId, recordAdminEvent(context, removed, { ifChanged: true }));
+    const event = recordAdminEvent(context, removed, { ifChanged: true });
+    const notice = { sub, claims, kind: "passkey-removed", evidence: removed } as const;
+    await tellPerson(context, notice, () => deletePasskey(context.env.DB, sub, credentialId, event));
     wakeAuditLog(context);
     return redirect("/account");
   });

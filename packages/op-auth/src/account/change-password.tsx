@@ -1,5 +1,6 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
@@ -10,6 +11,7 @@ import { findPassword, savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -35,7 +37,7 @@ type Problem = NonNullable<PasswordView["problem"]>;
  * **Changes the password of a person**: with the current one, or without it within ten minutes of a sign-in by passkey. A cut-off ends
  * every grant and session of the person up to now, on every shard, as an administrator's change does; a new session is then opened for
  * this browser. Each change counts as an attempt at the account's password.
- * Cost: 1 D1 call, one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 16).
+ * Cost: 1 D1 call, 1 call for the notice to the person (tell-person.ts), one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 16).
  */
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
@@ -106,9 +108,13 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
   const reason = "password changed";
   const ending = endUserSessions(context.env.DB, sub, { reason, atMs: context.arrivedAtMs, kept: session.sid });
-  const statements = [...ending, saved, forgetOfflineGrants(context.env.DB, sub)];
+  const changed = { action: "password.changed", target: sub, actor: sub };
+  const statements = [...ending, saved, forgetOfflineGrants(context.env.DB, sub), recordAdminEvent(context, changed)];
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
-  const committed = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
+  const notice = { sub, claims: user.claims, kind: "password-changed", evidence: changed } as const;
+  const commit = () => commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
+  const committed = await tellPerson(context, notice, commit);
+  wakeAuditLog(context);
   return committed.version;
 }
 

@@ -3,6 +3,7 @@ import type { Confirmation } from "@edge-op/protocol/oauth/confirmation";
 import { resourceError } from "@edge-op/shared/callers/require-access-token";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { MailBindings } from "@edge-op/shared/users/tell-person";
 
 /** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
 export interface Actor {
@@ -15,7 +16,7 @@ export interface Actor {
 
 /** A request and the party that makes changes with it. */
 export interface ActorRequest<Bindings = unknown> {
-  readonly context: RequestContext<ControlPlaneBindings & Bindings>;
+  readonly context: RequestContext<ControlPlaneBindings & MailBindings & Bindings>;
   readonly actor: Actor;
 }
 

@@ -47,7 +47,7 @@ interface TableOptions<Members extends Columns> {
 }
 
 /** The statements and copies that are committed together with a record. */
-export interface BesideRecord extends Partial<Pick<AdminChange, "statements" | "forget" | "cutOff">> {
+export interface BesideRecord extends Partial<Pick<AdminChange, "statements" | "forget" | "cutOff" | "notice">> {
   readonly action?: string;
   readonly detail?: JsonObject;
 }
@@ -174,7 +174,7 @@ export class VersionedTable<Members extends Columns> {
   #change(
     verb: "create" | "update" | "delete",
     record: RecordOf<Members>,
-    { action = verb, detail = {}, statements = [], forget = [], cutOff }: BesideRecord,
+    { action = verb, detail = {}, statements = [], forget = [], cutOff, notice }: BesideRecord,
   ): AdminChange {
     const { noun, event } = this.#options;
     const { target, detail: named } = event?.(record) ?? { target: this.keyOf(record), detail: {} };
@@ -184,6 +184,7 @@ export class VersionedTable<Members extends Columns> {
       forget: verb === "create" ? forget : [...this.#options.forget(record), ...forget],
       event: { action: `${noun}.${action}`, target, ...(Object.keys(whole).length === 0 ? {} : { detail: whole }) },
       cutOff,
+      notice,
     };
   }
 

@@ -16,15 +16,12 @@ import { type StoredLink, writeEvents } from "./write-events.ts";
 export function createAuditConsumer() {
   let isWoken = false;
   return async (
-    batch: MessageBatch<AuditMessage>,
+    messages: readonly AuditMessage[],
     env: AuditKeeperBindings & SettingsVariables & { readonly AUDIT_DB: D1Database },
     execution: Pick<ExecutionContext, "waitUntil">,
   ): Promise<void> => {
     try {
-      await write(
-        batch.messages.map(({ body }) => body),
-        env.AUDIT_DB,
-      );
+      await write(messages, env.AUDIT_DB);
     } catch (error) {
       reportFailure(error);
       throw error;

@@ -6,9 +6,10 @@ import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
+import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { objectName } from "@edge-op/shared/storage/shard-address";
+import { type MailSenderRpc, type MailStatus, mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 
@@ -28,14 +29,16 @@ export interface Check {
 const reuseMs = 5_000;
 /** The maximum number of shards that are called; the newest ones. */
 const calledShards = 64;
+/** A provider of mail that does not accept a mail for this long is not just busy. */
+const lateMailMs = 600_000;
 /** Events are usually confirmed within 20 seconds, and sent again after a minute. */
 const lateOutboxMs = 600_000;
 
 type Context = RequestContext<ManagementEnv>;
 
 /**
- * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. The audit is reported and does not make the provider unready,
- * because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
+ * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. The audit and mail are reported and do not make the provider
+ * unready, because no request waits for them. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
  * often, regardless of the number of requests. Each part is limited to `statisticsCallMs`.
  */
 export class ReadinessChecks {
@@ -60,6 +63,7 @@ async function checkAll(context: Context, isolate: ManagementIsolate): Promise<R
       queryAuditDatabase(() => AUDIT_DB.prepare("SELECT 1").first(), limits.statisticsCallMs),
     ),
     check("audit-outbox", false, () => requireRecentOutbox(context)),
+    ...(context.settings.mailProvider === "off" ? [] : [check("mail", false, () => requireDelivery(context))]),
   ]);
   return { ready: checks.every(({ ok, required }) => ok || !required), checks };
 }
@@ -106,4 +110,12 @@ async function requireRecentOutbox(context: Context): Promise<void> {
   const { oldestUnconfirmedAtMs } = await callObject("control plane", call, limits.statisticsCallMs);
   const lagMs = oldestUnconfirmedAtMs === undefined ? 0 : nowMs() - oldestUnconfirmedAtMs;
   if (lagMs > lateOutboxMs) throw new Error(`the oldest event has waited ${Math.round(lagMs / 1000)} s`);
+}
+
+async function requireDelivery({ env, settings }: Context): Promise<void> {
+  const stub = objectStub<MailSenderRpc>(settings, env.MAIL_SENDER, mailSenderName);
+  const call = async (): Promise<MailStatus> => await stub.status();
+  const { refused, refusedSinceMs } = await callObject("mail sender", call, limits.statisticsCallMs);
+  const lateMs = refusedSinceMs === undefined ? 0 : nowMs() - refusedSinceMs;
+  if (lateMs > lateMailMs) throw new Error(`${refused} mails wait, the oldest for ${Math.round(lateMs / 1000)} s`);
 }

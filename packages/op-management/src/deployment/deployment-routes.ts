@@ -8,6 +8,7 @@ import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secre
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
 import { controlPlaneName, objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
+import { mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
@@ -59,6 +60,7 @@ function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: Gene
   return [
     { name: keyManagerName, stub: objectStub<FactsRpc>(settings, env.KEY_MANAGER, keyManagerName) },
     { name: controlPlaneName, stub: objectStub<FactsRpc>(settings, env.CONTROL_PLANE, controlPlaneName) },
+    { name: mailSenderName, stub: objectStub<FactsRpc>(settings, env.MAIL_SENDER, mailSenderName) },
     ...shards
       .sort((a, b) => b.address.generation - a.address.generation)
       .map(({ store, address }) => ({

@@ -189,7 +189,8 @@ const revoke = defineRoute({
     const [kind, id] = sub === undefined ? (["client", clientId!] as const) : (["sub", sub] as const);
     if (kind === "client") requireOtherParty(call.actor, id);
     else requireOtherSubject(call.actor, id);
-    await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
+    const notice = kind === "sub" ? { sub: id, kind: "access-ended-by-administrator" as const } : undefined;
+    await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id }, notice });
     await cutOff(call, kind, id);
     return { body: { kind, id, revoked_at: revokedAt } };
   },

@@ -5,6 +5,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import type { PatchCall } from "../admin/define-record-routes.ts";
@@ -44,8 +45,13 @@ export function patchUser(call: PatchCall) {
       ...(hash === undefined ? [] : [savePassword(DB, sub, hash, atMs)]),
       ...(isCutOff ? forgetAccess(DB, sub) : []),
     ];
-    return { changed, statements, cutOff: isCutOff ? ({ kind: "sub", id: sub } as const) : undefined };
+    const notice = password === undefined ? undefined : { sub, claims: known.claims, kind: noticeOf(password) };
+    return { changed, statements, notice, cutOff: isCutOff ? ({ kind: "sub", id: sub } as const) : undefined };
   };
+}
+
+function noticeOf(password: unknown): NoticeKind {
+  return password === null ? "password-removed-by-administrator" : "password-set-by-administrator";
 }
 
 /** The sessions are ended (ADR 16). */

@@ -273,6 +273,7 @@ const reasons = {
   "verifier-missing": "`code_verifier` is missing.",
   "verifier-unexpected": "`code_verifier` was sent for a code without `code_challenge`.",
   "verifier-wrong": "`code_verifier` does not match `code_challenge`.",
+  "webhook-signature": "An event of the provider of mail has no valid signature, or is older than five minutes.",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type RefusalReason = keyof typeof reasons | ProofFault;

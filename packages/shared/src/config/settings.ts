@@ -222,6 +222,22 @@ export const workerSettings = {
     meaning:
       "The time after its last use when a client that registered itself, or is known by a metadata document, is deleted.",
   }),
+  mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend"], {
+    default: "off",
+    meaning:
+      "Who sends [mail](../operating/mail.md). `off`: nobody, and people are not told of changes to their accounts. `cloudflare`: Cloudflare Email Sending. `resend`: Resend, with the secret `RESEND_API_KEY`. The others need `MAIL_FROM`.",
+  }),
+  mailFrom: setting("MAIL_FROM", {
+    accepts: "a mail address (`no-reply@mail.example.com`)",
+    meaning: "The sender of mails, at a domain that the provider of mail may send for. Its name is `DISPLAY_NAME`.",
+    parse: parseMailAddress,
+  }),
+  resendOrigin: setting("RESEND_ORIGIN", {
+    default: "https://api.resend.com",
+    accepts: "an origin",
+    meaning: "The origin of Resend's API. Local runs have a mailbox there.",
+    parse: parseOrigin,
+  }),
   region: oneOf("REGION", locationHints, {
     default: "wnam",
     meaning:
@@ -251,6 +267,11 @@ function parseOrigin(name: string, text: string): string {
   return text;
 }
 
+function parseMailAddress(name: string, text: string): string {
+  if (!/^[^\s@<>",;:]+@[a-z0-9.-]+$/i.test(text)) throw new Error(`${name} must be a mail address, not "${text}"`);
+  return text;
+}
+
 function parseHashes(name: string, text: string): readonly string[] {
   const hashes = text.split(" ").filter((hash) => hash !== "");
   if (!hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash)))
@@ -275,6 +296,9 @@ function parseSettings(env: SettingsVariables): Settings {
   const hints = hintsWithin[jurisdiction];
   if (!hints.includes(region)) {
     throw new Error(`REGION must be one of ${hints.join(", ")} in JURISDICTION ${jurisdiction}, not "${region}"`);
+  }
+  if (settings.mailProvider !== "off" && settings.mailFrom === undefined) {
+    throw new Error("MAIL_FROM must be a mail address if MAIL_PROVIDER is not off");
   }
   return revocationMode === "direct" ? { ...settings, leaseMs: 0 } : settings;
 }

@@ -26,6 +26,22 @@ export const requestEvents = {
       traceId: optional(text("The trace id of the `traceparent` header, if the request has one.")),
     },
   },
+  "mail-not-prepared": {
+    level: "error",
+    meaning: "Ten thousand mails wait, so a person is not told of a change of their account. The change is made.",
+    fields: { requestId },
+  },
+  "mail-not-released": {
+    level: "warn",
+    meaning:
+      "The object that sends mails did not learn that a change is committed. It looks for the change itself, half a minute later.",
+    fields: { cause },
+  },
+  "mail-event-ignored": {
+    level: "info",
+    meaning: "An event of the provider of mail has no address, or no meaning here.",
+    fields: { type: text("The type of the event.") },
+  },
   refused: {
     level: "info",
     meaning: "A request was refused: an error in the request, not in the provider.",

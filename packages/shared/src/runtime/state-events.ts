@@ -130,6 +130,27 @@ export const stateEvents = {
       "A part of the audit log was not written to R2. The write is retried minutes later; retention waits for it.",
     fields: { key: text("The key of the object."), cause },
   },
+  "mail-delayed": {
+    level: "warn",
+    meaning: "The provider of mail did not accept mails. They are sent again, after 10 seconds to 2 hours.",
+    fields: { mails: number("How many, of one alarm."), problem: text("What the provider responded to one of them.") },
+  },
+  "mail-misconfigured": {
+    level: "error",
+    meaning:
+      "The provider of mail accepts no mail of this deployment: see [mail](../operating/mail.md). Mails are kept for a day.",
+    fields: { problem: text("What is wrong.") },
+  },
+  "mail-suppressed": {
+    level: "info",
+    meaning: "A mail was not sent, because its address cannot receive mail.",
+    fields: { problem: text("What the provider said.") },
+  },
+  "mail-abandoned": {
+    level: "error",
+    meaning: "A mail was given up.",
+    fields: { reason: text("`expired`: it was not accepted for a day; `unreadable`: its key is lost.") },
+  },
   "d1-set-back": {
     level: "error",
     meaning:

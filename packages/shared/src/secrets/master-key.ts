@@ -29,6 +29,7 @@ type Purpose =
   | "session-seal"
   | "flow-seal"
   | "sid-seal"
+  | "mail-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -44,6 +45,7 @@ const algorithms = {
   "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

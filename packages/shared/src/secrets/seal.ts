@@ -8,7 +8,7 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
-export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal" | "flow-seal" | "sid-seal";
+export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal" | "flow-seal" | "sid-seal" | "mail-seal";
 
 export const ivBytes = 12;
 const unbound = new Uint8Array();

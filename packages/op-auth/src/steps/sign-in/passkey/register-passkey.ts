@@ -4,6 +4,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { readDeployment } from "../../../deployment.ts";
@@ -77,7 +78,8 @@ export async function registerPasskey(
       createdAtMs: context.arrivedAtMs,
       lastUsedAtMs: undefined,
     };
-    const isAdded = await insertPasskey(context.env.DB, passkey, event);
+    const notice = { sub: user.sub, claims: user.claims, kind: "passkey-added", evidence: added } as const;
+    const isAdded = await tellPerson(context, notice, () => insertPasskey(context.env.DB, passkey, event));
     if (isAdded) wakeAuditLog(context);
     return isAdded;
   } catch (cause) {

@@ -1,0 +1,176 @@
+import { type Branding, readBranding } from "@edge-op/pages/branding";
+import { renderNotice } from "@edge-op/pages/mail/notices";
+import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import type { AddressFailure, MailSenderRpc, MailStatus, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
+import type { AttemptLane } from "@edge-op/shared/users/session-rpc";
+import { SignInAttempts } from "../sessions/sign-in-attempts.ts";
+import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
+import { FactsObject } from "../wake/state-object.ts";
+import { addressKey, FailedAddresses } from "./failed-addresses.ts";
+import { findChange } from "./find-change.ts";
+import { openAddressedMail, openPersonMail, sealMail } from "./mail-content.ts";
+import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
+import { type MailProviderBindings, type SendResult, sendMail } from "./mail-provider.ts";
+import { type MailRow, MailRows } from "./mail-rows.ts";
+
+export type MailSenderEnv = SettingsVariables &
+  Parameters<typeof readBranding>[0] &
+  MasterKeyBindings &
+  MailProviderBindings & { readonly DB: D1Database };
+
+/** A provider takes few mails a second, and Cloudflare 40 in one invocation. */
+const mailsPerAlarm = 40;
+const mailsAtOnce = 4;
+/** About 10 MB. */
+const mostWaiting = 10_000;
+/** The time between two full batches, so that a backlog leaves room for calls. */
+const againMs = 1_000;
+
+/** A person cannot be flooded by a thief of their session, nor a provider's quota be used up by one program: further mails wait. */
+function limitsOf(key: string): AttemptLane {
+  return [
+    { key: `mail ${key}`, limit: { capacity: 3, drainMs: 300_000 } },
+    { key: `mails of a day ${key}`, limit: { capacity: 10, drainMs: 8_640_000 } },
+    { key: "all mails", limit: { capacity: 5_000, drainMs: 1_000 } },
+  ];
+}
+
+/**
+ * **The outbox of mails** (ADR 58): mail-machine.ts decides. Nobody waits for a provider: the alarm sends at most 40 mails, 4 at a time, each for at most
+ * ten seconds. The recipient and the content are sealed, and deleted with the row.
+ */
+export class MailSender
+  extends FactsObject<MailSenderEnv>
+  implements Omit<MailSenderRpc, keyof Rpc.DurableObjectBranded>
+{
+  readonly #rows: MailRows;
+  readonly #failed: FailedAddresses;
+  readonly #limits: SignInAttempts;
+  readonly #alarms: AlarmSchedule;
+  readonly #machine = new MailMachine();
+  readonly #deliver: AlarmTask;
+  #waiting: number;
+
+  constructor(ctx: DurableObjectState, env: MailSenderEnv) {
+    super(ctx, env);
+    this.#rows = new MailRows(ctx.storage);
+    this.#waiting = this.#rows.count();
+    this.#failed = new FailedAddresses(ctx.storage.sql);
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#limits = new SignInAttempts(ctx, this.#alarms);
+    this.#deliver = this.#alarms.inBackground(
+      () => this.#rows.nextDueMs(),
+      () => this.#deliverDue(),
+    );
+  }
+
+  async prepare({ id, ...content }: PreparedNotice): Promise<boolean> {
+    if (this.#waiting >= mostWaiting) return false;
+    this.#waiting += 1;
+    const sealed = await sealMail(this.env, id, content);
+    const atMs = nowMs();
+    this.#rows.insert({
+      ...{ id, step: "prepared", tries: 0, content: sealed },
+      ...{ createdAtMs: atMs, dueAtMs: atMs + firstLookMs, untilMs: atMs + noticeLifeMs },
+    });
+    this.#alarms.wakeBy(atMs + firstLookMs);
+    return true;
+  }
+
+  async release(id: string): Promise<void> {
+    const atMs = nowMs();
+    this.#rows.release(id, atMs);
+    this.#alarms.wakeBy(atMs);
+  }
+
+  async recordFailures(failures: readonly AddressFailure[]): Promise<void> {
+    const atMs = nowMs();
+    for (const { address, kind } of failures) {
+      this.#alarms.wakeBy(this.#failed.add(await addressKey(address), kind, atMs));
+    }
+  }
+
+  async status(): Promise<MailStatus> {
+    return { waiting: this.#rows.count(), ...this.#rows.refused() };
+  }
+
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run(
+      [this.#deliver, (_, passedMs) => this.#limits.sweep(passedMs), (_, passedMs) => this.#failed.sweep(passedMs)],
+      info,
+    );
+  }
+
+  async #deliverDue(): Promise<number | undefined> {
+    const due = this.#rows.due(nowMs(), mailsPerAlarm);
+    const problems: string[] = [];
+    for (let start = 0; start < due.length; start += mailsAtOnce) {
+      await Promise.all(due.slice(start, start + mailsAtOnce).map((row) => this.#handle(row, problems)));
+    }
+    if (problems.length > 0) log("mail-delayed", { mails: problems.length, problem: problems[0]! });
+    this.#waiting = this.#rows.count();
+    const next = this.#rows.nextDueMs();
+    return due.length === mailsPerAlarm && next !== undefined ? Math.max(next, nowMs() + againMs) : next;
+  }
+
+  async #handle(row: MailRow, problems: string[]): Promise<void> {
+    const step = row.step === "addressed" ? await this.#send(row, problems) : await this.#lookUp(row);
+    if (step === undefined) return;
+    if (step.kind === "wait") return this.#rows.defer(row, step.dueMs, step.tries);
+    if (step.reason === "expired" || step.reason === "unreadable") log("mail-abandoned", { reason: step.reason });
+    this.#rows.delete(row);
+  }
+
+  /** Returns `undefined` if it has written the rows itself. */
+  async #lookUp(row: MailRow): Promise<WaitOrDrop | undefined> {
+    const mail = await openPersonMail(this.env, row.id, row.content);
+    if (mail === undefined) return { kind: "drop", reason: "unreadable" };
+    const found = await findChange(this.env.DB, mail);
+    const step = this.#machine.afterLookUp(row, row.step === "released", found, nowMs());
+    if (step.kind !== "expand") return step;
+    const { kind, atMs } = mail;
+    const addressed = step.addresses.map(async (to, index): Promise<MailRow> => {
+      const id = `${row.id}.${index}`;
+      const content = await sealMail(this.env, id, { to, locale: found?.locale, kind, atMs });
+      return { ...row, id, step: "addressed", content, dueAtMs: nowMs() };
+    });
+    this.#rows.replace(row.id, await Promise.all(addressed));
+    return undefined;
+  }
+
+  async #send(row: MailRow, problems: string[]): Promise<WaitOrDrop> {
+    if (nowMs() >= row.untilMs) return { kind: "drop", reason: "expired" };
+    const mail = await openAddressedMail(this.env, row.id, row.content);
+    if (mail === undefined) return { kind: "drop", reason: "unreadable" };
+    const key = await addressKey(mail.to);
+    const failure = this.#failed.find(key, nowMs());
+    if (failure !== undefined) return this.#suppress(row, `the address has ${failure}`);
+    // An attempt that the provider did not accept keeps its places.
+    const room = row.tries === 0 ? this.#limits.reserve([limitsOf(key)], nowMs()) : undefined;
+    if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
+    const settings = readSettings(this.env);
+    const branding: Branding = readBranding(this.env);
+    const result = await sendMail(this.env, settings, {
+      id: row.id,
+      from: { email: settings.mailFrom ?? "", name: branding.name },
+      to: mail.to,
+      ...renderNotice(mail, { issuer: settings.issuer, branding }),
+    });
+    return this.#judge(row, result, problems);
+  }
+
+  #judge(row: MailRow, result: SendResult, problems: string[]): WaitOrDrop {
+    if (result.kind === "suppressed") return this.#suppress(row, result.problem);
+    if (result.kind === "misconfigured") log("mail-misconfigured", { problem: result.problem });
+    if (result.kind === "retry") problems.push(result.problem);
+    return this.#machine.afterSend(row, result, nowMs());
+  }
+
+  #suppress(row: MailRow, problem: string): WaitOrDrop {
+    log("mail-suppressed", { problem });
+    return this.#machine.afterSend(row, { kind: "suppressed", problem }, nowMs());
+  }
+}

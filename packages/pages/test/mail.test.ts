@@ -1,0 +1,40 @@
+import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { describe, expect, it } from "vitest";
+import { renderNotice } from "../src/mail/notices.ts";
+
+const branding = { name: "Acme & Söhne", logoUrl: undefined, brandColor: "#1f5fd6" };
+const frame = { issuer: "https://op.example.com", branding };
+const atMs = Date.parse("2026-11-23T15:30:00Z");
+
+describe.each(noticeKinds)("a notice of %s", (kind) => {
+  it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {
+    const { subject, text, html } = renderNotice({ kind, atMs, locale }, frame);
+    expect(subject.length).toBeGreaterThan(10);
+    expect(text).toContain(locale === "en" ? "November 23, 2026" : "23. November 2026");
+    expect(text).toContain("https://op.example.com/account");
+    expect(text).toContain("Acme & Söhne");
+    const links = [...`${text}${html}`.matchAll(/https?:\/\/[^\s"<]+/g)].map(([link]) => new URL(link).origin);
+    expect(new Set(links)).toEqual(new Set(["https://op.example.com"]));
+    expect(html).toContain(`<html lang="${locale.slice(0, 2)}">`);
+    expect(html).toContain("Acme &#38; Söhne");
+    expect(html).not.toMatch(/<script|<img|<form|{\w+}/);
+    expect(text).not.toMatch(/{\w+}/);
+  });
+});
+
+it("attack 88: a name with markup or lines changes neither the HTML nor the subject", () => {
+  const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
+  const { subject, html } = renderNotice(
+    { kind: "password-changed", atMs },
+    { ...frame, branding: { ...branding, name } },
+  );
+  expect(subject).toBe("Your password was changed");
+  expect(html).not.toContain("<img");
+});
+
+it("a logo is shown if it is an https: URL; programs for mail show no data: image", () => {
+  const htmlWith = (logoUrl: string) =>
+    renderNotice({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
+  expect(htmlWith("https://acme.example/logo.png")).toContain('<img src="https://acme.example/logo.png"');
+  expect(htmlWith("data:image/png;base64,AAAA")).not.toContain("<img");
+});
