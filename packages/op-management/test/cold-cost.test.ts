@@ -54,7 +54,7 @@ describe("cost of a cold request", { retry: 2 }, () => {
   });
 
   it.each([
-    ["an introspection", introspecting, 5],
+    ["an introspection", introspecting, 1],
     ["a revocation", revoking, 4],
   ])("%s with an empty KV reads D1 three times, and writes three copies", async (_, costOf, object) => {
     expectAtMost(await costOf(1, true), { object, kv: 6, d1: 3 });
