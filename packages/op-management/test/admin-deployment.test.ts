@@ -20,8 +20,10 @@ describe("GET /admin/deployment", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ unreachable: [], not_called: 0, worker: { name: "op-management" } });
     const names = body.objects.map(({ name }: { name: string }) => name);
-    expect(names).toHaveLength(2 + 8 + 8 + 8 + 8 + 8);
-    expect(names).toEqual(expect.arrayContaining(["keys", "control", "session:g1:wnam:7", "refresh:g1:wnam:7"]));
+    expect(names).toHaveLength(3 + 8 + 8 + 8 + 8 + 8);
+    expect(names).toEqual(
+      expect.arrayContaining(["keys", "control", "mail", "session:g1:wnam:7", "refresh:g1:wnam:7"]),
+    );
     const expected = { OP_MASTER_KEY: await keyFingerprint(bindings.OP_MASTER_KEY) };
     for (const { keys } of [body.worker, ...body.objects]) expect(keys).toEqual(expected);
     for (const { name, bytes } of body.objects) expect(bytes, name).toBeGreaterThan(0);
@@ -34,6 +36,6 @@ describe("GET /admin/deployment", () => {
     const { status, body } = await admin.call("GET", "/deployment", { token, overrides });
     expect(status).toBe(200);
     expect(body.unreachable).toEqual(["keys"]);
-    expect(body.objects).toHaveLength(41);
+    expect(body.objects).toHaveLength(42);
   });
 });

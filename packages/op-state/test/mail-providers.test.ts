@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sendByCloudflare } from "../src/mail/cloudflare-mail.ts";
-import { type OutgoingMail, sendMail } from "../src/mail/mail-provider.ts";
+import { sendMail } from "../src/mail/mail-provider.ts";
+import type { OutgoingMail } from "../src/mail/outgoing-mail.ts";
 import { sendByResend } from "../src/mail/resend-mail.ts";
 
 /** The adapters of providers of mail: what each response means. */

@@ -1,5 +1,5 @@
 import { within } from "@edge-op/shared/runtime/deadline";
-import type { OutgoingMail, SendResult } from "./mail-provider.ts";
+import type { OutgoingMail, SendResult } from "./outgoing-mail.ts";
 
 const sendMs = 10_000;
 

@@ -13,8 +13,9 @@ import { addressKey, FailedAddresses } from "./failed-addresses.ts";
 import { findChange } from "./find-change.ts";
 import { openAddressedMail, openPersonMail, sealMail } from "./mail-content.ts";
 import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
-import { type MailProviderBindings, type SendResult, sendMail } from "./mail-provider.ts";
+import { type MailProviderBindings, sendMail } from "./mail-provider.ts";
 import { type MailRow, MailRows } from "./mail-rows.ts";
+import type { SendResult } from "./outgoing-mail.ts";
 
 export type MailSenderEnv = SettingsVariables &
   Parameters<typeof readBranding>[0] &

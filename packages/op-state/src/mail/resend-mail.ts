@@ -1,5 +1,5 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { OutgoingMail, SendResult } from "./mail-provider.ts";
+import type { OutgoingMail, SendResult } from "./outgoing-mail.ts";
 
 const sendMs = 10_000;
 /** Resend allows two requests a second. */
