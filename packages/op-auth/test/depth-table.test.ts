@@ -105,7 +105,7 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
     });
     expect(depths).toEqual({
       "without a session": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
-      "prompt=none": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+      "prompt=none": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
       "prompt=none without a session": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
     });
   });
