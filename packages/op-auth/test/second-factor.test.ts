@@ -192,9 +192,7 @@ describe("a code", () => {
     const ends = await Promise.all(visitors.map((visitor) => signInWith(code, visitor)));
     expect(ends.map(isCode).toSorted()).toEqual([false, true]);
     expect(isCode(await signInWith(second, browser))).toBe(true);
-    const event = authEnv.DB.prepare(
-      "SELECT count(*) AS n FROM admin_events WHERE action = 'recovery_codes.used'",
-    );
+    const event = authEnv.DB.prepare("SELECT count(*) AS n FROM admin_events WHERE action = 'recovery_codes.used'");
     expect(await event.first("n")).toBe(2);
   });
 
