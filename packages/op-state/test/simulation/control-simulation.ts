@@ -396,7 +396,8 @@ export class ControlSimulation {
         const isThere = database.rows.some((row) => isSame(row, told));
         if (!isThere && this.#wiring.checksMark) return undefined;
         database.announced = Math.max(database.announced, version);
-        if (isThere) this.#isRestored = false;
+        // An earlier announcement that was late does not show that the newest change was lost.
+        if (isThere && isSame(told, this.#controlStorage.told)) this.#isRestored = false;
         return this.#wiring.readsRegistrationsWithMark ? [...database.registrations.values()] : early;
       },
       (registrations) =>
