@@ -5,6 +5,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
@@ -49,20 +50,26 @@ export function addApp(at: AccountRequest): Promise<Response> {
 
 /**
  * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after each
- * other, and those of end-other-sessions.ts.
+ * other, and those of tell-person.ts and end-other-sessions.ts.
  */
 export function removeOwnFactor(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
-    const { sub } = person.user;
+    const { sub, claims } = person.user;
     const id = form.require("factor_id");
     const [factors, listed] = await Promise.all([findFactors(context.env.DB, sub), listFactors(context.env.DB, sub)]);
     const factor = listed.find((each) => each.id === id && each.kind !== "passkey");
     if (factors === undefined || factor === undefined) return redirect("/account");
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, "/account", factors);
     const removed = { action: `${factor.kind}.removed`, target: id, actor: sub };
-    const event = recordAdminEvent(context, removed, { ifChanged: true });
-    await queryDatabase(() => context.env.DB.batch(removeFactor(context.env.DB, sub, factor, event)));
+    const kind = factor.kind === "totp" ? "app-removed" : "recovery-codes-removed";
+    await tellPerson(context, { sub, claims, kind, evidence: removed }, async () => {
+      const event = recordAdminEvent(context, removed, { ifChanged: true });
+      const [result] = await queryDatabase(() =>
+        context.env.DB.batch(removeFactor(context.env.DB, sub, factor, event)),
+      );
+      return result?.meta.changes === 1;
+    });
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
     return redirect(accountWith("factor-removed"));

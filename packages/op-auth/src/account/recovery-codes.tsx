@@ -4,6 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { findFactors } from "@edge-op/shared/users/factors";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { Child } from "hono/jsx";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
@@ -40,17 +41,19 @@ export function showMakeCodes(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other. */
+/** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other, and tell-person.ts. */
 export function makeCodes(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
     const { context, request } = at;
-    const { sub, username } = person.user;
+    const { sub, username, claims } = person.user;
     const { codes, hashes } = await makeRecoveryCodes(sub);
     const setId = randomBase64Url(16);
-    const event = recordAdminEvent(context, { action: "recovery_codes.made", target: setId, actor: sub });
-    await saveRecoveryCodes(context, { sub, setId, hashes }, event);
+    const made = { action: "recovery_codes.made", target: setId, actor: sub };
+    await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: made }, () =>
+      saveRecoveryCodes(context, { sub, setId, hashes }, recordAdminEvent(context, made)),
+    );
     wakeAuditLog(context);
     const frame = frameOf(context, request);
     const t = createTranslator(factorMessages, frame.t.language);

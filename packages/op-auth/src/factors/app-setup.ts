@@ -2,6 +2,7 @@ import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/protocol/enco
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText } from "@edge-op/shared/secrets/mac";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";
@@ -14,7 +15,7 @@ const secretBytes = 20;
 
 /** **An app that is being set up**: its secret is a MAC over the id of the page, so that it is the same after a wrong code, and nothing is stored. */
 export interface AppSetup {
-  readonly user: Pick<User, "sub" | "username">;
+  readonly user: Pick<User, "sub" | "username" | "claims">;
   readonly browser: Browser;
   /** Random: the id of the flow or of the page. */
   readonly id: string;
@@ -33,7 +34,7 @@ export async function setupKey(context: RequestContext<AuthEnv>, setup: AppSetup
 }
 
 /**
- * Stores the app if the code is its own. Returns the id of the factor; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call.
+ * Stores the app if the code is its own. Returns the id of the factor; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call, and tell-person.ts.
  */
 export async function confirmSetup(
   context: RequestContext<AuthEnv>,
@@ -41,14 +42,17 @@ export async function confirmSetup(
   typed: string,
   { isFirst }: { readonly isFirst: boolean },
 ): Promise<string | undefined> {
-  const { sub } = setup.user;
+  const { sub, claims } = setup.user;
   const secret = await secretOf(context, setup);
   const code = typed.replaceAll(/\s/g, "");
   const step = await matchTotp(secret, code, { nowMs: context.arrivedAtMs, lastStep: 0 });
   if (step === undefined) return undefined;
   const factorId = encodeBase64Url((await sha256(`app\n${sub}\n${setup.id}`)).slice(0, 16));
-  const event = recordAdminEvent(context, { action: "totp.added", target: factorId, actor: sub }, { ifChanged: true });
-  const isAdded = await insertTotp(context, { sub, factorId, secret, step, isFirst }, event);
+  const added = { action: "totp.added", target: factorId, actor: sub };
+  const event = recordAdminEvent(context, added, { ifChanged: true });
+  const isAdded = await tellPerson(context, { sub, claims, kind: "app-added", evidence: added }, () =>
+    insertTotp(context, { sub, factorId, secret, step, isFirst }, event),
+  );
   if (isAdded) wakeAuditLog(context);
   return isAdded ? factorId : undefined;
 }

@@ -5,6 +5,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import { openSealed } from "@edge-op/shared/secrets/seal";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";
@@ -35,7 +36,7 @@ interface Match {
  * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code. Every code that is not accepted has the same
  * result: one that is wrong, was used before, or belongs to a factor that the person does not have.
  * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
- * costs 1 object call more.
+ * costs 1 object call more, and a recovery code tell-person.ts.
  */
 export async function verifyCode(at: FlowRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
   const { context, request } = at;
@@ -81,7 +82,9 @@ async function findMatch(
   const spend = async () => {
     const used = { action: "recovery_codes.used", target: setId, actor: sub };
     const event = recordAdminEvent(context, used, { ifChanged: true });
-    const isSpent = await spendRecoveryCode(context.env.DB, { sub, setId, index }, event);
+    const isSpent = await tellPerson(context, { sub, kind: "recovery-code-used", evidence: used }, () =>
+      spendRecoveryCode(context.env.DB, { sub, setId, index }, event),
+    );
     if (isSpent) wakeAuditLog(context);
     return isSpent;
   };

@@ -61,7 +61,7 @@ const remove = defineRoute({
   response: { status: 204, description: "The factor is removed." },
   async handle(call) {
     const database = call.context.env.DB;
-    const { sub, roles, groups } = await users.require(database, call.parameter("sub"));
+    const { sub, roles, groups, claims } = await users.require(database, call.parameter("sub"));
     requireOtherSubject(call.actor, sub);
     await requireAuthorityOverRoles(call, roles, groups);
     const id = call.parameter("factor_id");
@@ -72,6 +72,7 @@ const remove = defineRoute({
       forget: [{ kind: "user", id: sub }],
       event: { action: "user.factor_remove", target: sub, detail: { kind: factor.kind, factor_id: id } },
       cutOff: { kind: "sub", id: sub },
+      notice: { sub, claims, kind: "factor-removed-by-administrator" },
     });
     return { body: undefined };
   },

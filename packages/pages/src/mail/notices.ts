@@ -17,12 +17,19 @@ const titles = {
   "password-removed-by-administrator": "mail.passwordRemoved",
   "passkey-added": "mail.passkeyAdded",
   "passkey-removed": "mail.passkeyRemoved",
+  "app-added": "mail.appAdded",
+  "app-removed": "mail.appRemoved",
+  "recovery-codes-made": "mail.codesMade",
+  "recovery-codes-removed": "mail.codesRemoved",
+  "recovery-code-used": "mail.codeUsed",
+  "factor-removed-by-administrator": "mail.factorRemoved",
   "access-ended-by-administrator": "mail.accessEnded",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
 
 const byAdministrator: readonly NoticeKind[] = [
   "password-set-by-administrator",
   "password-removed-by-administrator",
+  "factor-removed-by-administrator",
   "access-ended-by-administrator",
 ];
 

@@ -10,6 +10,12 @@ export const noticeKinds = [
   "password-removed-by-administrator",
   "passkey-added",
   "passkey-removed",
+  "app-added",
+  "app-removed",
+  "recovery-codes-made",
+  "recovery-codes-removed",
+  "recovery-code-used",
+  "factor-removed-by-administrator",
   "access-ended-by-administrator",
 ] as const;
 
