@@ -58,13 +58,13 @@ async function redeem(scope: string) {
   return application.redeem({ authorizationResponse: new URL(location).searchParams });
 }
 
-test("silent authorize: 2 object calls, 0 KV, 0 D1", async () => {
+test("silent authorize: 1 object call, 0 KV, 0 D1", async () => {
   const cost = await typicalCost(async () => {
     const response = await authorizeSilently("openid");
     expect(response.headers.get("location")).toMatch(`${redirectUri}?code=`);
     return response;
   });
-  expect(cost).toEqual({ object: 2, kv: 0, d1: 0 });
+  expect(cost).toEqual({ object: 1, kv: 0, d1: 0 });
 });
 
 test("code exchange: at most 3 object calls, 0 KV, 0 D1, with and without a refresh token", async () => {

@@ -52,6 +52,8 @@ async function restartWith(keys: MasterKeyBindings): Promise<void> {
   const { adminClientSecret } = secrets();
   writeFileSync(join(stateDir, "secrets.json"), JSON.stringify({ ...keys, adminClientSecret }));
   await provider.restart();
+  // As the command of a deployment does, which compares the keys of all objects. KeyManager then wraps its keys anew.
+  await fixtures.admin.require("GET", "/deployment");
 }
 
 /** Clients continue with their existing tokens; returns the tokens that they have afterwards. */

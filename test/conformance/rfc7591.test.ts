@@ -326,6 +326,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
       audiences: ["*"],
       require_pkce: false,
       skip_consent: true,
+      require_mfa: true,
     },
     ...{ token_exchange: { subject_clients: ["*"] }, jwt_bearer: { subjects: ["*"] }, id_jag_targets: [] },
     introspection: { clients: ["*"] },

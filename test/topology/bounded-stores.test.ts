@@ -9,9 +9,17 @@ import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
  */
 const bounds = { D1: ["queryDatabase(", "queryAuditDatabase("], KV: ["within("] } as const;
 /** Their callers apply the time limit. */
-const loaders = ["loadRecord", "loadClient", "loadUser", "loadRbacClaims", "loadGenerations", "loadIssuer"];
+const loaders = [
+  "loadRecord",
+  "loadStamped",
+  "loadClient",
+  "loadUser",
+  "loadRbacClaims",
+  "loadGenerations",
+  "loadIssuer",
+];
 const loaderFiles =
-  /\/(client-directory|user-directory|issuer-directory|read-through|load-generations|document-hosts)\.ts$/;
+  /\/(client-directory|record-query|read-through|stored-clients|user-directory|issuer-directory|load-generations|document-hosts)\.ts$/;
 
 const accesses = [
   { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },

@@ -133,6 +133,7 @@ test("contexts are created only at the boundary, where the request's body has be
     // A call of a resource server, which has no body.
     "packages/op-management/src/introspection/token-validation.ts",
     // An object's own requests, without a body.
+    "packages/op-state/src/control/record-copies.ts",
     "packages/op-state/src/keys/key-announcement.ts",
     "packages/op-state/src/sessions/logout-notices.ts",
     "packages/shared/src/http/request-context.ts",
@@ -184,7 +185,7 @@ function importsByPath(tree: string): Map<string, string[]> {
   return new Map(entries);
 }
 
-test("load-tests import edge-op and the lease timing; only Workers that count calls contain code of Workers", () => {
+test("load-tests import edge-op, the lease timing and the limits; only Workers that count calls contain code of Workers", () => {
   const outside = [...importsByPath("load-tests")].flatMap(([path, imports]) =>
     imports.filter((imported) => !imported.startsWith("load-tests/")).map((imported) => [dirname(path), imported]),
   );
@@ -199,6 +200,7 @@ test("load-tests import edge-op and the lease timing; only Workers that count ca
     "packages/edge-op/src/isolate-process.ts",
     "packages/edge-op/src/provider-api.ts",
     "packages/shared/src/config/lease-timing.ts",
+    "packages/shared/src/config/limits.ts",
   ]);
 });
 

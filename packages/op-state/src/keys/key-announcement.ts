@@ -76,8 +76,7 @@ export class KeyAnnouncement {
   }
 
   /**
-   * Writes D1's schedule again if it differs from this one: its keys are no longer new, they were wrapped under another master key, or D1 was
-   * restored to an earlier time.
+   * Writes D1's schedule again if it differs from this one: its keys are no longer new, or D1 was restored to an earlier time.
    */
   async store(): Promise<void> {
     const { DB } = this.#env;

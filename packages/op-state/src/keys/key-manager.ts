@@ -93,6 +93,8 @@ export class KeyManager
         this.#alarms.wakeBy(knownFromMs);
       },
     });
+    // Every copy of the schedule must be wrapped anew before the previous key is deleted.
+    if (env.OP_MASTER_KEY_PREVIOUS) this.#alarms.wakeBy(nowMs());
   }
 
   async schedule(wanted: readonly KeyAlgorithm[] = [], signs = false): Promise<KeySchedule> {
@@ -231,20 +233,17 @@ export class KeyManager
     return { kid, alg, publicJwk: { ...jwk, alg, use, kid } as JsonWebKey, wrappedPrivateKey };
   }
 
-  /**
-   * Wraps every key under the current master key, once per instance, because a change of secrets starts a new one. A key that changes meanwhile is
-   * skipped.
-   */
+  /** Wraps every key under the current master key, once per instance, because a change of secrets starts a new one; the alarm announces it. */
   async #rewrap(): Promise<void> {
     if (this.#isRewrapped) return;
     this.#isRewrapped = true;
-    for (const { kid, alg, wrappedPrivateKey } of this.#rows.all()) {
-      const rewrapped = await rewrapPrivateKey(this.env, kid, alg, wrappedPrivateKey);
-      if (rewrapped === undefined) continue;
-      const update = "UPDATE keys SET wrapped_private_key = ? WHERE kid = ? AND wrapped_private_key = ?";
-      this.#sql.exec(update, rewrapped, kid, wrappedPrivateKey);
-      this.#alarms.wakeBy(nowMs());
-    }
+    const keys = await Promise.all(
+      this.#rows.all().map(async ({ kid, alg, wrappedPrivateKey }) => {
+        const rewrapped = await rewrapPrivateKey(this.env, kid, alg, wrappedPrivateKey);
+        return rewrapped === undefined ? [] : [{ kid, wrappedPrivateKey, rewrapped }];
+      }),
+    );
+    if (this.#rows.rewrap(keys.flat())) this.#alarms.wakeBy(nowMs());
   }
 }
 

@@ -68,6 +68,20 @@ export class KeyRows {
       }));
   }
 
+  /**
+   * Replaces wrapped keys, except those that have changed meanwhile. A change of the schedule: a copy that an isolate or KV keeps must not need the
+   * previous master key. Returns whether there was one.
+   */
+  rewrap(keys: readonly Rewrapped[]): boolean {
+    let count = 0;
+    for (const { kid, wrappedPrivateKey, rewrapped } of keys) {
+      const update = "UPDATE keys SET wrapped_private_key = ? WHERE kid = ? AND wrapped_private_key = ?";
+      count += this.#sql.exec(update, rewrapped, kid, wrappedPrivateKey).rowsWritten;
+    }
+    if (count > 0) this.#sql.exec("UPDATE key_revision SET revision = revision + 1");
+    return count > 0;
+  }
+
   /** The first keys of a deployment are known from the start: no isolate has a schedule without them. */
   write(keys: readonly ScheduledKey[], before: readonly ScheduledKey[]): void {
     const isFirst = this.#revision().revision === 0;
@@ -90,6 +104,10 @@ export class KeyRows {
     }
     this.#sql.exec("UPDATE key_revision SET revision = revision + 1, announced = announced + ?", isFirst ? 1 : 0);
   }
+}
+
+export interface Rewrapped extends Pick<ScheduledKey, "kid" | "wrappedPrivateKey"> {
+  readonly rewrapped: string;
 }
 
 const isPublicJwk = objectOf<JsonWebKey>({ kty: isText });
