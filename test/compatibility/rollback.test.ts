@@ -51,10 +51,10 @@ if (isKept) {
 
 test("separate Workers become a compact one and separate again, on the same state", async () => {
   const state = await StoredState.make(await run({ shape: "separate" }));
-  const ids = await running!.objectIds("RefreshTokenRotator");
+  const ids = await running!.objectIds("SessionStore");
   expect(ids.length).toBeGreaterThan(0);
   await state.goOn(await run({ shape: "compact" }));
-  expect(await running!.objectIds("RefreshTokenRotator")).toEqual(expect.arrayContaining(ids));
+  expect(await running!.objectIds("SessionStore")).toEqual(expect.arrayContaining(ids));
   await state.goOn(await run({ shape: "separate" }));
   await state.detectTheft(running!);
 });

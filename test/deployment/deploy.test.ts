@@ -99,7 +99,7 @@ describe("from an empty account to a verified provider", () => {
     const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth"];
     expect(keyed.map(secretOf)).toEqual(keyed.map(() => firstKey));
     expect(secretOf("op")).toBeUndefined();
-    expect(output).toContain("42 objects run the uploaded version and key");
+    expect(output).toContain("43 objects run the uploaded version and key");
     expect(output).toContain("the token is revoked, and it introspects as inactive at once");
     expect(existsSync(join(operator.deployments, ".generated/production/unfinished.json"))).toBe(false);
     expect(
@@ -156,7 +156,7 @@ describe("staging next to production", () => {
     ];
     const { code, output, calls } = await operator.deploy(["--environment", "staging", ...file]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
-    expect(output).toContain("42 objects run the uploaded version and key");
+    expect(output).toContain("43 objects run the uploaded version and key");
     expect(output).toContain("the token is revoked, and it introspects as inactive at once");
     const namespace = [...local.account.namespaces.values()].find(({ title }) => title === "op-staging-cache");
     expect(await local.workers.keysOf(namespace!.id)).toEqual([]);

@@ -70,6 +70,7 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
     ["user", "PATCH", user, { groups: [] }],
   ],
   deleteUser: [["user", "DELETE", user]],
+  removeFactor: "an administrator cannot remove a factor of their own",
   replaceRole: [
     ["user", "PUT", "/roles/admins", { permissions: ["admin:users"] }],
     ["user", "PUT", "/roles/keepers", { permissions: [] }],

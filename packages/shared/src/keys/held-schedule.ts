@@ -57,13 +57,13 @@ export class HeldSchedule {
     send: (context) => readCache<Copy<KeySchedule>>(context, copyKey),
   });
   /** After a change of keys, every request needs the schedule at the same moment; an isolate sends one call for all of them. */
-  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, VersionedSchedule | undefined>({
+  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, Copy<KeySchedule> | undefined>({
     name: "D1",
     joinsCallInFlight: true,
     send: (context) => this.#readStored(context),
   });
   #held: Held | undefined;
-  /** The copy of KV that was read before the isolate knew a control version. */
+  /** The copy that was read before the isolate knew a control version. */
   #unjudged: Copy<KeySchedule> | undefined;
   /** The requests that found none in KV then. */
   readonly #missing = new WeakSet<object>();
@@ -92,9 +92,11 @@ export class HeldSchedule {
     return { schedule, loadedAtMs: nowMs() };
   }
 
-  /** Reads the copy in KV for an isolate that knows no control version. Never fails. */
+  /** Reads the copy in KV, or else the one in D1, for an isolate that knows no control version. Never fails. */
   async readAhead(context: RequestContext<KeyScheduleBindings>): Promise<void> {
-    if (this.#held === undefined) await this.#findCopy(context).catch(() => undefined);
+    if (this.#held !== undefined) return;
+    const copy = await this.#findCopy(context).catch(() => undefined);
+    if (copy === undefined && this.#control.version === undefined) await this.#findStored(context);
   }
 
   async current(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
@@ -188,6 +190,7 @@ export class HeldSchedule {
     try {
       const stored = await this.#stored.call(context, `${epoch} ${version}`, undefined);
       if (epoch !== this.#epoch) return await this.#findStored(context);
+      if (version === undefined) this.#unjudged = stored;
       return stored && this.#hold(context, version === undefined ? stored : { value: stored.value });
     } catch (error) {
       warnUnavailable(context, "keys-not-reloaded", error);
@@ -195,7 +198,7 @@ export class HeldSchedule {
     }
   }
 
-  async #readStored(context: RequestContext<KeyScheduleBindings>): Promise<VersionedSchedule | undefined> {
+  async #readStored(context: RequestContext<KeyScheduleBindings>): Promise<Copy<KeySchedule> | undefined> {
     const { version } = this.#control;
     const stored = await readStoredSchedule(context.env.DB, version ?? 0);
     if (stored === undefined) return undefined;
