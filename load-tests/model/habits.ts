@@ -70,7 +70,7 @@ export const rowBytes = {
   sessions: 450,
   session_clients: 180,
   session_grants: 460,
-  code: 1_000,
+  spent_code: 120,
   audit_events: 550,
 } as const;
 
@@ -98,7 +98,7 @@ export function storeBytes(users: number, habits: Habits = defaultHabits): Store
       active *
       (lifeDays.session * signIns * (rowBytes.sessions + 2 * rowBytes.session_clients) +
         grants * rowBytes.session_grants),
-    code: active * authorizations * rowBytes.code,
+    code: active * authorizations * rowBytes.spent_code,
   };
 }
 

@@ -112,9 +112,9 @@ test("sizing: shards are the power of two that plans 500 calls a second, and 5 G
   expect(busy.peak.refreshes).toBeCloseTo(5555.6, 0);
   expect(busy.refreshShards).toBe(16);
   // 15 million users on a day, each with 30 families of 1,300 bytes: 585 GB, for 117 shards; 5,556 refreshes a second are for 11.1.
-  // 14 sessions of 450 + 2 × 180 bytes, 12.6 of their grants and one of the further code of 460: 263.9 GB, for 52.8 shards; codes: 30 GB.
+  // 14 sessions of 450 + 2 × 180 bytes, 12.6 of their grants and one of the further code of 460: 263.9 GB, for 52.8 shards; spent codes: 3.6 GB.
   const large = sizeFor(50_000_000, 300);
-  expect(storeBytes(50_000_000)).toEqual({ refresh: 585e9, session: expect.closeTo(263.94e9, -7), code: 30e9 });
+  expect(storeBytes(50_000_000)).toEqual({ refresh: 585e9, session: expect.closeTo(263.94e9, -7), code: 3.6e9 });
   expect([large.refreshShards, large.sessionShards]).toEqual([128, 64]);
   const small = sizeFor(10_000, 10);
   expect([small.refreshShards, small.sessionShards]).toEqual([8, 8]);

@@ -36,6 +36,7 @@ export const ratesPerDay = {
   newUsers: 10_000,
   deletedUsers: 5_000,
   passkeysAdded: 10_000,
+  appsAdded: 10_000,
   adminChanges: 20_000,
   /** Suspensions, deletions and new passwords: changes that end grants. */
   cutOffs: 5_000,

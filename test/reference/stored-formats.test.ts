@@ -113,7 +113,7 @@ test("every kind of KV key is described", () => {
     );
   });
   expect(kinds.length).toBe(8);
-  expect(written.toSorted()).toEqual(["introspection:", "keys:"]);
+  expect([...new Set(written)].toSorted()).toEqual(["introspection:", "keys:"]);
   const keys = page.slice(page.indexOf("## KV"), page.indexOf("## Objects"));
   expect([...kinds, ...written].filter((key) => !keys.includes(`\`${key}`))).toEqual([]);
 });

@@ -111,7 +111,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...wait, fenceMs: Math.max(0, wait.fenceMs - outlast(leaseTiming, leaseTiming.horizonStepMs)) };
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 29,
+    from: 31,
   },
   "a boot fence that is skipped while a lease wait runs": {
     apply: () =>
@@ -133,7 +133,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         });
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 21,
+    from: 24,
   },
   "a direct lease counted from receipt": { apply: () => directLease(fromReceipt), in: direct },
   "a relay's lease counted from receipt at the isolate": { apply: () => relaysLease(fromReceipt), in: relayed },
@@ -157,7 +157,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return self.request(0, undefined, false).holder;
       }),
     in: { ...relayed, frequent: ["idle", "killed"] },
-    from: 146,
+    from: 149,
   },
   "a response to a released lease that is installed": {
     apply: () =>
@@ -165,7 +165,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         install(lease, { ...request, holder: self.holder }, sentAtMs);
       }),
     in: { ...direct, modes: { tight: true } },
-    from: 40,
+    from: 7,
   },
   "a response confirmed before it is installed": {
     apply: () =>
@@ -197,13 +197,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "answers by a horizon that was taken back": {
     apply: () => around(RevocationMachine, "close", () => {}),
     in: { ...direct, frequent: ["shardRestarts", "idle"], requestMs: 600 },
-    from: 184,
+    from: 6,
   },
   "a wait that ends with the first lease that lacks the change": {
     apply: () =>
       around(ConfirmationWaits, "wait", (_self, _wait, { lacking }, startedAtMs) =>
         scheduler.wait(Math.max(0, Math.min(...lacking.values()) - startedAtMs)),
       ),
+    from: 8,
   },
   "a wait that ends when any holder has confirmed": { apply: endWaitsWithFirst },
   "a horizon extended in memory only": {
@@ -214,7 +215,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         write(horizon);
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 27,
+    from: 8,
   },
   "checks answered on a horizon in memory only": {
     apply: () =>
@@ -222,7 +223,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         if (horizon?.leaseMs !== 0) write(horizon);
       }),
     in: { frequent: ["shardRestarts"], requestMs: 1_500 },
-    from: 37,
+    from: 104,
   },
   "a repeated revocation acknowledged at once": {
     apply: () => {
@@ -292,7 +293,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         use({ ...filter, seq: self.seq }, rows);
       }),
     in: filters,
-    from: 107,
+    from: 48,
   },
   "a hit of the filter treated as a miss": {
     apply: () => around(ShardReplica, "needsCheck", () => false),
@@ -362,6 +363,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         setTimeout(() => void observe(context, cv, named).catch(() => {}), 200);
         return Promise.resolve();
       }),
+    from: 11,
   },
   "content that the relay does not send": {
     apply: () =>
@@ -379,7 +381,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return known;
       }),
     in: { ...relayed, frequent: ["closings"] },
-    from: 11,
+    from: 13,
   },
   "changes added to a replica that was discarded": {
     apply: () => around(RelayReplica, "forget", () => {}),
@@ -395,6 +397,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         })),
       })),
     in: { ...relayed, ...filters },
+    from: 7,
   },
   "rows deleted when they expire by the clock of the shard": {
     apply: () =>
@@ -410,7 +413,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return revoke(ended, wait, sinceCv);
       }),
     in: slowDecisions,
-    from: 20,
+    from: 94,
   },
   "a token taken for unrevoked when its row may be deleted": {
     apply: () =>
@@ -507,7 +510,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...nothing, kind: "lease", seq: sinceSeq, leaseMs, cv: sinceCv };
       }),
     in: { modes: { filters: true, paced: true } },
-    from: 14,
+    from: 16,
   },
   "a paced holder that takes itself for covered": {
     apply: () =>
@@ -549,7 +552,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "the leases of a relay released while isolates have theirs": {
     apply: () => restoreAll([around(RelayMachine, "countLiveHolders", () => 0), replaceValue(HeldCalls, "size", 0)]),
     in: { relays: 8, leaseMs: 8_000, requestMs: 1_000, revokeMs: 5_000, runMs: 40_000 },
-    from: 61,
+    from: 16,
   },
   "a request that arrives with its first byte": {
     apply: () =>
@@ -624,7 +627,7 @@ export const clockMutants: Readonly<Record<string, Omit<Mutant, "apply">>> = {
   },
   "a relay's clock set back": {
     in: { ...relayed, modes: { clocks: true }, clockStep: { of: "relay", byMs: -2_000 } },
-    from: 15,
+    from: 9,
   },
   "a shard's clock set forward": {
     in: { modes: { clocks: true }, clockStep: { of: "revocation", byMs: 2_000 } },
