@@ -268,8 +268,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         }),
       ]);
     },
-    in: { frequent: ["shardRestarts"], runMs: 40_000 },
-    from: 55,
+    // It shows when the clock of the predecessor was ahead.
+    in: { frequent: ["shardRestarts"], runMs: 40_000, modes: { clocks: true } },
+    from: 17,
   },
   "a filter without the rows after it": {
     apply: () =>
