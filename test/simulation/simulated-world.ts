@@ -240,11 +240,11 @@ export class SimulatedWorld implements Timeline {
     this.meter.queued(messages.length);
     this.after(queueMs, () => {
       const task = this.task(this.machine(false));
-      const batch = Object.assign(Object.create(null), { messages });
+      const events = messages.map(({ body }) => body);
       const background = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}) };
       this.deliver(
         task,
-        () => void this.#consume(batch, Object.assign(Object.create(null), this.envFor(task)), background),
+        () => void this.#consume(events, Object.assign(Object.create(null), this.envFor(task)), background),
       );
     });
   }
