@@ -4,21 +4,12 @@
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
-import { registerHooks } from "node:module";
 import { dirname, join } from "node:path";
 import { type MeasuredDay, measuredDays } from "../load-tests/model/measured-days.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import "./install-simulated-platform.ts";
 
-const simulation = join(repositoryRoot, "test/simulation");
-registerHooks({
-  resolve: (specifier, context, next) =>
-    specifier === "cloudflare:workers"
-      ? next(join(simulation, "cloudflare-workers.ts"), context)
-      : next(specifier, context),
-});
-const { installPlatform } = await import("../test/simulation/platform.ts");
 const { UsualDay } = await import("../test/simulation/usual-day.ts");
-installPlatform();
 
 const days: MeasuredDay[] = [];
 for (const options of measuredDays) days.push(await new UsualDay(options).run());

@@ -4,9 +4,9 @@
  */
 
 import { writeFileSync } from "node:fs";
-import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import "./install-simulated-platform.ts";
 import {
   ControlSimulation,
   mutants as controlMutants,
@@ -16,26 +16,13 @@ import type { Mutant } from "../test/simulation/mutants.ts";
 import type { Circumstances } from "../test/simulation/simulation.ts";
 import { countsPath, type SimulationCounts } from "./reference/simulations-page.ts";
 
-/**
- * **`node scripts/count-simulations.ts`**: what the simulation of leases is made of, and in how many runs each mutant is
- * caught, for `docs/reference/simulations.md`. The seeds are fixed. Some minutes; afterwards `npm run check -- --write`.
- */
 const runs = 100;
 const mutantRuns = 10;
 /** A mutant that is rarely caught is run until it was caught, or for so many runs. */
 const mostRuns = 250;
 
-const simulation = join(repositoryRoot, "test/simulation");
-registerHooks({
-  resolve: (specifier, context, next) =>
-    specifier === "cloudflare:workers"
-      ? next(join(simulation, "cloudflare-workers.ts"), context)
-      : next(specifier, context),
-});
-const { installPlatform } = await import("../test/simulation/platform.ts");
 const { Simulation } = await import("../test/simulation/simulation.ts");
 const { clockMutants, coldStart, mutants, waitingMutants } = await import("../test/simulation/mutants.ts");
-installPlatform();
 
 const total: Record<string, number> = {};
 for (let seed = 1; seed <= runs; seed += 1) {
