@@ -16,6 +16,7 @@ import { frameOf } from "../pages/frame.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { codesAfterApp } from "./recovery-codes.tsx";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/apps";
@@ -44,7 +45,8 @@ export function addApp(at: AccountRequest): Promise<Response> {
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const setup = await setupOf(at, person, id);
     const added = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: false });
-    return added === undefined ? renderAddApp(at, person, id, true) : redirect(accountWith("app-added"));
+    if (added === undefined) return renderAddApp(at, person, id, true);
+    return redirect(factors.recoveryCodes ? accountWith("app-added") : codesAfterApp);
   });
 }
 
