@@ -64,7 +64,7 @@ describe("second factors, 390×844 and 1280×900", () => {
     await page.click("#add-app");
     await page.waitForSelector("#problem");
     await see("account-add-app-wrong");
-    await page.fill("#code", await codeOf(key, -1));
+    await page.fill("#code", await codeOf(key));
     await page.click("#add-app");
     await page.waitForSelector("#make-codes");
     await see("account-make-codes");
@@ -102,7 +102,7 @@ describe("second factors, 390×844 and 1280×900", () => {
     await context.clearCookies();
     await page.goto(`${application.origin}/login`);
     await signIn(page, username);
-    await page.fill("#code", await codeOf(key));
+    await page.fill("#code", await codeOf(key, 1));
     await page.click("#confirm");
     await page.waitForSelector("#allow");
     await page.click("#allow");

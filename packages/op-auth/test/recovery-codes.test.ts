@@ -128,13 +128,17 @@ it("an app added at the account page leads to recovery codes, unless there are s
     return locationOf(await browser.submit(page, { code: await codeOfKey(key), setup: page.split("setup=")[1]! }));
   };
   await browser.signIn(locationOf(await browser.get("/account")));
+  const before = browser.cookies.get("__Host-op-session");
   const next = await added();
   expect(next).toBe("/account/recovery-codes?notice=app-added");
+  // The code of the app is a second factor: the person is not asked for another one.
+  expect(codesOn(await (await browser.submit(next, {})).text())).toHaveLength(8);
+  expect(browser.cookies.get("__Host-op-session")).not.toBe(before);
 });
 
 describe("RFC 8628: the device flow", () => {
   const authorize = async (metadata: object): Promise<string> => {
-    const grant_types = ["urn:ietf:params:oauth:grant-type:device_code"];
+    const grant_types = ["urn:ietf:params:oauth:grant-type:device_code"] as const;
     const device = await seedClient(authEnv, "device", { grant_types, scope: "openid", ...metadata });
     const response = await postForm(fixtures.app, authEnv, "/device_authorization", { scope: "openid" }, device);
     const { user_code } = (await response.json()) as { user_code: string };

@@ -4,5 +4,5 @@ import type { StepInput, StepState } from "../step.ts";
 export function recoveryCodesState({ flow, facts: { person } }: StepInput): StepState {
   const { newCodes } = flow.marks;
   const isDue = person !== undefined && newCodes?.sub === person.sub;
-  return isDue ? { kind: "needed", error: "interaction_required" } : { kind: "done" };
+  return isDue ? { kind: "needed", error: "login_required" } : { kind: "done" };
 }

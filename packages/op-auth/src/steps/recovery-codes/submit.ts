@@ -20,7 +20,11 @@ export async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<
   const event = { action: "recovery_codes.made", target: setId, actor: sub };
   const write = async () => {
     const isSaved = await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: event }, () =>
-      saveRecoveryCodes(context, { sub, setId, hashes, replaced }, recordAdminEvent(context, event, { ifChanged: true })),
+      saveRecoveryCodes(
+        context,
+        { sub, setId, hashes, replaced },
+        recordAdminEvent(context, event, { ifChanged: true }),
+      ),
     );
     if (isSaved) wakeAuditLog(context);
   };
