@@ -11,8 +11,8 @@ import {
   removeSession,
 } from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
-import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changeAddress, showChangeAddress, showUndo, takeBackAddress } from "./account/change-address.tsx";
+import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
 import {
   confirmEndOthers,

@@ -168,8 +168,10 @@ const en = {
   "address.undoText":
     "{address} becomes the address of your account again. You are signed out everywhere; sign in then, or set a new password with this address.",
   "address.undoSubmit": "Take it back",
-  "address.undone": "The change was taken back. You are signed out everywhere. If somebody else changed your address, set a new password now.",
-  "address.undoGone": "This link is not valid any more: the change was taken back, or it was made more than seven days ago.",
+  "address.undone":
+    "The change was taken back. You are signed out everywhere. If somebody else changed your address, set a new password now.",
+  "address.undoGone":
+    "This link is not valid any more: the change was taken back, or it was made more than seven days ago.",
   "address.toAccount": "To your account",
   "password.title": "Change password",
   "password.titleSet": "Set a password",
@@ -365,8 +367,10 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "address.undoText":
     "{address} wird wieder die Adresse Ihres Kontos. Sie werden überall abgemeldet; melden Sie sich danach an, oder legen Sie mit dieser Adresse ein neues Passwort fest.",
   "address.undoSubmit": "Rückgängig machen",
-  "address.undone": "Die Änderung wurde rückgängig gemacht. Sie sind überall abgemeldet. Wenn jemand anderes Ihre Adresse geändert hat, legen Sie jetzt ein neues Passwort fest.",
-  "address.undoGone": "Dieser Link gilt nicht mehr: Die Änderung wurde rückgängig gemacht, oder sie ist mehr als sieben Tage her.",
+  "address.undone":
+    "Die Änderung wurde rückgängig gemacht. Sie sind überall abgemeldet. Wenn jemand anderes Ihre Adresse geändert hat, legen Sie jetzt ein neues Passwort fest.",
+  "address.undoGone":
+    "Dieser Link gilt nicht mehr: Die Änderung wurde rückgängig gemacht, oder sie ist mehr als sieben Tage her.",
   "address.toAccount": "Zu Ihrem Konto",
   "password.title": "Passwort ändern",
   "password.titleSet": "Passwort festlegen",

@@ -1,5 +1,5 @@
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { isAddressTaken, verifiedAddress } from "@edge-op/shared/users/user-addresses";
@@ -41,7 +41,8 @@ export const users = new VersionedTable({
     if (username !== known?.username && (await isUsernameTaken(database, username, sub))) return takenError("username");
     const email = verifiedAddress(claims)?.key;
     const name = parseEmailAddress(username)?.key;
-    if (await isAddressTaken(database, { sub, key: name }, nowMs())) return takenError("username", "is the address of another user");
+    if (await isAddressTaken(database, { sub, key: name }, nowMs()))
+      return takenError("username", "is the address of another user");
     if (await isAddressTaken(database, { sub, key: email }, nowMs())) return takenError("claims.email");
     if (email === undefined || !(await isUsernameTaken(database, email, sub))) return undefined;
     return takenError("claims.email", "is the username of another user");

@@ -103,7 +103,9 @@ export class Challenges {
     id: string,
     attempt: CountedAttempt,
   ): Promise<AttemptOutcome> {
-    return (await this.#call<AttemptOutcome>(context, kind, id, async (stub, key) => stub.attempt(key, attempt))) ?? "over";
+    return (
+      (await this.#call<AttemptOutcome>(context, kind, id, async (stub, key) => stub.attempt(key, attempt))) ?? "over"
+    );
   }
 
   async #call<T>(

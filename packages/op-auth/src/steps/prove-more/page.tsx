@@ -12,8 +12,8 @@ import { CodeField } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
-import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
 import { isRecovering } from "../recovery.ts";
+import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
 import { findSubject } from "../subject.ts";
 
@@ -53,7 +53,11 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
       : undefined,
     problem: problemOf(at),
     isRecovering: isRecovering(at.flow),
-    rememberDays: isRecovering(at.flow) ? 0 : policy.secondFactor === "always" ? 0 : readDeployment(context.env).secondFactor.rememberDeviceDays,
+    rememberDays: isRecovering(at.flow)
+      ? 0
+      : policy.secondFactor === "always"
+        ? 0
+        : readDeployment(context.env).secondFactor.rememberDeviceDays,
   };
   const { problem } = view;
   const isThrottled = problem?.kind === "throttled";
