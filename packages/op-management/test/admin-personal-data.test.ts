@@ -60,7 +60,7 @@ describe("the list of personal tables", () => {
 const secrets = ["a scrypt hash", "a sealed secret", "eight hashes"];
 
 async function seed(): Promise<void> {
-  const claims = { name: "Pat Person", email: "pat@example.com" };
+  const claims = { name: "Pat Person", email: "pat@example.com", email_verified: true };
   await admin.call("POST", "/users", { body: { sub: "pat", username: "pat", claims, roles: ["r"], groups: ["g"] } });
   await admin.call("POST", "/users", { body: { sub: "sam", username: "sam", roles: ["r"] } });
   await admin.call("POST", "/clients", { body: { client_id: "app", redirect_uris: ["https://app.example/"] } });
@@ -101,6 +101,7 @@ describe("GET /admin/users/{sub}/export", () => {
     const at = "1970-01-01T00:00:01.000Z";
     expect(body.data).toMatchObject({
       users: [{ sub: "pat", username: "pat", claims: { name: "Pat Person", email: "pat@example.com" } }],
+      user_addresses: [{ address_key: "pat@example.com", verified_at: expect.any(String) }],
       user_roles: [{ role: "r" }],
       user_groups: [{ group_name: "g" }],
       user_passwords: [{ updated_at: at }],

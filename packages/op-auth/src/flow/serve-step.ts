@@ -24,7 +24,7 @@ export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
   const opened = await openLive(at, flowParameter(at));
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
-  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+  if (step.isForPerson && !(await mayBeAt(open, step))) {
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   const token = await formToken(at.context, await tokenPurpose(open, step), browser.id);
@@ -42,11 +42,16 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
   const opened = await openLive(at, form.get("f") ?? flowParameter(at));
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
-  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+  if (step.isForPerson && !(await mayBeAt(open, step))) {
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
   return withCookies(await continueAfter(at, step, open, form), [browser.setCookie]);
+}
+
+/** A page for a person needs one; all but that of recovery codes, a client too. */
+async function mayBeAt({ person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
+  return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
 async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
@@ -62,18 +67,18 @@ async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, for
     case "refuse":
       return refuse(at, open, result);
     case "done": {
-      const { proofs = [], marks } = result;
+      const { proofs = [], marks, isAnew = false } = result;
       const foreign = proofs.find(({ method }) => !step.methods.includes(method));
       if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
       const added: Flow = {
         ...flow,
-        proofs: [...flow.proofs.filter(({ sub }) => isAbout(proofs, sub)), ...proofs],
+        proofs: [...(isAnew ? [] : flow.proofs.filter(({ sub }) => isAbout(proofs, sub))), ...proofs],
         marks: { ...flow.marks, ...marks },
         problem: undefined,
         typed: undefined,
       };
       // Only a step that has read the person has one to pass on.
-      const person = step.isForPerson || proofs.length > 0 ? await open.person() : undefined;
+      const person = !isAnew && (step.isForPerson || proofs.length > 0) ? await open.person() : undefined;
       return proceed(at, { flow: added, browser, person, added: result });
     }
   }
@@ -87,7 +92,7 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
 /** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
 async function flowAt(at: FlowRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
   const all = { ...flow.marks, ...marks };
-  if (step === "sign-in" && flow.isOpened) return newFlow(at, flow.purpose, all);
+  if (flow.isOpened && (step === "sign-in" || step === "recover")) return newFlow(at, flow.purpose, all);
   return { ...flow, marks: all, problem: undefined };
 }
 
