@@ -10,6 +10,11 @@ export const accountNotices = {
   "app-added": { isGood: true, text: "account.appAdded" },
   "factor-removed": { isGood: true, text: "account.factorRemoved" },
   "last-way-in": { isGood: false, text: "account.lastWayIn" },
+  "identity-connected": { isGood: true, text: "account.identityConnected" },
+  "identity-not-connected": { isGood: false, text: "account.identityNotConnected" },
+  "identity-taken": { isGood: false, text: "account.identityTaken" },
+  "identity-disconnected": { isGood: true, text: "account.identityDisconnected" },
+  "last-identity": { isGood: false, text: "account.lastIdentity" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
 

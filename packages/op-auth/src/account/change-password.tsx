@@ -26,7 +26,14 @@ import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-passwo
 import { accountWith } from "./account-notices.ts";
 import { isFreshWithTwo } from "./factor-level.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting, isFreshByPasskey } from "./require-person.ts";
+import {
+  type AccountRequest,
+  accountForms,
+  asPerson,
+  asPersonPosting,
+  isFresh,
+  isFreshByPasskey,
+} from "./require-person.ts";
 
 const path = "/account/password";
 
@@ -71,10 +78,12 @@ async function describePassword(at: AccountRequest, person: SignedInPerson): Pro
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
   const isByPasskey = isFreshByPasskey(at, person);
   const isBelowLevel = record?.factors.totp === true && !isFreshWithTwo(at, person);
+  // A person who has neither signs in at an upstream provider, which is the level of their account.
+  const isByOthers = hash === undefined && record?.factors.passkeys === false && isFresh(at, person);
   return {
     hash,
     needsCurrent: hash !== undefined && !isByPasskey,
-    isBlocked: isBelowLevel || (hash === undefined && !isByPasskey),
+    isBlocked: isBelowLevel || (hash === undefined && !isByPasskey && !isByOthers),
     requiredAcr: isBelowLevel ? mfaAcr : undefined,
   };
 }

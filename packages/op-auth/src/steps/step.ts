@@ -29,7 +29,7 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "prove-more" | "enrol" | "select-account" | "consent";
+export type StepName = "sign-in" | "prove-more" | "enrol" | "link" | "select-account" | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -101,6 +101,8 @@ export type StepResult =
     }
   | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  /** The person continues at another provider, and comes back in another request. */
+  | { readonly kind: "leave"; readonly location: string }
   | Refusal;
 
 /** A request of a browser. */

@@ -19,7 +19,9 @@ export type ChallengeKind =
   | "authorization-request"
   | "flow"
   | "logout-request"
-  | "passkey-ceremony";
+  | "passkey-ceremony"
+  | "upstream-sign-in"
+  | "upstream-link";
 
 /** Keys per call: one commit in the object, some tens of microseconds each. */
 const spendsAtOnce = 64;

@@ -15,6 +15,8 @@ export const noticeKinds = [
   "recovery-codes-made",
   "recovery-codes-removed",
   "recovery-code-used",
+  "identity-linked",
+  "identity-unlinked",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
 ] as const;
