@@ -122,7 +122,7 @@ CREATE TABLE trusted_issuers (
 -- One issuer has one record, however its name ends.
 CREATE UNIQUE INDEX trusted_issuers_by_name ON trusted_issuers (rtrim(issuer, '/'));
 
--- Providers of others with which people sign in here (ADR 59). All of them are read as one record, at most 50 rows.
+-- Providers of others with which people sign in here (ADR 63). All of them are read as one record, at most 50 rows.
 CREATE TABLE upstreams (
   upstream_id   TEXT PRIMARY KEY,
   status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
@@ -145,7 +145,7 @@ CREATE TABLE users (
   updated_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 
-CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE claims ->> '$.email_verified' = 1;
+CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE json_valid(claims) AND claims ->> '$.email_verified' = 1;
 
 -- Deleted users: their subs are never given to anyone else.
 CREATE TABLE retired_subs (

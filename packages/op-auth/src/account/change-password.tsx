@@ -31,8 +31,8 @@ import {
   accountForms,
   asPerson,
   asPersonPosting,
-  isFresh,
   isFreshByPasskey,
+  isFreshByUpstream,
 } from "./require-person.ts";
 
 const path = "/account/password";
@@ -79,7 +79,7 @@ async function describePassword(at: AccountRequest, person: SignedInPerson): Pro
   const isByPasskey = isFreshByPasskey(at, person);
   const isBelowLevel = record?.factors.totp === true && !isFreshWithTwo(at, person);
   // A person who has neither signs in at an upstream provider, which is the level of their account.
-  const isByOthers = hash === undefined && record?.factors.passkeys === false && isFresh(at, person);
+  const isByOthers = hash === undefined && record?.factors.passkeys === false && isFreshByUpstream(at, person);
   return {
     hash,
     needsCurrent: hash !== undefined && !isByPasskey,

@@ -164,6 +164,7 @@ export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Pr
   const person = () => (known ??= decidePerson(at));
   // Almost every page and form needs the person: the session is read beside what follows.
   void person().catch(() => {});
+  void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {
     return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(context, purpose) };
   }

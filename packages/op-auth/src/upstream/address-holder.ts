@@ -2,7 +2,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** Who has verified an address, as a query; NULL finds nobody. */
 export function holderOf(address: string): string {
-  return `SELECT sub, status FROM users WHERE lower(claims ->> '$.email') = lower(${address}) AND claims ->> '$.email_verified' = 1`;
+  return `SELECT sub, status FROM users WHERE lower(claims ->> '$.email') = lower(${address}) AND json_valid(claims) AND claims ->> '$.email_verified' = 1`;
 }
 
 export interface AddressHolder {

@@ -15,7 +15,7 @@ const domain = z.string().regex(domainPattern, "must be a domain in lower case (
 
 /**
  * **The record of an upstream provider**, with its status: the admin API's document, as stored in D1, defaults filled in. Its secret is stored beside it,
- * sealed. Rules between members are in op-management's `upstream-faults.ts`.
+ * sealed. Rules between members are in op-management's `upstream-document.ts`.
  */
 export const upstreamDocumentSchema = z.strictObject({
   name: visibleText(64).describe("As the sign-in page shows it."),

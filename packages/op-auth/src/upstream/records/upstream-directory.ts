@@ -23,6 +23,11 @@ export class UpstreamDirectory {
     this.#lists = new ReadThrough<UpstreamList>(control, { ...storedUpstreams, maxBytes: isolateMemory.upstreams });
   }
 
+  /** {@link ReadThrough.readAhead}: every page of a flow may show them. */
+  readAhead(context: RequestContext<AuthEnv>): Promise<void> {
+    return this.#lists.readAhead(context, upstreamsId, true);
+  }
+
   /** The active ones, in the order of their ids. */
   async list(context: RequestContext<AuthEnv>): Promise<readonly Upstream[]> {
     const list = await this.#lists.find(context, upstreamsId);
