@@ -25,6 +25,7 @@ import { revocationRoutes } from "./revocation/cut-off-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
+import { upstreamRoutes } from "./upstreams/upstream-routes.ts";
 import { factorRoutes } from "./users/factor-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
@@ -32,6 +33,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
   ...resourceRoutes,
   ...issuerRoutes,
+  ...upstreamRoutes,
   ...documentHostRoutes,
   ...userRoutes,
   ...factorRoutes,
