@@ -364,6 +364,15 @@ const database: readonly StoredRows[] = [
     text: { shard: 20, type: 16, previous: 32, hash: 32, chain: 32, sub, client_id: clientId, actor: 10 },
   },
   {
+    table: "retired_subjects",
+    where: "audit database",
+    writtenBy: "the deletion of a user",
+    perDay: deletedUsers,
+    endedBy: "none: a sub is never given again",
+    life: "kept",
+    text: { hash: 16 },
+  },
+  {
     table: "audit_watermarks",
     where: "audit database",
     writtenBy: "an object's first event",
@@ -662,7 +671,8 @@ const objects: readonly StoredRows[] = [
     writtenBy: "a cut-off of a user",
     ...one,
     endedBy: "one row",
-    text: {},
+    text: { moved_to: 40 },
+    absent: ["before_ms"],
   },
   { table: "change_sweep", where: "ControlPlane", writtenBy: "the daily sweep", ...one, endedBy: "one row", text: {} },
   {
