@@ -48,6 +48,7 @@ issuers:
         claims: { sub: { exact: "repo:acme/app" } }
         client_id: notes
         subject: { type: client }
+        resources: ["https://notes-api.example.com/"]
 `;
 
 interface Shown {
@@ -198,7 +199,7 @@ test.each([
   ["clients: { a: { client_secret: x } }", "secrets are not declared"],
   ["clients: { a: {}, a: {} }", "neither JSON nor YAML"],
   ["clients: { a: { client_id: b } }", "client_id is the name itself"],
-  ["settings: { NO_SUCH: 1 }", "no such setting"],
+  ["settings: { NO_SUCH: 1 }", "no such variable"],
   ["settings: { REFRESH_GRACE: 4000 }", "REFRESH_GRACE"],
   ["resources: { notes-api: { identifier: https://other.example.com/ } }", "identifier cannot be changed"],
 ])("%s is 2", async (content, message) => {

@@ -1,5 +1,4 @@
 import { pageSettings } from "@edge-op/op-auth/deployment";
-import { platformSettings } from "@edge-op/shared/config/deployment-settings";
 import type { Setting } from "@edge-op/shared/config/setting";
 import { workerSettings } from "@edge-op/shared/config/settings";
 import type { Connection } from "../connection/connection.ts";
@@ -15,15 +14,11 @@ export interface SettingDifference {
 
 export interface ComparedSettings {
   readonly settings: readonly SettingDifference[];
-  /** Declared settings that the deployment does not report: those of pages and of the platform. */
+  /** Declared settings that the deployment does not report: those of pages. */
   readonly unreported: readonly string[];
 }
 
-const settings: readonly Setting[] = [
-  ...Object.values(workerSettings),
-  ...Object.values(pageSettings),
-  ...Object.values(platformSettings),
-];
+const settings: readonly Setting[] = [...Object.values(workerSettings), ...Object.values(pageSettings)];
 
 /** **Compares declared settings with the deployment's.** They are variables of its Workers, so only `npm run deploy` changes them. Scope `admin:shards`. */
 export async function compareSettings(
@@ -33,7 +28,7 @@ export async function compareSettings(
   if (Object.keys(declared).length === 0) return { settings: [], unreported: [] };
   const known = Object.entries(declared).map(([name, to]) => {
     const setting = settings.find(({ variable }) => variable === name);
-    if (setting === undefined) throw usageFailure(`settings.${name}: there is no such setting.`);
+    if (setting === undefined) throw usageFailure(`settings.${name}: there is no such variable of a Worker.`);
     try {
       setting.read(to);
     } catch (error) {
