@@ -30,6 +30,8 @@ async function buildPrograms(into: string): Promise<void> {
     // `edge-op dev` needs the Node of its runtime, the other commands this one.
     target: "node20",
     external: ["miniflare"],
+    // The parser of YAML is CommonJS, and requires modules of Node.
+    banner: { js: 'import { createRequire } from "node:module";const require = createRequire(import.meta.url);' },
     sourcemap: true,
     logLevel: "warning",
   });

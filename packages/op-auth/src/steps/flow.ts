@@ -46,6 +46,8 @@ export interface Marks {
   readonly otherAccount?: boolean;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
+  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
+  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
 }
 
 export type Problem =

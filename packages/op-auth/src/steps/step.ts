@@ -29,7 +29,7 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "prove-more" | "enrol" | "select-account" | "consent";
+export type StepName = "sign-in" | "prove-more" | "enrol" | "recovery-codes" | "select-account" | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
