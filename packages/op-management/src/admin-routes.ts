@@ -125,6 +125,7 @@ async function run(
     actor: await authorizeAdmin(context, isolate, received, route.scope),
     parameter,
     ifMatch: received.headers.get("if-match") ?? undefined,
+    ifNoneMatch: received.headers.get("if-none-match") ?? undefined,
     json: format && readJson(received),
     search: new URL(received.url).searchParams,
   });
