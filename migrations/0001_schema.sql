@@ -126,6 +126,17 @@ CREATE TABLE trusted_issuers (
 -- One issuer has one record, however its name ends.
 CREATE UNIQUE INDEX trusted_issuers_by_name ON trusted_issuers (rtrim(issuer, '/'));
 
+-- Providers of others with which people sign in here (ADR 63). All of them are read as one record, at most 50 rows.
+CREATE TABLE upstreams (
+  upstream_id   TEXT PRIMARY KEY,
+  status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+  document      TEXT    NOT NULL,              -- issuer, client, rules, JSON; never a secret
+  secret        TEXT,                          -- client secret or private key, sealed for this upstream_id; NULL: none
+  sealed_by     TEXT,                          -- fingerprint of the master key that sealed it
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
 -- People. Deleting one deletes their rows of every table that refers to this one.
 CREATE TABLE users (
   sub           TEXT PRIMARY KEY,
@@ -140,6 +151,7 @@ CREATE TABLE users (
   name_key TEXT AS (lower(claims ->> '$.name')) VIRTUAL
 ) WITHOUT ROWID;
 
+CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE json_valid(claims) AND claims ->> '$.email_verified' = 1;
 -- Lists of the admin API: each page begins where its index does.
 CREATE INDEX users_by_email ON users (email_key, sub) WHERE email_key IS NOT NULL;
 CREATE INDEX users_by_name ON users (name_key, sub) WHERE name_key IS NOT NULL;
@@ -230,6 +242,19 @@ CREATE TABLE user_recovery_codes (
   used          INTEGER NOT NULL DEFAULT 0,    -- bit n: the code n was used
   created_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Who a person is at an upstream provider. Found by issuer and subject, never by an address. A record whose issuer changes finds none of them.
+CREATE TABLE user_identities (
+  upstream_id     TEXT    NOT NULL REFERENCES upstreams (upstream_id) ON DELETE CASCADE,
+  issuer          TEXT    NOT NULL,
+  subject         TEXT    NOT NULL,
+  sub             TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  label           TEXT    NOT NULL,            -- what the person sees in the list: an address or a name there
+  created_at_ms   INTEGER NOT NULL,
+  last_used_at_ms INTEGER,
+  PRIMARY KEY (upstream_id, issuer, subject)
+) WITHOUT ROWID;
+CREATE INDEX user_identities_by_user ON user_identities (sub);
 
 -- What a person has agreed that a client may do and know. Taking a consent back deletes the row and ends its grants.
 CREATE TABLE consents (

@@ -156,6 +156,16 @@ const database: readonly StoredRows[] = [
     text: { issuer_id: 20, issuer: 60, status: 6, document: 4_000 },
   },
   {
+    table: "upstreams",
+    where: "D1",
+    writtenBy: "admin API, at most 50 rows",
+    perDay: 1,
+    endedBy: "`DELETE`",
+    life: "population",
+    rows: 10,
+    text: { upstream_id: 12, status: 6, document: 500, secret: 100, sealed_by: 11 },
+  },
+  {
     table: "users",
     where: "D1",
     writtenBy: "admin API",
@@ -254,6 +264,16 @@ const database: readonly StoredRows[] = [
     life: "population",
     rows: 0.2 * users,
     text: { sub, factor_id: 22, secret: 64, sealed_by: 11 },
+  },
+  {
+    table: "user_identities",
+    where: "D1",
+    writtenBy: "a first sign-in with an upstream provider, connecting one",
+    perDay: newUsers,
+    endedBy: "its user or upstream provider, `/account`",
+    life: "population",
+    rows: 0.4 * users,
+    text: { upstream_id: 8, issuer: 30, subject: 28, sub, label: 24 },
   },
   {
     table: "user_recovery_codes",

@@ -14,6 +14,7 @@ let admin: AdminCaller;
 const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
+  "upstreams",
   ...["audit_anchors", "audit_gaps", "audit_watermarks"],
 ];
 const remaining = [
@@ -71,6 +72,12 @@ async function seed(): Promise<void> {
     DB.prepare(
       "INSERT INTO webauthn_credentials VALUES ('cred', 'pat', 'public', 0, '[\"usb\"]', 0, 'Key', 1000, NULL)",
     ),
+    DB.prepare(
+      "INSERT INTO upstreams (upstream_id, document, created_at_ms, updated_at_ms) VALUES ('corp', '{}', 0, 0)",
+    ),
+    DB.prepare(
+      "INSERT INTO user_identities VALUES ('corp', 'https://idp.example.net', '7', 'pat', 'pat@corp', 1000, NULL)",
+    ),
     DB.prepare("INSERT INTO consents VALUES ('pat', 'app', '[\"openid\"]', 1000, 2000)"),
     DB.prepare("INSERT INTO user_grants VALUES ('pat', 'app', 'grant', 1, 'wnam', 0, ?, NULL, NULL, NULL, NULL)").bind(
       later,
@@ -108,6 +115,7 @@ describe("GET /admin/users/{sub}/export", () => {
       webauthn_credentials: [{ credential_id: "cred", name: "Key", transports: ["usb"], created_at: at }],
       user_totp: [{ factor_id: "app", created_at: at }],
       user_recovery_codes: [{ created_at: at }],
+      user_identities: [{ upstream_id: "corp", subject: "7", label: "pat@corp" }],
       consents: [{ client_id: "app", allowed: ["openid"], given_at: at }],
       user_grants: [{ client_id: "app", grant_id: "grant", until: "2099-01-01T00:00:00.000Z" }],
       user_sessions: [{ sid: "g1.wnam.0.sid", device: "Firefox", country: "DE", signed_in_at: at }],

@@ -87,7 +87,7 @@ export function defineRecordRoutes<
     const patch = kind.patch(call);
     return retryOnConflict(async () => {
       const known = await table.require(call.context.env.DB, call.parameter(kind.key));
-      requireMatch(call.ifMatch, known.updatedAtMs);
+      requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
       const { changed, detail, ...beside } = await patch(known);
       return table.update(call, known, changed, { ...beside, detail: { fields: Object.keys(call.body), ...detail } });
     });

@@ -30,6 +30,14 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   },
   updateIssuer: { status: "disabled" },
   testIssuer: { claims: { sub: "repo:acme/site:ref:refs/heads/main" }, use: "assertion" },
+  createUpstream: {
+    upstream_id: "corp",
+    name: "Example Corp",
+    issuer: "https://idp.example.net",
+    client_id: "op",
+    client_secret: "as that provider gave it",
+  },
+  updateUpstream: { status: "disabled" },
   replaceDocumentHost: { policy: "allow" },
   createUser: {
     username: "ann",
@@ -51,6 +59,7 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   secret_id: "s4mVbYH3fL1q",
   resource_id: "photos-api",
   issuer_id: "github",
+  upstream_id: "corp",
   host: "*.example.com",
   sub: "u1cLmU5bGqTzqyG9bqk8Xyg",
   factor_id: "dGhlIGF1dGhlbnRpY2F0b3I",

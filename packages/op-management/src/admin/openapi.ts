@@ -48,7 +48,7 @@ function content(schema: JsonObject, mediaType = "application/json", example?: u
   return { content: { [mediaType]: { schema, ...(example === undefined ? {} : { example }) } } };
 }
 
-function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
+function parametersOf({ path, query, method, isConditional }: AdminRoute): JsonObject[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -64,14 +64,16 @@ function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
         })
       : [];
   const ifMatch = { name: "If-Match", in: "header", description: "The ETag to change.", schema: { type: "string" } };
-  return [...inPath, ...inQuery, ...(method === "PATCH" ? [ifMatch] : [])];
+  const ifNoneMatch = { ...ifMatch, name: "If-None-Match", description: "`*`: replace nothing." };
+  const inHeaders = isConditional ? [ifMatch, ifNoneMatch] : method === "PATCH" ? [ifMatch] : [];
+  return [...inPath, ...inQuery, ...inHeaders];
 }
 
 function responsesOf(route: AdminRoute, components: Components): JsonObject {
   const { status, description, schema } = route.response;
   const error = content(components.refer(errorSchema, "output"));
   const statuses = Object.entries(refusals).filter(([refused]) => {
-    if (refused === "412") return route.method === "PATCH";
+    if (refused === "412") return route.method === "PATCH" || route.isConditional === true;
     if (refused === "413") return route.body !== undefined;
     if (refused === "404") return route.path.includes("{");
     return refused === "409" ? route.method !== "GET" : true;

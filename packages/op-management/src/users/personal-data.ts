@@ -42,6 +42,11 @@ export const personalTables: readonly PersonalTable[] = [
   },
   { table: "user_recovery_codes", exported: ["created_at_ms"], withheld: ["sub", "set_id", "hashes", "used"] },
   {
+    table: "user_identities",
+    exported: ["upstream_id", "issuer", "subject", "label", "created_at_ms", "last_used_at_ms"],
+    withheld: ["sub"],
+  },
+  {
     table: "consents",
     exported: ["client_id", "allowed", "given_at_ms", "updated_at_ms"],
     withheld: ["sub"],

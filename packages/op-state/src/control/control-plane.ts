@@ -31,7 +31,7 @@ import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
 import { RecordCopies } from "./record-copies.ts";
-import { sealFactorsAgain } from "./seal-factors-again.ts";
+import { sealSecretsAgain } from "./seal-secrets-again.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
@@ -196,7 +196,7 @@ export class ControlPlane
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => {
-          const sweepOthers = async () => (await sealFactorsAgain(this.env)) && this.#sweepClients(passedMs);
+          const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepClients(passedMs);
           // A Worker that listed an ending session may have died before it ended it.
           const whenDone = () => this.#endings.mark(passedMs);
           const lastAnnounced = this.#log.last().version;

@@ -268,6 +268,10 @@ const reasons = {
   "token-parameter-too-long": "A token or assertion in a form is longer than 16 KiB.",
   "token-type-unsupported": "`subject_token_type`, `actor_token_type` or `requested_token_type` is not supported.",
   "unique-constraint": "Admin API: a unique value already exists.",
+  "upstream-not-found": "Admin API: the upstream provider does not exist.",
+  "upstream-transaction-unknown":
+    "Nobody waits for this response of an upstream provider: it was received before, it is too late, or it is of another provider.",
+  "upstreams-too-many": "Admin API: there are as many upstream providers as are allowed.",
   "user-not-active": "The user is unknown or suspended.",
   "user-not-found": "Admin API: there is no such user.",
   "user-suspended": "The user of the grant is suspended.",
