@@ -1,4 +1,5 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { tokenLifeMs } from "@edge-op/shared/control/generation-life";
 import {
   type FamilySnapshot,
   type FamilyState,
@@ -29,8 +30,8 @@ const sweepEveryMs = 3_600_000;
 /**
  * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses is one
  * transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A family has no row until a use
- * changes it or something ends it: its first token contains it. A row is deleted at `expires_at_ms`, even if its family has ended or moved, because it
- * refuses the family's tokens until then.
+ * changes it or something ends it: its first token contains it. A row is deleted at `expires_at_ms`, even if its family has ended or moved: when its
+ * refresh tokens have expired and the access tokens that they gave, whose places it knows.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
  *   ended_grant(grant_id, until_ms)    ended before its family had a row here; deleted at until_ms, when no token of the grant can be valid
@@ -178,6 +179,7 @@ export class RefreshTokenRotator
     const state = [version, rotatedAtMs, replays, status, JSON.stringify(successor)] as const;
     const { grantId } = family.grant;
     const moved = movedTo === undefined ? null : JSON.stringify(movedTo);
+    const expiresAtMs = family.expiresAtMs + tokenLifeMs;
     const updated = this.#sql.exec(
       `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
         WHERE grant_id = ? RETURNING grant_id`,
@@ -193,9 +195,9 @@ export class RefreshTokenRotator
       moved,
       grantId,
       JSON.stringify(family),
-      family.expiresAtMs,
+      expiresAtMs,
     );
-    this.#alarms.wakeBy(nextSweepMs(family.expiresAtMs));
+    this.#alarms.wakeBy(nextSweepMs(expiresAtMs));
     const isStart = handover !== undefined && objectName("refresh", handover.successor.address) === this.ctx.id.name;
     this.#record(isStart ? "refresh.created" : "refresh.adopted", family, undefined, atMs);
   }
