@@ -403,7 +403,7 @@ const objects: readonly StoredRows[] = [
     perDay: refreshFamilies,
     endedBy: "alarm, a day after `REFRESH_TOKEN_LIFETIME` (30 days)",
     life: 31 + 2 * hour,
-    text: { grant_id: grantId, family: 600, status: 4, successor: 340 },
+    text: { grant_id: grantId, family: 600, status: 4, successor: 260 },
   },
   {
     table: "ended_grant",

@@ -5,13 +5,16 @@ import {
   type FamilyState,
   type FamilyStatus,
   isRefreshFamily,
-  isSuccessor,
+  isStoredSuccessor,
   type RefreshFamily,
   type RefreshTokenRotatorRpc,
   type RotateRequest,
   type RotateResult,
+  type StoredSuccessor,
+  type Successor,
   type TakenBack,
 } from "@edge-op/shared/grants/refresh-family-rpc";
+import { packPlace, unpackPlace } from "@edge-op/shared/leases/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
@@ -176,7 +179,7 @@ export class RefreshTokenRotator
   #store({ snapshot, movedTo }: FamilyRow, handover: FamilySnapshot | undefined, atMs: number): void {
     this.#writes += 1;
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
-    const state = [version, rotatedAtMs, replays, status, JSON.stringify(successor)] as const;
+    const state = [version, rotatedAtMs, replays, status, JSON.stringify(toStored(successor))] as const;
     const { grantId } = family.grant;
     const moved = movedTo === undefined ? null : JSON.stringify(movedTo);
     const expiresAtMs = family.expiresAtMs + tokenLifeMs;
@@ -255,10 +258,18 @@ function toFamilyRow(row: StoredFamily): FamilyRow {
       rotatedAtMs: row.rotated_at_ms,
       replays: row.replays,
       status: row.status,
-      successor: readStored("successor", row.successor, isSuccessor),
+      successor: fromStored(readStored("successor", row.successor, isStoredSuccessor)),
     },
     movedTo: row.moved_to === null ? undefined : readStored("shard of a moved family", row.moved_to, isShardAddress),
   };
+}
+
+function toStored({ places, ...successor }: Successor): StoredSuccessor {
+  return { ...successor, places: places.map(packPlace) };
+}
+
+function fromStored({ places, ...successor }: StoredSuccessor): Successor {
+  return { ...successor, places: places.map(unpackPlace) };
 }
 
 function describe(row: FamilyRow | undefined): FamilyState {

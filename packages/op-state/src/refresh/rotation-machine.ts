@@ -56,7 +56,7 @@ export function decideRotation(row: FamilyRow | undefined, sent: RotateRequest, 
     return { result: { kind: "unchecked_request", reason: "the request has not been checked" } };
   }
   const { version, rotatedAtMs, replays, successor } = row.snapshot;
-  const { before: _, ...earlier } = successor;
+  const { before: _, places: __, ...earlier } = successor;
   const before = { version, rotatedAtMs, replays, successor: earlier };
   return { result, next: { ...next, snapshot: { ...next.snapshot, successor: { ...result.successor, before } } } };
 }

@@ -6,7 +6,7 @@ import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
 import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
-import { type GrantPlace, type GrantRevocation, isGrantPlace } from "../leases/grant-revocation.ts";
+import { type GrantPlace, type GrantRevocation, isPackedPlace, type PackedPlace } from "../leases/grant-revocation.ts";
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 export interface RefreshFamily extends LoginContext {
@@ -60,16 +60,19 @@ export interface Successor {
 }
 
 export interface StateBefore extends Pick<FamilySnapshot, "version" | "rotatedAtMs" | "replays"> {
-  readonly successor: Omit<Successor, "before">;
+  readonly successor: Omit<Successor, "before" | "places">;
 }
 
-export const isSuccessor = objectOf<Successor>({
+/** As a row has it, with packed places: a row of more than a KB needs another page. */
+export type StoredSuccessor = Omit<Successor, "places"> & { readonly places: readonly PackedPlace[] };
+
+export const isStoredSuccessor = objectOf<StoredSuccessor>({
   scope: listOf(isText),
   resources: listOf(isText),
   accessToken: objectOf<FamilyAccessToken>({ jti: isText, iatSeconds: isNumber, expSeconds: isNumber }),
   address: isShardAddress,
   operationId: isText,
-  places: listOf(isGrantPlace),
+  places: listOf(isPackedPlace),
 });
 
 /** Refresh tokens from this version on are bound to the key (RFC 9449 §5, RFC 8705 §4). */

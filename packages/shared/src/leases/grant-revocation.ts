@@ -59,7 +59,22 @@ export interface GrantPlace {
   readonly untilMs: number;
 }
 
-export const isGrantPlace = objectOf<GrantPlace>({ address: isShardAddress, untilMs: isNumber });
+/** A place in a row: generation, region, shard, `untilMs`. */
+export type PackedPlace = readonly [number, string, number, number];
+
+export function isPackedPlace(value: unknown): value is PackedPlace {
+  if (!Array.isArray(value)) return false;
+  const [generation, region, shard, untilMs]: readonly unknown[] = value;
+  return isNumber(generation) && isText(region) && isNumber(shard) && isNumber(untilMs);
+}
+
+export function packPlace({ address: { generation, region, shard }, untilMs }: GrantPlace): PackedPlace {
+  return [generation, region, shard, untilMs];
+}
+
+export function unpackPlace([generation, region, shard, untilMs]: PackedPlace): GrantPlace {
+  return { address: { generation, region, shard }, untilMs };
+}
 
 /** Until when a row is needed: a request that arrived before its last token expired may be decided later. Shards and replicas allow for clocks. */
 export function rowUntilMs(expiresAtMs: number): number {
