@@ -5,7 +5,8 @@ import { nowMs } from "../runtime/clock.ts";
 import { objectName } from "../storage/shard-address.ts";
 import type { RefreshFamilies, RefreshFamilyBindings } from "./refresh-families.ts";
 
-interface Revoking {
+/** The memory of an isolate that revokes grants. */
+export interface Revoking {
   readonly refreshFamilies: Pick<RefreshFamilies, "end">;
   readonly revocation: Pick<RevocationView, "revoke">;
 }
