@@ -442,9 +442,9 @@ const objects: readonly StoredRows[] = [
     where: "RefreshTokenRotator",
     writtenBy: "the first refresh of a grant; updated by each other",
     perDay: refreshFamilies,
-    endedBy: "alarm, an hour after `REFRESH_TOKEN_LIFETIME` (30 days)",
-    life: 30 + hour,
-    text: { grant_id: grantId, family: 600, status: 4, successor: 250 },
+    endedBy: "alarm, a day after `REFRESH_TOKEN_LIFETIME` (30 days)",
+    life: 31 + 2 * hour,
+    text: { grant_id: grantId, family: 600, status: 4, successor: 260 },
   },
   {
     table: "ended_grant",
@@ -769,7 +769,7 @@ const objects: readonly StoredRows[] = [
     perDay: thefts + 5 * signIns,
     endedBy: "the shard's acknowledgement; `until_ms`",
     life: minute,
-    text: { grant_id: grantId, revocation: 220, sid },
+    text: { grant_id: grantId, revocation: 220, sid, shards: 24 },
   },
   {
     table: "unanswered_shard",
