@@ -25,16 +25,22 @@ import { revocationRoutes } from "./revocation/cut-off-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
+import { upstreamRoutes } from "./upstreams/upstream-routes.ts";
+import { accessRoutes } from "./users/access-routes.ts";
 import { factorRoutes } from "./users/factor-routes.ts";
+import { personalDataRoutes } from "./users/personal-data-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
   ...resourceRoutes,
   ...issuerRoutes,
+  ...upstreamRoutes,
   ...documentHostRoutes,
   ...userRoutes,
   ...factorRoutes,
+  ...accessRoutes,
+  ...personalDataRoutes,
   ...rbacRoutes,
   ...keyRoutes,
   ...revocationRoutes,

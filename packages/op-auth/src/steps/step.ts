@@ -29,7 +29,16 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "prove-more" | "enrol" | "recovery-codes" | "select-account" | "consent";
+export type StepName =
+  | "sign-in"
+  | "recover"
+  | "prove-more"
+  | "set-password"
+  | "enrol"
+  | "recovery-codes"
+  | "link"
+  | "select-account"
+  | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -90,6 +99,8 @@ export type StepResult =
   | {
       readonly kind: "done";
       readonly proofs?: readonly Proof[];
+      /** The proofs of before are void, and so is the session of before. */
+      readonly isAnew?: boolean;
       readonly marks?: Marks;
       readonly cookies?: readonly string[];
       /** What the person has allowed the client, if it was read with their credential. */
@@ -101,6 +112,8 @@ export type StepResult =
     }
   | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  /** The person continues at another provider, and comes back in another request. */
+  | { readonly kind: "leave"; readonly location: string }
   | Refusal;
 
 /** A request of a browser. */

@@ -15,6 +15,7 @@ export type AdminScope =
   | "admin:users"
   | "admin:keys"
   | "admin:tokens"
+  | "admin:revoke-all"
   | "admin:shards"
   | "admin:audit";
 

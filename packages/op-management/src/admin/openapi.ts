@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { AdminRoute } from "./define-route.ts";
+import { exampleBodies, exampleParameters } from "./examples.ts";
 
 type JsonObject = Record<string, unknown>;
 
@@ -43,8 +44,8 @@ function toComponents(schema: object): JsonObject {
   ) as JsonObject;
 }
 
-function content(schema: JsonObject, mediaType = "application/json"): JsonObject {
-  return { content: { [mediaType]: { schema } } };
+function content(schema: JsonObject, mediaType = "application/json", example?: unknown): JsonObject {
+  return { content: { [mediaType]: { schema, ...(example === undefined ? {} : { example }) } } };
 }
 
 function parametersOf({ path, query, method, isConditional }: AdminRoute): JsonObject[] {
@@ -53,6 +54,7 @@ function parametersOf({ path, query, method, isConditional }: AdminRoute): JsonO
     in: "path",
     required: true,
     schema: { type: "string" },
+    example: exampleParameters[name!],
   }));
   const inQuery =
     query instanceof z.ZodObject
@@ -82,19 +84,31 @@ function responsesOf(route: AdminRoute, components: Components): JsonObject {
   };
 }
 
+/** The first sentence is the summary, which generators and command lines show in one line. */
+function endOfSentence(text: string): number {
+  const at = text.search(/[.:] /);
+  return at < 0 ? text.length : at + 1;
+}
+
 function operation(route: AdminRoute, components: Components): JsonObject {
   const { operationId, summary, scope, body, method } = route;
   const parameters = parametersOf(route);
   const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   return {
     operationId,
-    summary,
+    summary: summary.slice(0, endOfSentence(summary)),
+    description: `${summary} It needs the scope \`${scope}\`.`,
     tags: [route.path.split("/")[1]],
     security: [{ admin: [scope] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, ...content(components.refer(body, "input"), mediaType) } }),
+      : {
+          requestBody: {
+            required: true,
+            ...content(components.refer(body, "input"), mediaType, exampleBodies[operationId]),
+          },
+        }),
     responses: responsesOf(route, components),
   };
 }

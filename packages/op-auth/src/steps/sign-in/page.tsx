@@ -4,9 +4,11 @@ import type { CodeRequest } from "../../authorization/checks/authorization-reque
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import { upstreamKinds } from "../../upstream/kinds.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
+import { passwordMethod } from "./password/password-method.tsx";
 import { findPersonToConfirm } from "./person-to-confirm.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./state.ts";
@@ -36,16 +38,24 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     account: person?.user,
     reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
     problem,
+    link: flow.marks.link,
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
+    canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
   };
   const isThrottled = problem?.kind === "throttled";
   return respondPage(<SignInPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
-    formTarget: asking?.redirectUri,
+    formTarget: [asking?.redirectUri ?? [], await upstreamIssuers(at)].flat(),
   });
+}
+
+/** Where the buttons of upstream providers lead to. */
+async function upstreamIssuers({ context, isolate }: StepPageRequest): Promise<string[]> {
+  const active = await isolate.upstreams.list(context);
+  return active.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
 }
 
 /** Whether nothing is left to do here: the person has signed in since the page was shown first. */
@@ -83,6 +93,8 @@ function currentProblem({ flow, context }: StepPageRequest): SignInProblem | und
     case "not allowed":
     case "changed":
       return { kind: problem.kind };
+    case "upstream":
+      return problem;
     default:
       return undefined;
   }

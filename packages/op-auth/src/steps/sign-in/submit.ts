@@ -8,6 +8,7 @@ import { methodOf, methodsFor } from "./methods.ts";
 export async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   if (form.get("account") === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
+  if (form.get("recover") !== undefined) return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   const method = methodOf(form);
   const typed = form.get("username")?.slice(0, 256);
   const again = { kind: "again", typed } as const;
@@ -17,6 +18,7 @@ export async function submitSignIn(at: StepRequest, form: Form): Promise<StepRes
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
   const [result] = await Promise.all([method.verify(at, form), at.person()]);
+  if (result.kind === "leave" || result.kind === "again") return result;
   if (result.kind === "throttled") {
     return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }
