@@ -31,7 +31,9 @@ async function buildPrograms(into: string): Promise<void> {
     target: "node20",
     external: ["miniflare"],
     // The parser of YAML is CommonJS, and requires modules of Node.
-    banner: { js: 'import { createRequire } from "node:module";const require = createRequire(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as makeRequire } from "node:module";const require = makeRequire(import.meta.url);',
+    },
     sourcemap: true,
     logLevel: "warning",
   });

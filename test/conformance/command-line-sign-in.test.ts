@@ -1,7 +1,9 @@
-import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
@@ -92,7 +94,8 @@ describe("a client", () => {
   test("a wrong secret is 3, an unreachable provider 5, and nothing is stored", async () => {
     const user = newUser();
     expect((await user.run(["login", provider.issuer, "--client-secret", "wrong"])).code).toBe(3);
-    expect((await user.run(["login", "http://127.0.0.1:9", "--client-secret", "wrong"])).code).toBe(5);
+    const closed = `http://127.0.0.1:${await findFreePort("127.0.0.1")}`;
+    expect((await user.run(["login", closed, "--client-secret", "wrong"])).code).toBe(5);
     expect((await user.run(["login", "http://op.example.com", "--client-secret", "wrong"])).errors).toContain(
       "https only",
     );
@@ -122,7 +125,6 @@ describe("a person", () => {
     const [name] = Object.keys(file.contexts);
     const { refresh_token: before } = file.contexts[name!].tokens;
     file.contexts[name!].tokens.expires_at = 0;
-    const { writeFileSync } = await import("node:fs");
     writeFileSync(contextFile(user), JSON.stringify(file), { mode: 0o600 });
     await user.require("clients", "list");
     const after = JSON.parse(readFileSync(contextFile(user), "utf8")).contexts[name!].tokens;
@@ -220,6 +222,15 @@ describe("the command line itself", () => {
   ])("completion of %j", async (words, expected) => {
     const { output } = await user.require("complete", ...words);
     expect(output.trim().split("\n")).toEqual(expected);
+  });
+
+  test("the script of bash completes in bash", async () => {
+    const { output } = await user.require("completion", "bash");
+    const words = (await user.require("complete", "clients", "se")).output;
+    const shell = `edge-op() { printf '%s' "$FOUND"; }\n${output}\nCOMP_WORDS=(edge-op clients se); COMP_CWORD=2; _edge_op; echo "\${COMPREPLY[@]}"`;
+    expect(
+      execFileSync("bash", ["-c", shell], { env: { ...process.env, FOUND: words }, encoding: "utf8" }).trim(),
+    ).toBe("secrets");
   });
 
   test.each(["bash", "zsh", "fish"])("the script for %s asks for the words", async (shell) => {

@@ -33,6 +33,7 @@ const wordings: Readonly<Record<string, Wording>> = {
   removeFactor: { words: ["users", "factors", "delete"] },
   replaceRole: { examples: ["editor --permissions documents:read --permissions documents:write"] },
   replaceGroup: { examples: ["staff --roles editor"] },
+  replaceDocumentHost: { examples: ["agents.example.com --policy ask"] },
   listKeys: { columns: ["kid", "alg", "state", "sign_from", "sign_until", "retire_at"] },
   rotateKey: { examples: ["--alg ES256"] },
   revoke: {
@@ -40,7 +41,7 @@ const wordings: Readonly<Record<string, Wording>> = {
     examples: ["--token @token.txt", "--sub alice", "--client-id notes", "--grant-id g1:weur:3:V1StGXR8_Z5jdHi6"],
   },
   listGenerations: { words: ["shards", "list"] },
-  openGeneration: { words: ["shards", "open"] },
+  openGeneration: { words: ["shards", "open"], examples: ["--store refresh --shards 16"] },
   listShardLeases: { words: ["shards", "leases"] },
   reportDeployment: { words: ["deployment", "show"] },
   listAuditEvents: {
