@@ -47,6 +47,8 @@ export interface Marks {
   readonly otherAccount?: boolean;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
+  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
+  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
   /** The code that was mailed last. */
   readonly mailed?: MailedCode | undefined;
 }

@@ -29,7 +29,15 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "recover" | "prove-more" | "set-password" | "enrol" | "select-account" | "consent";
+export type StepName =
+  | "sign-in"
+  | "recover"
+  | "prove-more"
+  | "set-password"
+  | "enrol"
+  | "recovery-codes"
+  | "select-account"
+  | "consent";
 
 export type StepState =
   | { readonly kind: "done" }

@@ -23,6 +23,14 @@ const factorSchema = z
   })
   .meta({ id: "Factor" });
 
+const example = {
+  factors: [
+    { factor_id: "Jm3o0pQm7xYf2bJ0gkYV9A", kind: "totp", created_at: 1795000000, last_used_at: 1795080000 },
+    { factor_id: "c2V0LW9mLWNvZGVzLi4uLg", kind: "recovery_codes", remaining: 7, created_at: 1795000060 },
+    { factor_id: "mWq8Qm0yX3w", kind: "passkey", name: "Firefox · Windows", created_at: 1795000120 },
+  ],
+};
+
 const list = defineRoute({
   method: "GET",
   path,
@@ -32,7 +40,7 @@ const list = defineRoute({
   response: {
     status: 200,
     description: "The factors.",
-    schema: z.strictObject({ factors: z.array(factorSchema) }).meta({ id: "FactorList" }),
+    schema: z.strictObject({ factors: z.array(factorSchema) }).meta({ id: "FactorList", examples: [example] }),
   },
   async handle({ context, parameter }) {
     const { sub } = await users.require(context.env.DB, parameter("sub"));
