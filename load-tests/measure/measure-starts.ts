@@ -4,18 +4,19 @@
  * has left in `dist/`.
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 
 const copies = 20;
 const emptyScript = "export default { fetch: () => new Response() };";
 
-function builtScript(name: string): string {
-  return readFileSync(join(repositoryRoot, "dist", name, "index.js"), "utf8");
+const built = join(import.meta.dirname, "../../dist");
+
+function scriptPath(name: string): string {
+  return join(built, name, "index.js");
 }
 
 /** Starts a runtime with many isolates of a script. Returns its CPU for each, in milliseconds. */
@@ -55,8 +56,8 @@ async function startMs(script: string): Promise<number> {
 
 console.log("| Worker | script, KiB gzipped | CPU of a start, ms |\n| --- | --- | --- |");
 const emptyMs = await startMs(emptyScript);
-for (const { name } of [...workers, compactWorker]) {
-  const script = builtScript(name);
+for (const name of readdirSync(built).filter((each) => existsSync(scriptPath(each)))) {
+  const script = readFileSync(scriptPath(name), "utf8");
   const kib = gzipSync(script).length / 1024;
   console.log(`| ${name} | ${kib.toFixed(0)} | ${((await startMs(script)) - emptyMs).toFixed(1)} |`);
 }

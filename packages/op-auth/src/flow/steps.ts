@@ -1,5 +1,6 @@
 import { consentStep } from "../steps/consent/consent-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
+import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
 import { recoverStep } from "../steps/recover/recover-step.ts";
 import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
@@ -16,6 +17,7 @@ export const steps: readonly Step[] = [
   setPasswordStep,
   enrolStep,
   recoveryCodesStep,
+  linkStep,
   selectAccountStep,
   consentStep,
 ];

@@ -36,6 +36,7 @@ export type StepName =
   | "set-password"
   | "enrol"
   | "recovery-codes"
+  | "link"
   | "select-account"
   | "consent";
 
@@ -111,6 +112,8 @@ export type StepResult =
     }
   | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  /** The person continues at another provider, and comes back in another request. */
+  | { readonly kind: "leave"; readonly location: string }
   | Refusal;
 
 /** A request of a browser. */

@@ -14,6 +14,7 @@ import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { defaultTenant } from "@edge-op/shared/leases/revocation-subject";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import * as z from "zod";
@@ -61,8 +62,8 @@ const requestSchema = z
 
 const revocationSchema = z
   .strictObject({
-    kind: z.enum(["token", "grant", "sub", "client"]),
-    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, or a client id."),
+    kind: z.enum(["token", "grant", "sub", "client", "everything"]),
+    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, a client id, or the issuer."),
     revoked_at: z.int().describe("Seconds since the epoch."),
   })
   .meta({ id: "Revocation" });
@@ -194,4 +195,32 @@ const revoke = defineRoute({
   },
 });
 
-export const revocationRoutes: readonly AdminRoute[] = [revoke];
+/**
+ * Its own scope, because it signs everybody out. The token of the call ends too; its client or person gets another one. ControlPlane tells the
+ * applications in the background.
+ */
+const revokeAll = defineRoute({
+  method: "POST",
+  path: "/revocations/everything",
+  operationId: "revokeEverything",
+  summary:
+    "Revokes every token, grant and session of this deployment, that of the call included. In force everywhere when the call returns. Credentials stay: passwords, passkeys, client secrets, keys, consents.",
+  scope: "admin:revoke-all",
+  body: z
+    .strictObject({ confirm: z.string().max(512).describe("The issuer of this deployment, as a confirmation.") })
+    .meta({ id: "RevocationOfEverything" }),
+  response: { status: 200, description: "The revocation.", schema: revocationSchema },
+  async handle(call) {
+    const { issuer } = call.context.settings;
+    if (call.body.confirm !== issuer) throw unknownId("confirm", `must be ${issuer}`);
+    await commitChange(call, {
+      statements: [],
+      forget: [],
+      event: { action: "deployment.cut-off", target: issuer },
+    });
+    await cutOff(call, "tenant", defaultTenant);
+    return { body: { kind: "everything" as const, id: issuer, revoked_at: toSeconds(call.context.arrivedAtMs) } };
+  },
+});
+
+export const revocationRoutes: readonly AdminRoute[] = [revoke, revokeAll];

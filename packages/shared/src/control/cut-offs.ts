@@ -38,7 +38,8 @@ export function selectCutOffs(kind: "sub" | "client"): string {
 }
 
 /** A condition in SQL: whether a change has cut off a sign-in of the user ?1 at the version ?2. */
-export const isCutOffSince = "EXISTS (SELECT 1 FROM cut_offs WHERE key = 'nb:sub:' || ?1 AND version > ?2)";
+export const isCutOffSince =
+  "EXISTS (SELECT 1 FROM cut_offs WHERE key IN ('nb:sub:' || ?1, 'nb:tenant:default') AND version > ?2)";
 
 const areCutOffs = listOf(objectOf<RecordedCutOff>({ key: isText, version: isNumber }));
 

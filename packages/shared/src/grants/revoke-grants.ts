@@ -4,7 +4,8 @@ import type { RevocationBindings, RevocationView } from "../leases/revocation-vi
 import { objectName } from "../storage/shard-address.ts";
 import type { RefreshFamilies, RefreshFamilyBindings } from "./refresh-families.ts";
 
-interface Revoking {
+/** The memory of an isolate that revokes grants. */
+export interface Revoking {
   readonly refreshFamilies: Pick<RefreshFamilies, "end">;
   readonly revocation: Pick<RevocationView, "revoke">;
 }
