@@ -231,6 +231,53 @@ describe("PATCH /admin/users/{sub}", () => {
     expect((await admin.call("PATCH", "/users/bob", { body: { username: "BOB" } })).body.username).toBe("BOB");
   });
 
+  it("a verified address has one user: 409 in any spelling, for a creation and a change; an unverified one is not taken", async () => {
+    await create();
+    const email = "ALICE@Example.com";
+    const taken = { status: 409, body: { error_description: "claims.email: is taken" } };
+    const verified = { email, email_verified: true };
+    expect(await admin.call("POST", "/users", { body: { username: "bob", claims: verified } })).toMatchObject(taken);
+    await create({ sub: "bob", username: "bob", claims: { email } });
+    const patch = (claims: object) => admin.call("PATCH", "/users/bob", { body: { claims } });
+    expect(await patch({ email_verified: true })).toMatchObject(taken);
+    // Given up by a change, an address is free.
+    expect((await admin.call("PATCH", "/users/alice", { body: { claims: { email_verified: false } } })).status).toBe(
+      200,
+    );
+    expect((await patch({ email_verified: true })).status).toBe(200);
+    const select = "SELECT address_key, sub, address FROM user_addresses";
+    expect((await bindings.DB.prepare(select).all()).results).toEqual([
+      { address_key: "alice@example.com", sub: "bob", address: "ALICE@example.com" },
+    ]);
+  });
+
+  it("a username is not somebody else's verified address, nor the other way round", async () => {
+    await create();
+    const named = await admin.call("POST", "/users", { body: { username: "Alice@example.com" } });
+    expect(named).toMatchObject({
+      status: 409,
+      body: { error_description: "username: is the address of another user" },
+    });
+    expect((await admin.call("PATCH", "/users/alice", { body: { username: "alice@example.com" } })).status).toBe(200);
+    await create({ sub: "bob", username: "bob@example.com" });
+    const addressed = await admin.call("PATCH", "/users/alice", { body: { claims: { email: "bob@example.com" } } });
+    expect(addressed).toMatchObject({
+      status: 409,
+      body: { error_description: "claims.email: is the username of another user" },
+    });
+  });
+
+  it.each(['"alice"@example.com', "alıce@example.com", "alice@localhost", "alice@[192.0.2.1]"])(
+    "%s cannot be verified: 400, and it may stand in the claims without that",
+    async (email) => {
+      const refused = await admin.call("POST", "/users", {
+        body: { username: "a", claims: { email, email_verified: true } },
+      });
+      expect(refused).toMatchObject({ status: 400, body: { fields: [{ path: "claims.email" }] } });
+      expect((await admin.call("POST", "/users", { body: { username: "a", claims: { email } } })).status).toBe(201);
+    },
+  );
+
   it("RFC 8265 §3.3: a name is taken in every spelling, and found by every spelling", async () => {
     await create({ sub: "unal", username: "Ünal" });
     for (const username of ["ünal", "ÜNAL"]) {

@@ -6,7 +6,7 @@ const en = {
   recoverText:
     "You have confirmed your email address. Your account also has a second factor: confirm it before you choose a new password.",
   recoverOther:
-    "You have confirmed your email address. That alone does not open your account: use your passkey, or ask your administrator.",
+    "You have confirmed your email address. That alone does not open your account: sign in as you usually do, or ask your administrator.",
   code: "Code of your authenticator app",
   submit: "Confirm",
   recovery: "Use a recovery code",
@@ -68,7 +68,7 @@ export const factorMessages: Catalog<FactorText> = {
     recoverText:
       "Sie haben Ihre E-Mail-Adresse bestätigt. Ihr Konto hat auch einen zweiten Faktor: Bestätigen Sie ihn, bevor Sie ein neues Passwort wählen.",
     recoverOther:
-      "Sie haben Ihre E-Mail-Adresse bestätigt. Das allein öffnet Ihr Konto nicht: Verwenden Sie Ihren Passkey, oder fragen Sie Ihren Administrator.",
+      "Sie haben Ihre E-Mail-Adresse bestätigt. Das allein öffnet Ihr Konto nicht: Melden Sie sich an wie sonst, oder fragen Sie Ihren Administrator.",
     code: "Code Ihrer Authenticator-App",
     submit: "Bestätigen",
     recovery: "Wiederherstellungscode verwenden",
