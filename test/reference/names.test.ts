@@ -19,6 +19,8 @@ const prose = files
 const foreign = new Set([
   "openapi.json",
   "run.json",
+  "ci.jwk.json",
+  "contexts.json",
   "summary.json",
   "kebab-case.ts",
   // An operator's environment, and the files that npm run deploy generates from it.

@@ -13,7 +13,8 @@ interface NamingRequest {
 
 /**
  * **Reads ahead what the text of an authorization request names**, in a cold isolate: its client and resources, and the key schedule if the request
- * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts).
+ * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts). The page that usually follows shows
+ * the upstream providers.
  */
 export function readRequestAhead(
   { context, isolate, request }: NamingRequest,
@@ -21,6 +22,7 @@ export function readRequestAhead(
   clientId = parameters.get("client_id"),
 ): void {
   if (isolate.control.version !== undefined) return;
+  void isolate.upstreams.readAhead(context);
   const { keyRing, ...withoutKeys } = isolate;
   const needsKeys = ["id_token_hint", "request"].some((name) => parameters.get(name) !== undefined);
   const isSigned = parameters.get("response_mode")?.endsWith("jwt") === true;
