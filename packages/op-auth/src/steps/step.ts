@@ -29,7 +29,7 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "prove-more" | "enrol" | "recovery-codes" | "select-account" | "consent";
+export type StepName = "sign-up" | "sign-up-code" | "create-account" | "sign-in" | "prove-more" | "enrol" | "recovery-codes" | "select-account" | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -99,7 +99,12 @@ export type StepResult =
       /** Runs beside the calls of the decision, once it stands. */
       write?(): Promise<unknown>;
     }
-  | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
+  | {
+      readonly kind: "again";
+      readonly problem: Problem;
+      readonly typed?: string | undefined;
+      readonly marks?: Marks;
+    }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
   | Refusal;
 

@@ -245,6 +245,8 @@ const reasons = {
   "scope-not-registered": "The client is not registered for a scope value.",
   "scope-values-too-many": "The scope has more than 32 values.",
   "factor-not-found": "Admin API: the user has no such factor.",
+  "invitation-not-found": "Admin API: there is no such invitation; it was used or withdrawn, or has ended.",
+  "invitations-off": "Admin API: `SIGN_UP` is `off`.",
   "secret-not-found": "Admin API: there is no such secret.",
   "secrets-too-many": "Admin API: the client has the maximum number of secrets.",
   "session-ended": "The session ended while the request was being decided.",
