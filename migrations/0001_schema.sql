@@ -139,6 +139,29 @@ CREATE TABLE retired_subs (
   hash BLOB PRIMARY KEY                        -- the first half of the SHA-256 of the sub
 ) WITHOUT ROWID;
 
+-- Verified e-mail addresses: each has one person. What nobody has verified is only in the claims. The primary one is in the claims too.
+CREATE TABLE user_addresses (
+  address_key    TEXT    PRIMARY KEY,          -- in lower case, the domain as A-label
+  sub            TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  address        TEXT    NOT NULL,             -- as mail is sent to it
+  verified_at_ms INTEGER NOT NULL,
+  held_until_ms  INTEGER                       -- replaced by another one: until then the person may take it back, and nobody else gets it
+) WITHOUT ROWID;
+CREATE INDEX user_addresses_by_user ON user_addresses (sub);
+CREATE INDEX user_addresses_by_end ON user_addresses (held_until_ms) WHERE held_until_ms IS NOT NULL;
+
+-- Invitations that nobody has accepted. The link of one contains a MAC over its id, which is not stored. Used, withdrawn or swept.
+CREATE TABLE invitations (
+  id            TEXT    PRIMARY KEY,
+  address_key   TEXT    NOT NULL UNIQUE,
+  address       TEXT    NOT NULL,              -- as mail is sent to it
+  document      TEXT    NOT NULL,              -- name, roles and groups of the person, JSON
+  inviter       TEXT    NOT NULL,              -- subject of the admin token
+  created_at_ms INTEGER NOT NULL,
+  until_ms      INTEGER NOT NULL               -- seven days later
+) WITHOUT ROWID;
+CREATE INDEX invitations_by_end ON invitations (until_ms);
+
 -- Roles of a user, in addition to those of their groups.
 CREATE TABLE user_roles (
   sub  TEXT NOT NULL REFERENCES users (sub) ON DELETE CASCADE,

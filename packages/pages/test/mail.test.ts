@@ -1,6 +1,6 @@
 import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
-import { renderNotice } from "../src/mail/notices.ts";
+import { renderAccountMail } from "../src/mail/account-mails.ts";
 
 const branding = { name: "Acme & Söhne", logoUrl: undefined, brandColor: "#1f5fd6" };
 const frame = { issuer: "https://op.example.com", branding };
@@ -8,7 +8,7 @@ const atMs = Date.parse("2026-11-23T15:30:00Z");
 
 describe.each(noticeKinds)("a notice of %s", (kind) => {
   it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {
-    const { subject, text, html } = renderNotice({ kind, atMs, locale }, frame);
+    const { subject, text, html } = renderAccountMail({ kind, atMs, locale }, frame);
     expect(subject.length).toBeGreaterThan(10);
     expect(text).toContain(locale === "en" ? "November 23, 2026" : "23. November 2026");
     expect(text).toContain("https://op.example.com/account");
@@ -24,7 +24,7 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
 
 it("attack 88: a name with markup or lines changes neither the HTML nor the subject", () => {
   const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
-  const { subject, html } = renderNotice(
+  const { subject, html } = renderAccountMail(
     { kind: "password-changed", atMs },
     { ...frame, branding: { ...branding, name } },
   );
@@ -34,7 +34,7 @@ it("attack 88: a name with markup or lines changes neither the HTML nor the subj
 
 it("a logo is shown if it is an https: URL; programs for mail show no data: image", () => {
   const htmlWith = (logoUrl: string) =>
-    renderNotice({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
+    renderAccountMail({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
   expect(htmlWith("https://acme.example/logo.png")).toContain('<img src="https://acme.example/logo.png"');
   expect(htmlWith("data:image/png;base64,AAAA")).not.toContain("<img");
 });

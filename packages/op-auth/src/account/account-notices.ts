@@ -10,6 +10,8 @@ export const accountNotices = {
   "app-added": { isGood: true, text: "account.appAdded" },
   "factor-removed": { isGood: true, text: "account.factorRemoved" },
   "last-way-in": { isGood: false, text: "account.lastWayIn" },
+  "address-changed": { isGood: true, text: "account.addressChanged" },
+  "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
 

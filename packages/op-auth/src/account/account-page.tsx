@@ -5,6 +5,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
+import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import type { UserSession } from "../browser/user-sessions.ts";
 import type { Consent } from "../consent/consents.ts";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
@@ -14,12 +15,16 @@ import type { MessageKey } from "../pages/messages.ts";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
 import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
+import { AddressSection } from "./address-section.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 
 export interface AccountView {
   readonly user: User;
   readonly formToken: string;
   readonly hasPassword: boolean;
+  /** Verified ones. */
+  readonly addresses: readonly UserAddress[];
+  readonly canChangeAddress: boolean;
   readonly passkeys: readonly Passkey[];
   readonly factors: readonly ListedFactor[];
   /** Absent if the sign-in is too old to add a passkey. */
@@ -51,6 +56,7 @@ export function AccountPage({ frame, view }: Props) {
         <Person name={name} text={t("account.signedInAs", { user: name })} />
       </div>
       <Notices t={t} notice={view.notice} />
+      <AddressSection frame={frame} view={view} />
       <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys frame={frame} view={view} />
       <FactorsSection

@@ -2,20 +2,22 @@ import { consentStep } from "../steps/consent/consent-step.ts";
 import { createAccountStep } from "../steps/create-account/create-account-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
+import { recoverStep } from "../steps/recover/recover-step.ts";
 import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
 import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
+import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
 import { signUpStep } from "../steps/sign-up/sign-up-step.ts";
-import { signUpCodeStep } from "../steps/sign-up-code/sign-up-code-step.ts";
 import type { Step } from "../steps/step.ts";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
 export const steps: readonly Step[] = [
   signUpStep,
-  signUpCodeStep,
   createAccountStep,
   signInStep,
+  recoverStep,
   proveMoreStep,
+  setPasswordStep,
   enrolStep,
   recoveryCodesStep,
   selectAccountStep,

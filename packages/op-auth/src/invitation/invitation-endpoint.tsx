@@ -6,13 +6,13 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
-import { isAddressTaken } from "@edge-op/shared/users/user-addresses";
 import { identifyBrowser } from "../browser/cookies.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { newFlow, pathOf } from "../flow/sealed-flow.ts";
 import { frameOf } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { findInvitation, type Invitation } from "../sign-up/invitations.ts";
+import { isIdentifierTaken } from "../sign-up/is-identifier-taken.ts";
 import { signUpMessages } from "../sign-up/messages.ts";
 import { longestName, readName } from "../sign-up/read-name.ts";
 import type { FlowRequest } from "../steps/step.ts";
@@ -44,7 +44,7 @@ export async function acceptInvitation(at: FlowRequest): Promise<Response> {
   const { id, address } = invitation;
   const newcomer = { name, address, invitation: id, sub: `u${randomBase64Url(16)}` };
   const flow = await newFlow(at, { kind: "account", path: "/account" }, { newcomer });
-  const isTaken = await isAddressTaken(context.env.DB, "", [address.key], context.arrivedAtMs);
+  const isTaken = await isIdentifierTaken(context.env.DB, address.key, context.arrivedAtMs);
   const problem = isTaken ? ({ kind: "refused", method: "taken" } as const) : undefined;
   return redirect(await pathOf(at, { ...flow, problem }, browser, "create-account"), [browser.setCookie]);
 }

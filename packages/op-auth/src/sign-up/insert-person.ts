@@ -20,8 +20,8 @@ export interface NewCredential {
 
 /**
  * **Inserts a person who has proven their address**, with their credential and the roles of their invitation, in one transaction: all of it or nothing. The
- * address is the username, unless somebody is named like it. False if the address has a person, the invitation was used, withdrawn or has ended, or an old
- * page would give the `sub` of a deleted person again. Cost: 1 D1 call.
+ * address is the username. False if it has a person or is somebody's username, if the invitation was used, withdrawn or has ended, and if an old page would
+ * give the `sub` of a deleted person again. Cost: 1 D1 call.
  */
 export async function insertPerson(
   context: RequestContext<AuthEnv>,
@@ -36,11 +36,9 @@ export async function insertPerson(
   // A document that is NULL fails the transaction.
   const insert = DB.prepare(
     `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
-       SELECT ?1, iif(is_named, ?1, ?2), iif(is_named, ?3, ?4), iif(may_be, ?5, NULL), ?6, ?6 FROM (SELECT
-         EXISTS (SELECT 1 FROM users WHERE username_key = ?4) AS is_named,
-         (?7 IS NULL OR EXISTS (SELECT 1 FROM invitations WHERE id = ?7 AND until_ms > ?6))
-           AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?8) AS may_be)`,
-  ).bind(sub, email, sub.toLowerCase(), key, JSON.stringify(claims), atMs, invitation ?? null, retired);
+       SELECT ?1, ?2, ?3, iif((?6 IS NULL OR EXISTS (SELECT 1 FROM invitations WHERE id = ?6 AND until_ms > ?5))
+         AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?7), ?4, NULL), ?5, ?5`,
+  ).bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired);
   const signedUp = { action: "user.sign_up", target: sub, actor: sub, detail: { method, invitation } };
   const statements = [
     insert,

@@ -19,11 +19,7 @@ interface InvitationRow {
 const open = "SELECT id, address, document FROM invitations WHERE id = ?1 AND until_ms > ?2";
 
 /** `undefined` if it was used or withdrawn, or has ended. Cost: 1 D1 call. */
-export async function findInvitation(
-  database: D1Database,
-  id: string,
-  atMs: number,
-): Promise<Invitation | undefined> {
+export async function findInvitation(database: D1Database, id: string, atMs: number): Promise<Invitation | undefined> {
   const row = await queryDatabase(() => database.prepare(open).bind(id, atMs).first<InvitationRow>());
   const address = row === null ? undefined : parseEmailAddress(row.address);
   if (row === null || address === undefined) return undefined;

@@ -1,21 +1,17 @@
 import type { Catalog } from "@edge-op/pages/translator";
 
 const en = {
-  offer: "No account yet?",
-  link: "Create one",
+  offer: "Create an account",
   title: "Create your account",
   to: "to continue to {client}",
   toProvider: "at {provider}",
   name: "Your name",
-  address: "E-mail address",
+  address: "Email address",
   submit: "Continue",
   hasAccount: "I have an account",
   cancel: "Cancel",
   badName: "Enter your name, of at most 100 characters.",
-  badAddress: "That is not an e-mail address that we can send mail to. Check it.",
-  badDomain: "An account here needs an e-mail address of {domains}.",
-  codeTitle: "Check your mail",
-  otherAddress: "Use another address",
+  badDomain: "An account here needs an email address of {domains}.",
   taken: "You already have an account",
   takenText: "{address} belongs to an account. Sign in to it.",
   signIn: "Sign in",
@@ -32,7 +28,8 @@ const en = {
   closed: "No new accounts can be created here at the moment.",
   invited: "You are invited to {provider}.",
   ended: "This invitation has ended",
-  endedText: "It was used or withdrawn, or it is older than seven days. Ask for a new one, or sign in if you have an account.",
+  endedText:
+    "It was used or withdrawn, or it is older than seven days. Ask for a new one, or sign in if you have an account.",
 } as const;
 
 export type SignUpText = keyof typeof en;
@@ -41,8 +38,7 @@ export type SignUpText = keyof typeof en;
 export const signUpMessages: Catalog<SignUpText> = {
   en,
   de: {
-    offer: "Noch kein Konto?",
-    link: "Konto erstellen",
+    offer: "Konto erstellen",
     title: "Konto erstellen",
     to: "um zu {client} weiterzugehen",
     toProvider: "bei {provider}",
@@ -52,10 +48,7 @@ export const signUpMessages: Catalog<SignUpText> = {
     hasAccount: "Ich habe schon ein Konto",
     cancel: "Abbrechen",
     badName: "Geben Sie Ihren Namen ein, höchstens 100 Zeichen.",
-    badAddress: "Das ist keine E-Mail-Adresse, an die wir schreiben können. Bitte prüfen Sie sie.",
     badDomain: "Für ein Konto brauchen Sie hier eine E-Mail-Adresse von {domains}.",
-    codeTitle: "Sehen Sie in Ihr Postfach",
-    otherAddress: "Andere Adresse verwenden",
     taken: "Sie haben schon ein Konto",
     takenText: "{address} gehört zu einem Konto. Melden Sie sich dort an.",
     signIn: "Anmelden",

@@ -1,8 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
 
@@ -47,6 +48,8 @@ export interface Marks {
   readonly otherAccount?: boolean;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
+  /** The code that was mailed last. */
+  readonly mailed?: MailedCode | undefined;
   /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
   readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
   /** Who is signing up. */
@@ -65,6 +68,16 @@ export interface Newcomer {
   readonly sub?: string | undefined;
   /** The id of the invitation that proved the address. */
   readonly invitation?: string | undefined;
+}
+
+/** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */
+export interface MailedCode {
+  readonly purpose: CodePurpose;
+  /** As mail is sent to it. */
+  readonly address: string;
+  readonly sentAtMs: number;
+  /** Where its attempts are counted; the same for each code of this flow, purpose and address. */
+  readonly attempts: string;
 }
 
 export type Problem =
@@ -101,9 +114,9 @@ export const isFlow = objectOf<Flow>({
   marks: isJsonObject,
 });
 
-/** Whether a person has signed in in this flow. A code proves nothing without another proof. */
+/** Whether a person has signed in in this flow. A code proves nothing without another proof, and a mailed code signs nobody in. */
 export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boolean {
-  return proofs.some((proof) => proof.sub === sub && !codeMethods.includes(proof.method));
+  return proofs.some((proof) => proof.sub === sub && signInProofMethods.includes(proof.method));
 }
 
 /** Proofs that have not opened a session yet. */

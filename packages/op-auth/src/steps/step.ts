@@ -29,7 +29,17 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-up" | "sign-up-code" | "create-account" | "sign-in" | "prove-more" | "enrol" | "recovery-codes" | "select-account" | "consent";
+export type StepName =
+  | "sign-up"
+  | "create-account"
+  | "sign-in"
+  | "recover"
+  | "prove-more"
+  | "set-password"
+  | "enrol"
+  | "recovery-codes"
+  | "select-account"
+  | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -90,6 +100,8 @@ export type StepResult =
   | {
       readonly kind: "done";
       readonly proofs?: readonly Proof[];
+      /** The proofs of before are void, and so is the session of before. */
+      readonly isAnew?: boolean;
       readonly marks?: Marks;
       readonly cookies?: readonly string[];
       /** What the person has allowed the client, if it was read with their credential. */

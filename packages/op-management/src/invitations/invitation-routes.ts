@@ -27,7 +27,7 @@ const path = "/invitations";
 const scope = "admin:users";
 
 /** The longest time for which a mail is worth acting upon. */
-export const invitationMs = 7 * 86_400_000;
+const invitationMs = 7 * 86_400_000;
 
 function show({ id, address, name, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation) {
   return {
@@ -56,11 +56,12 @@ const create = defineRoute({
     }
     const { email, name, roles = [], groups = [], locale } = body;
     const to = parseEmailAddress(email);
-    if (to === undefined) throw invalidFields([{ path: "email", message: "must be an address that mail can be sent to" }]);
+    if (to === undefined)
+      throw invalidFields([{ path: "email", message: "must be an address that mail can be sent to" }]);
     // Whoever accepts it has these roles, so the inviter must be allowed to give them.
     if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
     const atMs = nowMs();
-    if (await isAddressTaken(env.DB, "", [to.key], atMs)) throw takenError("email");
+    if (await isAddressTaken(env.DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
     const id = randomBase64Url(16);
     const invitation: StoredInvitation = {
       ...{ id, address: to.address, name, roles: roles.toSorted(), groups: groups.toSorted() },
@@ -72,7 +73,7 @@ const create = defineRoute({
         statements: insertInvitation(env.DB, to.key, invitation),
         forget: [],
         event: { action: "invitation.create", target: id, detail: { roles, groups } },
-        notice: { sub: id, kind: "invitation", to: { address: to.address, locale, path: link } },
+        notice: { sub: id, kind: "invitation", locale, removed: to.address, undo: { address: to.address, path: link } },
       });
     } catch (cause) {
       if (mayBeConflict(cause) && (await isInvited(env.DB, to.key))) throw takenError("email", "is invited already");

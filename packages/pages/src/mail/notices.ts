@@ -1,7 +1,7 @@
 import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
-import { chooseLanguage, createTranslator, type Language } from "../translator.ts";
+import { createTranslator, type Language } from "../translator.ts";
 import { mailMessages } from "./messages.ts";
-import { type MailContent, type MailFrame, type RenderedMail, renderMail } from "./render-mail.ts";
+import type { MailContent, MailFrame } from "./render-mail.ts";
 
 export interface NoticeData {
   readonly kind: NoticeKind;
@@ -9,6 +9,8 @@ export interface NoticeData {
   readonly atMs: number;
   /** The person's `locale`. */
   readonly locale?: string | undefined;
+  /** A path of this provider that undoes the change, or that of an invitation. */
+  readonly undoPath?: string | undefined;
 }
 
 const titles = {
@@ -24,6 +26,9 @@ const titles = {
   "recovery-code-used": "mail.codeUsed",
   "factor-removed-by-administrator": "mail.factorRemoved",
   "access-ended-by-administrator": "mail.accessEnded",
+  "address-changed": "mail.addressChanged",
+  "address-changed-by-administrator": "mail.addressChangedByAdministrator",
+  invitation: "mail.invitation",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
 
 const byAdministrator: readonly NoticeKind[] = [
@@ -31,29 +36,40 @@ const byAdministrator: readonly NoticeKind[] = [
   "password-removed-by-administrator",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
+  "address-changed-by-administrator",
 ];
 
 /**
  * **Tells a person that their account was changed**, and what to do if they did not want that (NIST SP 800-63B-4 §4.6). It contains no text of anyone: no
  * name, no device.
  */
-export function renderNotice(data: NoticeData, frame: MailFrame): RenderedMail {
-  const language = chooseLanguage(data.locale === undefined ? [] : [data.locale], null);
-  return renderMail(describeNotice(data, language, frame), language, frame);
-}
-
-function describeNotice({ kind, atMs }: NoticeData, language: Language, { issuer, branding }: MailFrame): MailContent {
+export function describeNotice(
+  { kind, atMs, undoPath }: NoticeData,
+  language: Language,
+  { issuer, branding }: MailFrame,
+): MailContent {
   const t = createTranslator(mailMessages, language);
   const at = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(atMs);
   const values = { name: branding.name, at };
   const isByAdministrator = byAdministrator.includes(kind);
   const paragraph = (text: string) => ({ kind: "paragraph", text }) as const;
+  if (kind === "invitation") {
+    const link = { kind: "link", text: t("mail.invitationAccept"), url: `${issuer}${undoPath ?? "/account"}` } as const;
+    const texts = [paragraph(t("mail.invitationText", values)), link, paragraph(t("mail.invitationNotYou"))];
+    return { subject: t("mail.invitation", values), blocks: texts };
+  }
   return {
     subject: t(titles[kind]),
     blocks: [
       paragraph(t("mail.when", values)),
       paragraph(t(isByAdministrator ? "mail.byAdministrator" : "mail.byYou")),
-      ...(isByAdministrator ? [] : [paragraph(t("mail.notYou"))]),
+      ...(isByAdministrator || undoPath !== undefined ? [] : [paragraph(t("mail.notYou"))]),
+      ...(undoPath === undefined
+        ? []
+        : [
+            paragraph(t("mail.undoText")),
+            { kind: "link", text: t("mail.undo"), url: `${issuer}${undoPath}` } as const,
+          ]),
       { kind: "link", text: t("mail.account"), url: `${issuer}/account` },
       paragraph(t("mail.cannotSignIn")),
     ],

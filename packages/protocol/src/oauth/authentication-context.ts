@@ -7,12 +7,15 @@
  * @see https://www.rfc-editor.org/rfc/rfc8176#section-2
  */
 
-export type ProofMethod = "password" | "syncedPasskey" | "boundPasskey" | "totp" | "recoveryCode";
+export type ProofMethod = "password" | "syncedPasskey" | "boundPasskey" | "totp" | "recoveryCode" | "mailedCode";
 
 /** A synced passkey is on several devices of its owner; a bound one never leaves its authenticator. */
 export const passkeyMethods: readonly ProofMethod[] = ["syncedPasskey", "boundPasskey"];
 /** Codes that prove nothing alone: they need the proof of a password. */
 export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
+
+/** Methods that sign a person in. A mailed code does not: it is part of no authentication, and lets a person set a new password. */
+export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods];
 
 export const passwordAcr = "urn:edge-op:acr:password";
 

@@ -2,9 +2,9 @@ import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { describeProblem, NewPassword, type PasswordProblem } from "../../pages/new-password.tsx";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { describeProblem, NewPassword, type PasswordProblem } from "../../passwords/new-password.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
@@ -20,7 +20,7 @@ interface CreateAccountView {
   readonly passkeyOptions: string | undefined;
   readonly hasPassword: boolean;
   readonly min: number;
-  readonly problem: PasswordProblem | undefined | { readonly kind: "passkey" | "closed" };
+  readonly problem: PasswordProblem | { readonly kind: "passkey" } | { readonly kind: "closed" } | undefined;
 }
 
 /** **The page on which a newcomer chooses how to sign in.** Cost: 0; 1 object call with a session cookie. */
@@ -148,7 +148,12 @@ function PasswordForm(props: {
 
 function describe(frame: AuthPageFrame, problem: NonNullable<Problem>, min: number): string {
   const t = createTranslator(signUpMessages, frame.t.language);
-  if (problem.kind === "passkey") return t("passkeyFailed");
-  if (problem.kind === "closed") return t("closed");
-  return describeProblem(frame, problem, min);
+  switch (problem.kind) {
+    case "passkey":
+      return t("passkeyFailed");
+    case "closed":
+      return t("closed");
+    default:
+      return describeProblem(frame, problem, min);
+  }
 }

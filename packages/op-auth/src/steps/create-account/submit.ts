@@ -1,21 +1,20 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { isAddressTaken } from "@edge-op/shared/users/user-addresses";
 import { rememberBrowser, type WayIn } from "../../attempts/known-browser.ts";
 import { reserveAttempt } from "../../attempts/sign-in-limits.ts";
-import { readDeployment } from "../../deployment.ts";
 import { frameOf } from "../../pages/frame.ts";
+import { checkNewPassword } from "../../passwords/replace-password.ts";
 import { describeDevice } from "../../session/describe-device.ts";
 import { taken } from "../../sign-up/account-exists.tsx";
 import { insertPerson } from "../../sign-up/insert-person.ts";
-import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
+import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";
 import { mayCreate } from "../../sign-up/sign-up-rule.ts";
-import { passkeyWayIn } from "../sign-in/passkey/reserve-passkey-attempt.ts";
+import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
 import { verifyNewPasskey } from "../sign-in/passkey/register-passkey.ts";
+import { passkeyWayIn } from "../sign-in/passkey/reserve-passkey-attempt.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { signUpMethods } from "./sign-up-methods.ts";
@@ -43,15 +42,16 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
   if (!mayCreate(context, newcomer)) return refused("closed");
   const method = form.get("credential") === undefined ? "password" : "passkey";
   if (!signUpMethods(context, policy)[method]) return refused(method === "passkey" ? "passkey" : "closed");
-  const fault = method === "password" ? passwordFault(at, newcomer, form) : undefined;
-  if (fault !== undefined) return refused(fault);
+  const user = { username: newcomer.address.address, claims: {} };
+  const fault = method === "password" ? checkNewPassword(context, user, form) : undefined;
+  if (fault !== undefined) return refused(fault.kind);
   // As in a sign-in: a change after this version ends the session (ADR 28).
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
   const bucket = { name: "account", subject: `sign-up ${newcomer.sub}`, lanes: attemptLanes } as const;
   const [attempt, isTaken] = await Promise.all([
     reserveAttempt(context, isolate, [bucket], method),
-    isAddressTaken(context.env.DB, "", [newcomer.address.key], context.arrivedAtMs),
+    isIdentifierTaken(context.env.DB, newcomer.address.key, context.arrivedAtMs),
     at.person(),
   ]);
   if (attempt.retryAfterSeconds !== undefined) {
@@ -60,7 +60,9 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
   }
   if (isTaken) return taken;
   const chosen =
-    method === "password" ? await passwordOf(at, newcomer, form) : await passkeyOf(at, newcomer, form.require("credential"));
+    method === "password"
+      ? await passwordOf(at, newcomer, form)
+      : await passkeyOf(at, newcomer, form.require("credential"));
   if (chosen === undefined) return refused("passkey");
   const { language: locale } = frameOf(context, request, authorization?.request.uiLocales).t;
   const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale });
@@ -71,20 +73,19 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
     proofs: [{ ...chosen.proof, sub, atMs: context.arrivedAtMs, controlVersion }],
     marks: { newcomer: undefined },
     allowed: [],
-    factors: { totp: false, recoveryCodes: false, passkeys: method === "passkey", epoch: 0 },
+    factors: {
+      totp: false,
+      recoveryCodes: false,
+      passkeys: method === "passkey",
+      password: method === "password",
+      epoch: 0,
+    },
     cookies: [await rememberBrowser(context, request, browser, chosen.wayIn)],
   };
 }
 
 function refused(method: string): StepResult {
   return { kind: "again", problem: { kind: "refused", method } };
-}
-
-function passwordFault({ context }: StepRequest, { address }: ProvenNewcomer, form: Form): string | undefined {
-  const { settings, env } = context;
-  const chosen = form.get("new") ?? "";
-  const words = { settings, username: address.address, service: readDeployment(env).name };
-  return findPasswordFault(chosen, words) ?? (chosen === form.get("repeat") ? undefined : "differ");
 }
 
 async function passwordOf({ context }: StepRequest, { sub, address }: ProvenNewcomer, form: Form): Promise<Chosen> {

@@ -4,9 +4,11 @@ import type { CodeRequest } from "../../authorization/checks/authorization-reque
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
+import { passwordMethod } from "./password/password-method.tsx";
 import { findPersonToConfirm } from "./person-to-confirm.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./state.ts";
@@ -39,6 +41,8 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
+    canSignUp: person === undefined && isSignUpOffered(at),
+    canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
   };
   const isThrottled = problem?.kind === "throttled";
   return respondPage(<SignInPage frame={frame} view={view} />, {

@@ -7,6 +7,7 @@ import type { Child } from "hono/jsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { signUpMessages } from "../../sign-up/messages.ts";
 import type { SignInMethod, SignInText } from "../sign-in-method.ts";
 import type { StepForm } from "../step.ts";
 import type { ReasonToSignInAgain } from "./state.ts";
@@ -25,6 +26,10 @@ export interface SignInView {
   /** The methods that satisfy the request. */
   readonly methods: readonly SignInMethod[];
   readonly parts: readonly SignInPart[];
+  /** Whether a forgotten password can be replaced by a code that is mailed. */
+  readonly canRecover: boolean;
+  /** Whether a person without an account may create one. */
+  readonly canSignUp: boolean;
 }
 
 export interface SignInPart {
@@ -83,6 +88,16 @@ export function SignInPage({ frame, view }: Props) {
         {partsAt(view, "button")}
         <form method="post" action={view.form.action} class="plain-actions">
           <HiddenFields fields={view.form.fields} />
+          {view.canRecover && (
+            <button type="submit" class="plain" name="recover" value="1" id="forgot">
+              {t("signIn.forgot")}
+            </button>
+          )}
+          {view.canSignUp && (
+            <button type="submit" class="plain" name="sign-up" value="1" id="sign-up">
+              {createTranslator(signUpMessages, t.language)("offer")}
+            </button>
+          )}
           {account && (
             <button type="submit" class="plain" name="account" value="other" id="other-account">
               {t("signIn.other")}

@@ -1,5 +1,5 @@
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
-import type { AuthPageFrame } from "./frame.ts";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 /** Why a password was not accepted. */
 export type PasswordProblem =
@@ -39,11 +39,7 @@ export function NewPassword({
   );
 }
 
-export function describeProblem(
-  { t }: AuthPageFrame,
-  problem: PasswordProblem,
-  min: number,
-): string {
+export function describeProblem({ t }: AuthPageFrame, problem: PasswordProblem, min: number): string {
   switch (problem.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });

@@ -1,10 +1,15 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { describeProblem, invalid, NewPassword, type PasswordProblem } from "../pages/new-password.tsx";
+import { HiddenFields } from "../pages/hidden-fields.tsx";
+import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
 
 export interface PasswordView {
-  readonly formToken: string;
+  readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+  /** Why the person chooses a password, and what follows. */
+  readonly text: string;
+  /** Where a person leaves without a change; absent in a flow, in which there is nothing to go back to. */
+  readonly cancelTo: string | undefined;
   readonly name: string;
   readonly username: string;
   readonly hasPassword: boolean;
@@ -23,19 +28,19 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
   const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
   const wrongNew = isNewWrong ? invalid : {};
   return (
-    <Layout {...frame} title={title} account>
+    <Layout {...frame} title={title} account={view.cancelTo !== undefined}>
       <div class="head">
         <h1>{title}</h1>
         <Person name={view.name} text={t("account.signedInAs", { user: view.name })} />
-        <p class="muted small">{t("password.text")}</p>
+        <p class="muted small">{view.text}</p>
       </div>
       {view.problem && (
         <p class="note bad" role="alert" id="problem">
           {describeProblem(frame, view.problem, view.min)}
         </p>
       )}
-      <form method="post" action="/account/password">
-        <input type="hidden" name="form_token" value={view.formToken} />
+      <form method="post" action={view.form.action}>
+        <HiddenFields fields={view.form.fields} />
         <div hidden>
           <label for="username">{t("password.username")}</label>
           <input id="username" name="username" type="text" value={view.username} autocomplete="username" readonly />
@@ -64,9 +69,11 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
           <button type="submit" id="change-password">
             {t(view.hasPassword ? "password.submit" : "password.submitSet")}
           </button>
-          <a class="button quiet" href="/account" id="cancel">
-            {t("confirm.cancel")}
-          </a>
+          {view.cancelTo && (
+            <a class="button quiet" href={view.cancelTo} id="cancel">
+              {t("confirm.cancel")}
+            </a>
+          )}
         </div>
       </form>
     </Layout>
