@@ -143,7 +143,7 @@ CREATE TABLE retired_subs (
 CREATE TABLE user_addresses (
   address_key    TEXT    PRIMARY KEY,          -- in lower case, the domain as A-label
   sub            TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
-  address        TEXT    NOT NULL,             -- as mail is sent to it
+  address        TEXT,                         -- as mail is sent to it; NULL: as address_key
   verified_at_ms INTEGER NOT NULL,
   held_until_ms  INTEGER                       -- replaced by another one: until then the person may take it back, and nobody else gets it
 ) WITHOUT ROWID;

@@ -1,10 +1,34 @@
 import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
 import { renderAccountMail } from "../src/mail/account-mails.ts";
+import { codeMailKinds } from "../src/mail/codes.ts";
 
 const branding = { name: "Acme & Söhne", logoUrl: undefined, brandColor: "#1f5fd6" };
 const frame = { issuer: "https://op.example.com", branding };
 const atMs = Date.parse("2026-11-23T15:30:00Z");
+
+describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
+  const code = kind === "address-in-use" ? undefined : "01234567";
+
+  it.each(["en", "de"])(
+    "in %s: the code stands in the text and not in the subject, and there is no link to open",
+    (locale) => {
+      const { subject, text, html } = renderAccountMail({ kind, code, atMs, locale }, frame);
+      expect(subject).not.toMatch(/\d/);
+      expect(text.includes("0123 4567")).toBe(code !== undefined);
+      expect(html.includes("0123 4567")).toBe(code !== undefined);
+      expect(html).not.toMatch(/<a |<script|<img|<form|{\w+}/);
+      expect(text).not.toMatch(/{\w+}/);
+    },
+  );
+});
+
+it("the address that another one replaces gets a link that takes the change back", () => {
+  const undoPath = "/account/address/undo?undo=abc";
+  const { text, html } = renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame);
+  expect(text).toContain(`https://op.example.com${undoPath}`);
+  expect(html).toContain(`href="https://op.example.com${undoPath}"`);
+});
 
 describe.each(noticeKinds)("a notice of %s", (kind) => {
   it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {

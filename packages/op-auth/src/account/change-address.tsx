@@ -31,7 +31,12 @@ interface CodeState {
 
 const isCodeState = objectOf<CodeState>({
   id: isText,
-  mailed: objectOf<MailedCode>({ purpose: isText, address: isText, sentAtMs: (value) => typeof value === "number", attempts: isText }),
+  mailed: objectOf<MailedCode>({
+    purpose: isText,
+    address: isText,
+    sentAtMs: (value) => typeof value === "number",
+    attempts: isText,
+  }),
 });
 
 /** **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object call, 1 D1 call. */

@@ -7,7 +7,7 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { findAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { findAddress, storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 
 /** For so long the previous address can take a change back. */
@@ -34,7 +34,7 @@ export async function commitAddress(
        SELECT ?2, ?1, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = ?2 AND sub <> ?1)
        ON CONFLICT (address_key) DO UPDATE
          SET sub = ?1, address = ?3, verified_at_ms = ?4, held_until_ms = NULL WHERE sub = ?1 OR held_until_ms <= ?4`,
-  ).bind(sub, key, address, atMs);
+  ).bind(sub, key, storedSpelling({ key, address }), atMs);
   const hold = env.DB.prepare(
     `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwn}`,
   ).bind(sub, key, atMs + heldMs);

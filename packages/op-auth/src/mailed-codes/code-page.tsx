@@ -27,7 +27,10 @@ export function codeProblemOf(problem: Problem | undefined, nowMs: number): Code
 }
 
 /** Status and headers of a page with a problem. */
-export function respondingTo(problem: CodeProblem): { readonly status: number; readonly headers: Readonly<Record<string, string>> } {
+export function respondingTo(problem: CodeProblem): {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+} {
   if (problem?.kind === "throttled") return { status: 429, headers: { "Retry-After": String(problem.seconds) } };
   return { status: problem === undefined ? 200 : 400, headers: {} };
 }

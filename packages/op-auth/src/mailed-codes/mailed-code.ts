@@ -1,11 +1,22 @@
-import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime, sha256 } from "@edge-op/protocol/encoding/bytes";
+import type { Language } from "@edge-op/pages/translator";
+import {
+  decodeBase64Url,
+  encodeBase64Url,
+  encodeUtf8,
+  equalConstantTime,
+  sha256,
+} from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import { macText, macTexts } from "@edge-op/shared/secrets/mac";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { type CodeMailResult, type CodePurpose, mailedCodeMs, mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
-import type { Language } from "@edge-op/pages/translator";
+import {
+  type CodeMailResult,
+  type CodePurpose,
+  mailedCodeMs,
+  mailSenderName,
+} from "@edge-op/shared/users/mail-sender-rpc";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../attempts/known-browser.ts";
 import type { Browser } from "../browser/cookies.ts";
 import type { MailedCode } from "../steps/flow.ts";

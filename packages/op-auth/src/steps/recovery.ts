@@ -18,10 +18,7 @@ export function isRecovering(flow: Pick<Flow, "proofs">): boolean {
  * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or passkeys and no password. `other`: they would need one and have none, so
  * only a passkey or an administrator helps. Pure.
  */
-export function recoveryFactor(
-  flow: Pick<Flow, "proofs">,
-  factors: Factors | undefined,
-): "none" | "code" | "other" {
+export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | undefined): "none" | "code" | "other" {
   const mailed = recoveryProof(flow);
   if (mailed === undefined) return "none";
   if (flow.proofs.some(({ method, sub }) => sub === mailed.sub && codeMethods.includes(method))) return "none";

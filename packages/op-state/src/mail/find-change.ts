@@ -31,7 +31,7 @@ export async function findChange(
     .prepare(
       `SELECT EXISTS (SELECT 1 FROM admin_events WHERE target = ?2 AND at_ms >= ?3 AND action = ?4 AND request_id = ?5) AS is_committed,
          (SELECT claims FROM users WHERE sub = ?1) AS claims,
-         (SELECT json_group_array(address) FROM user_addresses WHERE sub = ?1) AS addresses`,
+         (SELECT json_group_array(coalesce(address, address_key)) FROM user_addresses WHERE sub = ?1) AS addresses`,
     )
     .bind(sub, target, atMs - clockMs, action, requestId);
   try {

@@ -52,7 +52,7 @@ export async function findHolder(
 ): Promise<AddressHolder | "nobody" | "no response"> {
   const select = database
     .prepare(
-      `SELECT a.sub, a.address, a.held_until_ms, u.status FROM user_addresses a JOIN users u ON u.sub = a.sub
+      `SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status FROM user_addresses a JOIN users u ON u.sub = a.sub
          WHERE a.address_key = ?1 AND coalesce(a.held_until_ms, ?2 + 1) > ?2`,
     )
     .bind(key, atMs);

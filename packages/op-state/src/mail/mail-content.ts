@@ -1,6 +1,6 @@
-import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { AccountMail } from "@edge-op/pages/mail/account-mails";
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { CodeMail, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";

@@ -19,7 +19,14 @@ import { FactsObject } from "../wake/state-object.ts";
 import { addressKey, FailedAddresses } from "./failed-addresses.ts";
 import { findChange } from "./find-change.ts";
 import { decideRecipient, findHolder } from "./find-recipient.ts";
-import { type AddressedMail, openAddressedMail, openWaitingMail, type PersonMail, sealMail, type WaitingCode } from "./mail-content.ts";
+import {
+  type AddressedMail,
+  openAddressedMail,
+  openWaitingMail,
+  type PersonMail,
+  sealMail,
+  type WaitingCode,
+} from "./mail-content.ts";
 import { codeLimits, sendLimits } from "./mail-limits.ts";
 import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
 import { type MailProviderBindings, sendMail } from "./mail-provider.ts";
@@ -150,7 +157,8 @@ export class MailSender
 
   async #lookUpHolder(row: MailRow, mail: WaitingCode): Promise<WaitOrDrop | undefined> {
     const found = await findHolder(this.env.DB, mail, nowMs());
-    const recipient = found === "no response" ? undefined : decideRecipient(mail, found === "nobody" ? undefined : found);
+    const recipient =
+      found === "no response" ? undefined : decideRecipient(mail, found === "nobody" ? undefined : found);
     const addresses = recipient === undefined ? [] : [recipient.to];
     const known = found === "no response" ? undefined : { isCommitted: true, addresses };
     const step = this.#machine.afterLookUp(row, true, known, nowMs());
@@ -163,7 +171,10 @@ export class MailSender
   async #lookUpPerson(row: MailRow, mail: PersonMail): Promise<WaitOrDrop | undefined> {
     const found = await findChange(this.env.DB, mail);
     const { kind, atMs, removed, undo } = mail;
-    const told = found && { ...found, addresses: [...new Set([...found.addresses, ...(removed === undefined ? [] : [removed])])] };
+    const told = found && {
+      ...found,
+      addresses: [...new Set([...found.addresses, ...(removed === undefined ? [] : [removed])])],
+    };
     const step = this.#machine.afterLookUp(row, row.step === "released", told, nowMs());
     if (step.kind !== "expand") return step;
     const addressed = step.addresses.map((to) => {

@@ -21,7 +21,8 @@ const en = {
     "This was your address before. Was this not you? Take the change back within seven days. That also signs you out everywhere, and you can then set a new password.",
   "mail.undo": "Take the change back",
   "mail.codeRecover": "Your code for a new password",
-  "mail.codeRecoverText": "Somebody asked for a new password for your account at {name}. If this was you, enter this code:",
+  "mail.codeRecoverText":
+    "Somebody asked for a new password for your account at {name}. If this was you, enter this code:",
   "mail.codeAddress": "Your code to confirm this email address",
   "mail.codeAddressText":
     "Somebody wants to use this email address for their account at {name}. If this was you, enter this code:",

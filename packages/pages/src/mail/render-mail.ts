@@ -9,7 +9,8 @@ export interface RenderedMail {
 
 /** A part of a mail: a paragraph, a link to a page of this provider, or a code that is typed from it. */
 export type MailBlock =
-  | { readonly kind: "paragraph" | "code"; readonly text: string }
+  | { readonly kind: "paragraph"; readonly text: string }
+  | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "link"; readonly text: string; readonly url: string };
 
 export interface MailContent {

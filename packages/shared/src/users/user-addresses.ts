@@ -13,14 +13,14 @@ export interface UserAddress extends EmailAddress {
 interface AddressRow {
   readonly address_key: string;
   readonly sub: string;
-  readonly address: string;
+  readonly address: string | null;
   readonly verified_at_ms: number;
   readonly held_until_ms: number | null;
 }
 
 function toUserAddress(row: AddressRow): UserAddress {
   const { address_key: key, sub, address, verified_at_ms: verifiedAtMs, held_until_ms: heldUntilMs } = row;
-  return { key, sub, address, verifiedAtMs, heldUntilMs: heldUntilMs ?? undefined };
+  return { key, sub, address: address ?? key, verifiedAtMs, heldUntilMs: heldUntilMs ?? undefined };
 }
 
 /** The address of the claims, if it is verified and can be sent to. */
@@ -49,7 +49,7 @@ export async function listAddresses(database: D1Database, sub: string): Promise<
 
 /**
  * Statements that give a person a verified address. The insertion fails, together with its transaction, if somebody else has the address or holds it:
- * an address has one person. For a change in which the person already has it, see change-address.ts of op-auth.
+ * an address has one person. For a change in which the person already has it, see `packages/op-auth/src/account/commit-address.ts`.
  */
 export function insertAddress(
   database: D1Database,
@@ -61,8 +61,13 @@ export function insertAddress(
     database.prepare("DELETE FROM user_addresses WHERE address_key = ?1 AND held_until_ms <= ?2").bind(key, atMs),
     database
       .prepare("INSERT INTO user_addresses (address_key, sub, address, verified_at_ms) VALUES (?1, ?2, ?3, ?4)")
-      .bind(key, sub, address, atMs),
+      .bind(key, sub, storedSpelling({ key, address }), atMs),
   ];
+}
+
+/** NULL for the usual spelling, the key itself. */
+export function storedSpelling({ key, address }: EmailAddress): string | null {
+  return address === key ? null : address;
 }
 
 /** Removes all addresses of a person, held ones too. */

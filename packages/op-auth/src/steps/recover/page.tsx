@@ -5,8 +5,8 @@ import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
-import { recoverMessages } from "./messages.ts";
 import type { StepPageRequest } from "../step.ts";
+import { recoverMessages } from "./messages.ts";
 
 /** **The page for an address, then the one for its code.** The same for every address. Cost: 0. */
 export async function showRecover(at: StepPageRequest): Promise<Response> {

@@ -48,7 +48,13 @@ async function judge(at: StepRequest, mailed: MailedCode, typed: string): Promis
   const found = await findByAddress(context.env.DB, key);
   // Suspended, or without this address, since the mail was sent.
   if (found === undefined) return { kind: "again", problem: { kind: "refused", method: "over" } };
-  const proof = { method: "mailedCode", sub: found.sub, credential: key, atMs: context.arrivedAtMs, controlVersion } as const;
+  const proof = {
+    method: "mailedCode",
+    sub: found.sub,
+    credential: key,
+    atMs: context.arrivedAtMs,
+    controlVersion,
+  } as const;
   return {
     kind: "done",
     proofs: [proof],

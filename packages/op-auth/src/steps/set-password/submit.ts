@@ -1,6 +1,6 @@
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
-import type { PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { Form } from "@edge-op/shared/http/read-form";
+import type { PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
