@@ -41,7 +41,7 @@ const en = {
     "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, also not by telephone.",
   "mail.invitation": "You are invited to {name}",
   "mail.invitationText":
-    "An administrator has invited you to create an account at {name}. The link works once, for seven days, and is for you alone.",
+    "An administrator has invited you to create an account at {name}. The link is for you alone. It works once, for seven days from {at} (UTC).",
   "mail.invitationAccept": "Accept the invitation",
   "mail.invitationNotYou": "If you did not expect this, do nothing: without the link there is no account.",
   "mail.when": "This concerns your account at {name}. It happened on {at} (UTC).",
@@ -93,7 +93,7 @@ const de: Readonly<Record<keyof typeof en, string>> = {
     "Wenn Sie das nicht waren, müssen Sie nichts tun: Ohne den Code kommt niemand hinein. Nennen Sie ihn niemandem, auch nicht am Telefon.",
   "mail.invitation": "Sie sind zu {name} eingeladen",
   "mail.invitationText":
-    "Ein Administrator hat Sie eingeladen, ein Konto bei {name} zu erstellen. Der Link gilt einmal, sieben Tage lang, und ist nur für Sie.",
+    "Ein Administrator hat Sie eingeladen, ein Konto bei {name} zu erstellen. Der Link ist nur für Sie. Er gilt einmal, sieben Tage lang ab {at} (UTC).",
   "mail.invitationAccept": "Einladung annehmen",
   "mail.invitationNotYou": "Wenn Sie das nicht erwartet haben, tun Sie nichts: Ohne den Link entsteht kein Konto.",
   "mail.when": "Es geht um Ihr Konto bei {name}. Zeitpunkt: {at} (UTC).",

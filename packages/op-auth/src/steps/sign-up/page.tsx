@@ -71,11 +71,7 @@ interface NewcomerView {
   readonly isNameInvalid: boolean;
 }
 
-async function newcomerPage(
-  at: StepPageRequest,
-  frame: AuthPageFrame,
-  { note, ...view }: NewcomerView,
-) {
+async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, ...view }: NewcomerView) {
   const { context, isolate, authorization, form, flow } = at;
   const t = createTranslator(signUpMessages, frame.t.language);
   const client = authorization && (await describeClient(context, isolate, authorization.client));
