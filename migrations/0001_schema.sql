@@ -78,9 +78,13 @@ CREATE TABLE clients (
   updated_at_ms    INTEGER NOT NULL,
   origin           TEXT,                       -- NULL: an administrator; document | registration
   fresh_until_ms   INTEGER,                    -- of a document: fetched again after this time
-  used_at_ms       INTEGER                     -- last use, to the day; NULL: never used. A daily sweep deletes those without use
+  used_at_ms       INTEGER,                    -- last use, to the day; NULL: never used. A daily sweep deletes those without use
+  name_key TEXT AS (lower(metadata ->> '$.client_name')) VIRTUAL
 ) WITHOUT ROWID;
 CREATE INDEX clients_by_use ON clients (coalesce(used_at_ms, created_at_ms)) WHERE origin IS NOT NULL;
+-- Lists of the admin API: each page begins where its index does.
+CREATE INDEX clients_by_name ON clients (name_key, client_id) WHERE name_key IS NOT NULL;
+CREATE INDEX clients_disabled ON clients (client_id) WHERE status = 'disabled';
 -- Counted at each registration: those that nobody has agreed to yet are limited.
 CREATE INDEX clients_unused ON clients (created_at_ms) WHERE origin = 'registration' AND used_at_ms IS NULL;
 
@@ -122,6 +126,17 @@ CREATE TABLE trusted_issuers (
 -- One issuer has one record, however its name ends.
 CREATE UNIQUE INDEX trusted_issuers_by_name ON trusted_issuers (rtrim(issuer, '/'));
 
+-- Providers of others with which people sign in here (ADR 63). All of them are read as one record, at most 50 rows.
+CREATE TABLE upstreams (
+  upstream_id   TEXT PRIMARY KEY,
+  status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+  document      TEXT    NOT NULL,              -- issuer, client, rules, JSON; never a secret
+  secret        TEXT,                          -- client secret or private key, sealed for this upstream_id; NULL: none
+  sealed_by     TEXT,                          -- fingerprint of the master key that sealed it
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
 -- People. Deleting one deletes their rows of every table that refers to this one.
 CREATE TABLE users (
   sub           TEXT PRIMARY KEY,
@@ -131,12 +146,20 @@ CREATE TABLE users (
   claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
   factor_epoch  INTEGER NOT NULL DEFAULT 0,    -- counts removed factors: remembered devices of an earlier epoch are forgotten
   created_at_ms INTEGER NOT NULL,
-  updated_at_ms INTEGER NOT NULL
+  updated_at_ms INTEGER NOT NULL,
+  email_key TEXT AS (lower(claims ->> '$.email')) VIRTUAL,
+  name_key TEXT AS (lower(claims ->> '$.name')) VIRTUAL
 ) WITHOUT ROWID;
 
--- Deleted users: their subs are never given to anyone else.
+CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE json_valid(claims) AND claims ->> '$.email_verified' = 1;
+-- Lists of the admin API: each page begins where its index does.
+CREATE INDEX users_by_email ON users (email_key, sub) WHERE email_key IS NOT NULL;
+CREATE INDEX users_by_name ON users (name_key, sub) WHERE name_key IS NOT NULL;
+CREATE INDEX users_suspended ON users (sub) WHERE status = 'suspended';
+
+-- Deleted users: their subs are never given to anyone else. The audit database has the same rows, which a restored database would lack.
 CREATE TABLE retired_subs (
-  hash BLOB PRIMARY KEY                        -- the first half of the SHA-256 of the sub
+  hash BLOB PRIMARY KEY                        -- MAC of the sub, 16 bytes
 ) WITHOUT ROWID;
 
 -- Verified e-mail addresses: each has one person. What nobody has verified is only in the claims. The primary one is in the claims too.
@@ -231,6 +254,19 @@ CREATE TABLE user_recovery_codes (
   used          INTEGER NOT NULL DEFAULT 0,    -- bit n: the code n was used
   created_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Who a person is at an upstream provider. Found by issuer and subject, never by an address. A record whose issuer changes finds none of them.
+CREATE TABLE user_identities (
+  upstream_id     TEXT    NOT NULL REFERENCES upstreams (upstream_id) ON DELETE CASCADE,
+  issuer          TEXT    NOT NULL,
+  subject         TEXT    NOT NULL,
+  sub             TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  label           TEXT    NOT NULL,            -- what the person sees in the list: an address or a name there
+  created_at_ms   INTEGER NOT NULL,
+  last_used_at_ms INTEGER,
+  PRIMARY KEY (upstream_id, issuer, subject)
+) WITHOUT ROWID;
+CREATE INDEX user_identities_by_user ON user_identities (sub);
 
 -- What a person has agreed that a client may do and know. Taking a consent back deletes the row and ends its grants.
 CREATE TABLE consents (

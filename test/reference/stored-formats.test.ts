@@ -79,6 +79,7 @@ test("tables are found in the migrations and in every object", () => {
     "origin",
     "fresh_until_ms",
     "used_at_ms",
+    "name_key",
   ]);
   expect(stored.length).toBeGreaterThan(40);
 });
@@ -112,7 +113,7 @@ test("every kind of KV key is described", () => {
       [...text.matchAll(new RegExp(`const ${name} = ["\`](\\w+:)`, "g"))].map(([, key]) => key!),
     );
   });
-  expect(kinds.length).toBe(8);
+  expect(kinds.length).toBe(9);
   expect([...new Set(written)].toSorted()).toEqual(["introspection:", "keys:"]);
   const keys = page.slice(page.indexOf("## KV"), page.indexOf("## Objects"));
   expect([...kinds, ...written].filter((key) => !keys.includes(`\`${key}`))).toEqual([]);

@@ -80,6 +80,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   protocol: ["dpop", "mtls", "jwt", "oauth", "encoding"],
   shared: [
     ...["callers", "grants", "tokens"],
+    "upstreams",
     ...["issuers", "users", "clients", "resources", "keys"],
     ...["leases", "control"],
     ...["audit", "storage"],

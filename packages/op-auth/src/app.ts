@@ -19,13 +19,16 @@ import {
   confirmEndSession,
   confirmRemoveConsent,
   confirmRemoveFactor,
+  confirmRemoveIdentity,
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
+import { beginConnecting, confirmConnecting, removeIdentity, showConnecting } from "./account/identities.tsx";
 import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
+import { upstreamCallback } from "./callback/upstream-callback.ts";
 import { readDeployment } from "./deployment.ts";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
@@ -84,6 +87,9 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/flow/restart", {
     GET: (context, request) => restartFlow({ context, isolate, request }),
   });
+  servePage(app, isolate, "/upstream/:id/callback", {
+    GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id),
+  });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
   servePage(app, isolate, "/logout", { GET: logout, POST: logout });
   servePage(app, isolate, "/logout/confirm", {
@@ -105,6 +111,15 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/account/factors/remove", {
     GET: account(confirmRemoveFactor),
     POST: account(removeOwnFactor),
+  });
+  servePage(app, isolate, "/account/identities", { GET: account(showAccount), POST: account(beginConnecting) });
+  servePage(app, isolate, "/account/identities/confirm", {
+    GET: account(showConnecting),
+    POST: account(confirmConnecting),
+  });
+  servePage(app, isolate, "/account/identities/remove", {
+    GET: account(confirmRemoveIdentity),
+    POST: account(removeIdentity),
   });
   servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });

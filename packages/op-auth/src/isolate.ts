@@ -5,11 +5,13 @@ import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/users/sessions";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
+import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";
+import { createUpstreamMetadata } from "./upstream/records/upstream-metadata.ts";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {
   const isolate = createClientIsolate();
-  const { shardMap, keyRing } = isolate;
+  const { control, shardMap, keyRing } = isolate;
   return {
     ...isolate,
     logos: createClientLogos(),
@@ -18,6 +20,8 @@ export function createIsolate() {
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),
+    upstreams: new UpstreamDirectory(control),
+    upstreamMetadata: createUpstreamMetadata(),
   };
 }
 

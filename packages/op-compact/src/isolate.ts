@@ -1,6 +1,8 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
+import { UpstreamDirectory } from "@edge-op/op-auth/upstream/records/upstream-directory";
+import { createUpstreamMetadata } from "@edge-op/op-auth/upstream/records/upstream-metadata";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
@@ -37,6 +39,8 @@ export function createIsolate(): CompactIsolate {
     documentHosts: clients.documentHosts,
     logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),
+    upstreams: new UpstreamDirectory(control),
+    upstreamMetadata: createUpstreamMetadata(),
     schedule: { currentWith: (context, algorithms) => keyRing.schedule(context, algorithms) },
   };
 }

@@ -56,6 +56,24 @@ const kinds: Readonly<Record<string, Kind>> = {
     patched: { name: "Renamed" },
     refused: [{ later_member: "mine" }, "later_member"],
   },
+  "/upstreams/{upstream_id}": {
+    create: {
+      path: "/upstreams",
+      body: {
+        name: "Corp",
+        issuer: "https://idp.example.net",
+        client_id: "op",
+        client_secret: "s",
+        acr_map: { a: "mfa" },
+      },
+    },
+    at: ({ upstream_id }) => `/upstreams/${upstream_id}`,
+    stored: { table: "upstreams", column: "document" },
+    unknown: ["$.later_member"],
+    patch: { name: "Renamed", acr_map: { b: "phr" } },
+    patched: { name: "Renamed", acr_map: { a: "mfa", b: "phr" } },
+    refused: [{ later_member: "mine" }, "later_member"],
+  },
   "/issuers/{issuer_id}": {
     create: {
       path: "/issuers",

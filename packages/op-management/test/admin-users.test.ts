@@ -1,5 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
+import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { macText } from "@edge-op/shared/secrets/mac";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
@@ -292,14 +294,29 @@ describe("DELETE /admin/users/{sub}", () => {
     const sub = "alice@example.com";
     expect((await create({ ...alice, sub })).status).toBe(201);
     expect((await admin.call("DELETE", `/users/${encodeURIComponent(sub)}`)).status).toBe(204);
-    const { results } = await bindings.DB.prepare("SELECT * FROM retired_subs").all();
-    expect(results).toHaveLength(1);
-    expect(JSON.stringify(results)).not.toContain("alice");
+    const retired = await Promise.all([
+      bindings.DB.prepare("SELECT hex(hash) AS hash FROM retired_subs").all(),
+      bindings.AUDIT_DB.prepare("SELECT hex(hash) AS hash FROM retired_subjects").all(),
+    ]);
+    const hash = await macText(bindings, "pairwise-mac", `retired:\n${sub}`);
+    const bytes = Array.from(decodeBase64Url(hash)!, (byte) => byte.toString(16).padStart(2, "0"));
+    const row = { hash: bytes.join("").toUpperCase() };
+    expect(retired.map(({ results }) => results)).toEqual([[row], [row]]);
     const before = await dumpDatabase();
     const again = await admin.call("POST", "/users", { body: { ...alice, sub } });
     const message = "was a deleted user's, and is never given again";
     expect([again.status, again.body.error, again.body.fields]).toEqual([409, "conflict", [{ path: "sub", message }]]);
     expect(await dumpDatabase()).toBe(before);
+    // As after a restoration of either database.
+    for (const [database, table] of [
+      [bindings.DB, "retired_subs"],
+      [bindings.AUDIT_DB, "retired_subjects"],
+    ] as const) {
+      const { results } = await database.prepare(`DELETE FROM ${table} RETURNING hash`).all<{ hash: number[] }>();
+      expect((await admin.call("POST", "/users", { body: { ...alice, sub } })).status).toBe(409);
+      const insert = database.prepare(`INSERT INTO ${table} VALUES (?)`);
+      await database.batch(results.map((deleted) => insert.bind(new Uint8Array(deleted.hash))));
+    }
     expect((await create({ ...alice, sub: "alice" })).status).toBe(201);
     expect((await admin.call("DELETE", "/users/alice")).status).toBe(204);
     const client = { client_id: "alice", grant_types: ["client_credentials"] };

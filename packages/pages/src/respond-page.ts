@@ -5,8 +5,8 @@ export interface PageOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cookies?: readonly (string | undefined)[];
-  /** The foreign target of the page's form, if it has one: browsers apply `form-action` to redirects after a form too. */
-  readonly formTarget?: string | undefined;
+  /** The foreign targets of the page's forms, if it has some: browsers apply `form-action` to redirects after a form too. */
+  readonly formTarget?: string | readonly string[] | undefined;
   /** URLs of other origins that the page loads in frames. */
   readonly frames?: readonly string[];
   /** Whether the page may show images of other origins (client logos). */
@@ -36,9 +36,11 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
   return withCookies(response, options.cookies ?? []);
 }
 
-/** With a foreign target, every https origin is allowed, because the client's redirect URI may redirect to another one. */
+/** With a foreign target, every https origin is allowed, because a redirect URI, or a sign-in elsewhere, may redirect to another one. */
 function contentSecurityPolicy({ formTarget, foreignImages, frames = [] }: PageOptions): string {
-  const formAction = formTarget === undefined ? "'self'" : `'self' https: ${formActionSource(formTarget)}`;
+  const targets = [formTarget ?? []].flat();
+  const sources = new Set(targets.map(formActionSource));
+  const formAction = targets.length === 0 ? "'self'" : `'self' https: ${[...sources].join(" ")}`;
   return [
     "default-src 'none'",
     "style-src 'self'",

@@ -85,6 +85,7 @@ button.danger, .button.danger { color: var(--danger); background: none; border-c
 a { color: var(--brand-text); text-underline-offset: .2em; }
 .actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
 .row { display: flex; gap: .625rem; }
+.stack { display: flex; flex-direction: column; align-items: stretch; gap: .625rem; }
 .or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
 .note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }

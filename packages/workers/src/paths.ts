@@ -21,7 +21,7 @@ export const ownedPaths = {
   "op-auth": {
     binding: "AUTH",
     paths: ["/authorize", "/par", "/device_authorization", "/device", "/invitation"],
-    trees: ["/flow", "/account", "/logout", "/assets"],
+    trees: ["/flow", "/account", "/logout", "/assets", "/upstream"],
   },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;
 

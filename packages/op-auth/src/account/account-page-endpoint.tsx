@@ -2,16 +2,18 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import { respondPage } from "@edge-op/pages/respond-page";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
+import { listConsents } from "@edge-op/shared/users/consents";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
+import { listIdentities } from "@edge-op/shared/users/identities";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
+import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { listUserSessions } from "../browser/user-sessions.ts";
-import { listConsents } from "../consent/consents.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
+import { upstreamKinds } from "../upstream/kinds.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { mayAddPasskey } from "./factor-level.ts";
@@ -20,7 +22,7 @@ import { type AccountRequest, accountForms, asPerson } from "./require-person.ts
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
-/** **`GET /account`**: address, password, passkeys, second factors, applications with access, sessions. Cost: 2 object calls, 6 D1 calls. */
+/** **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }
@@ -40,13 +42,15 @@ function loginStart({ issuer }: Settings, { status, metadata }: Client): string 
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [password, addresses, passkeys, factors, consents, sessions] = await Promise.all([
+  const [password, addresses, passkeys, factors, consents, sessions, identities, upstreams] = await Promise.all([
     findPassword(context.env.DB, user.username),
     listAddresses(context.env.DB, user.sub),
     listPasskeys(context.env.DB, user.sub),
     listFactors(context.env.DB, user.sub),
     listConsents(context.env.DB, user.sub, context.arrivedAtMs),
     listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
+    listIdentities(context.env.DB, user.sub),
+    isolate.upstreams.list(context),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));
   const resources = await isolate.resources.findAll(
@@ -64,6 +68,8 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     canChangeAddress: context.settings.mailProvider !== "off",
     passkeys,
     factors,
+    identities,
+    upstreams,
     registration:
       ceremony === undefined
         ? undefined
@@ -81,5 +87,6 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
       .toSorted((left, right) => Number(right.isThis) - Number(left.isThis)),
     notice: readNotice(new URL(request.url).searchParams.get("notice")),
   };
-  return respondPage(<AccountPage frame={frameOf(context, request)} view={view} />);
+  const formTarget = upstreams.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
+  return respondPage(<AccountPage frame={frameOf(context, request)} view={view} />, { formTarget });
 }

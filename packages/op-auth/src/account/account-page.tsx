@@ -2,12 +2,14 @@ import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import type { Consent } from "@edge-op/shared/users/consents";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
+import type { Identity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
-import type { UserSession } from "../browser/user-sessions.ts";
-import type { Consent } from "../consent/consents.ts";
+import type { UserSession } from "@edge-op/shared/users/user-sessions";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
@@ -17,6 +19,7 @@ import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 import { AddressSection } from "./address-section.tsx";
 import { FactorsSection } from "./factors-section.tsx";
+import { IdentitiesSection } from "./identities-section.tsx";
 
 export interface AccountView {
   readonly user: User;
@@ -27,6 +30,8 @@ export interface AccountView {
   readonly canChangeAddress: boolean;
   readonly passkeys: readonly Passkey[];
   readonly factors: readonly ListedFactor[];
+  readonly identities: readonly Identity[];
+  readonly upstreams: readonly Upstream[];
   /** Absent if the sign-in is too old to add a passkey. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   /** `start`: where a login at the application begins, if it can begin here. */
@@ -62,6 +67,14 @@ export function AccountPage({ frame, view }: Props) {
       <FactorsSection
         language={t.language}
         factors={view.factors}
+        created={(date) => t("account.created", { date })}
+        lastUsed={(date) => t("account.lastUsed", { date })}
+      />
+      <IdentitiesSection
+        language={t.language}
+        formToken={view.formToken}
+        identities={view.identities}
+        upstreams={view.upstreams}
         created={(date) => t("account.created", { date })}
         lastUsed={(date) => t("account.lastUsed", { date })}
       />

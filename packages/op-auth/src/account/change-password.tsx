@@ -21,7 +21,14 @@ import { mfaAcr } from "../steps/second-factor.ts";
 import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
 import { isFreshWithTwo } from "./factor-level.ts";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting, isFreshByPasskey } from "./require-person.ts";
+import {
+  type AccountRequest,
+  accountForms,
+  asPerson,
+  asPersonPosting,
+  isFreshByPasskey,
+  isFreshByUpstream,
+} from "./require-person.ts";
 
 const path = "/account/password";
 
@@ -66,10 +73,12 @@ async function describePassword(at: AccountRequest, person: SignedInPerson): Pro
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
   const isByPasskey = isFreshByPasskey(at, person);
   const isBelowLevel = record?.factors.totp === true && !isFreshWithTwo(at, person);
+  // A person who has neither signs in at an upstream provider, which is the level of their account.
+  const isByOthers = hash === undefined && record?.factors.passkeys === false && isFreshByUpstream(at, person);
   return {
     hash,
     needsCurrent: hash !== undefined && !isByPasskey,
-    isBlocked: isBelowLevel || (hash === undefined && !isByPasskey),
+    isBlocked: isBelowLevel || (hash === undefined && !isByPasskey && !isByOthers),
     requiredAcr: isBelowLevel ? mfaAcr : undefined,
   };
 }

@@ -1,18 +1,20 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
+import { listConsents } from "@edge-op/shared/users/consents";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
+import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { listUserSessions } from "../browser/user-sessions.ts";
-import { listConsents } from "../consent/consents.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { mfaAcr } from "../steps/second-factor.ts";
+import { upstreamMessages } from "../upstream/messages.ts";
 import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
 import { mayChangeFactors, mayRemovePasskey, signInAtLevel } from "./factor-level.ts";
+import { findOwnIdentity } from "./identities.tsx";
 import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
@@ -94,6 +96,28 @@ export const confirmRemoveFactor = confirmation("factor_id", async (at, person, 
     text: t(isApp ? "removeAppText" : "removeCodesText"),
     action: "/account/factors/remove",
     submit: t("remove"),
+  };
+});
+
+export const confirmRemoveIdentity = confirmation("identity", async (at, person, { t: { language } }) => {
+  const { context, isolate } = at;
+  const id = named(at, "identity");
+  const [factors, identity, upstreams] = await Promise.all([
+    findFactors(context.env.DB, person.user.sub),
+    findOwnIdentity(at, person, id),
+    isolate.upstreams.list(context),
+  ]);
+  if (factors === undefined || identity === undefined) return undefined;
+  const path = `/account/identities/remove?${new URLSearchParams({ identity: id })}`;
+  if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
+  const { upstreamId, label } = identity;
+  const provider = upstreams.find((each) => each.upstreamId === upstreamId)?.document.name ?? upstreamId;
+  const t = createTranslator(upstreamMessages, language);
+  return {
+    title: t("disconnectTitle"),
+    text: t("disconnectText", { provider, label }),
+    action: "/account/identities/remove",
+    submit: t("disconnect"),
   };
 });
 

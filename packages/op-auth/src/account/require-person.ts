@@ -1,4 +1,4 @@
-import { passkeyMethods, signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -22,6 +22,11 @@ export function isFresh(at: AccountRequest, person: SignedInPerson): boolean {
 /** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
 export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => passkeyMethods.includes(method));
+}
+
+/** For a person without a password and without passkeys: the level of their account. */
+export function isFreshByUpstream(at: AccountRequest, person: SignedInPerson): boolean {
+  return hasFreshProof(at, person, ({ method }) => upstreamMethods.includes(method));
 }
 
 /** The proof itself must be young: a sign-in by another method does not renew it. */

@@ -6,6 +6,7 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { type OpenDecision, type SettleOptions, settle } from "@edge-op/shared/control/settle";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import { findConsent } from "@edge-op/shared/users/consents";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import type { Session, SessionClient, SessionFlow } from "@edge-op/shared/users/session-rpc";
 import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
@@ -17,7 +18,6 @@ import { checkResponseTarget } from "../authorization/checks/response-target.ts"
 import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
-import { findConsent } from "../consent/consents.ts";
 import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
 import {
   isOffline,

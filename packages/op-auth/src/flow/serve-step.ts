@@ -2,7 +2,7 @@ import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import { settle } from "@edge-op/shared/control/settle";
-import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import { readForm } from "@edge-op/shared/http/read-form";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -10,7 +10,7 @@ import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { areParametersKept, openParameters } from "../browser/stored-parameters.ts";
 import { sendRefusal } from "../response/refuse-to-client.ts";
 import type { Flow, Marks } from "../steps/flow.ts";
-import type { FlowRequest, Refusal, Step, StepName, StepRequest } from "../steps/step.ts";
+import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { proceed, readClient, readingAhead } from "./proceed.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
@@ -46,7 +46,7 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
-  return withCookies(await continueAfter(at, step, open, form), [browser.setCookie]);
+  return continueWith(at, step, open, await step.submit(open, form));
 }
 
 /** A page for a person needs one; all but that of recovery codes, a client too. */
@@ -54,10 +54,21 @@ async function mayBeAt({ person, authorization }: StepRequest, { name }: Step): 
   return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
-async function continueAfter(at: FlowRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
+/** Continues a flow with the result of a step. */
+export async function continueWith(
+  at: FlowRequest,
+  step: Step,
+  open: StepRequest,
+  result: StepResult,
+): Promise<Response> {
+  return withCookies(await responseAfter(at, step, open, result), [open.browser.setCookie]);
+}
+
+async function responseAfter(at: FlowRequest, step: Step, open: StepRequest, result: StepResult): Promise<Response> {
   const { flow, browser } = open;
-  const result = await step.submit(open, form);
   switch (result.kind) {
+    case "leave":
+      return redirect(result.location);
     case "again": {
       const { problem, typed = flow.typed } = result;
       const marks = { ...flow.marks, ...result.marks };
@@ -136,7 +147,7 @@ function flowParameter({ request }: FlowRequest): string | undefined {
 }
 
 /** The flow of a page, if it has not expired. The error of an expired one leads to a new flow. */
-async function openLive(at: FlowRequest, f: string | undefined): Promise<OpenFlow> {
+export async function openLive(at: FlowRequest, f: string | undefined): Promise<OpenFlow> {
   const { isExpired, flow, browser } = await openFlow(at, f);
   if (!isExpired) return { flow, browser };
   const error = expired("flow-expired");
@@ -152,13 +163,14 @@ async function openLive(at: FlowRequest, f: string | undefined): Promise<OpenFlo
 }
 
 /** Reads what a step decides by: the client and its request as they are now, and the policy. */
-async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
+export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
   const { context, isolate } = at;
   const { purpose } = flow;
   let known: Promise<SignedInPerson | undefined> | undefined;
   const person = () => (known ??= decidePerson(at));
   // Almost every page and form needs the person: the session is read beside what follows.
   void person().catch(() => {});
+  void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {
     return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(context, purpose) };
   }

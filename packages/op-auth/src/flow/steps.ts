@@ -1,6 +1,7 @@
 import { consentStep } from "../steps/consent/consent-step.ts";
 import { createAccountStep } from "../steps/create-account/create-account-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
+import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
 import { recoverStep } from "../steps/recover/recover-step.ts";
 import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
@@ -20,6 +21,7 @@ export const steps: readonly Step[] = [
   setPasswordStep,
   enrolStep,
   recoveryCodesStep,
+  linkStep,
   selectAccountStep,
   consentStep,
 ];

@@ -58,6 +58,8 @@ export interface Marks {
   readonly hasAccount?: boolean;
   /** The name that was typed with an address that was not accepted. */
   readonly typedName?: string | undefined;
+  /** An identity at an upstream provider that its person may connect, after they have signed in here. */
+  readonly link?: LinkMark | undefined;
 }
 
 /** **Who is signing up in a flow.** Nothing of them is stored before they have an account. */
@@ -80,15 +82,31 @@ export interface MailedCode {
   readonly attempts: string;
 }
 
+export interface LinkMark {
+  /** Where it waits (pending-link.ts). */
+  readonly id: string;
+  /** The account. */
+  readonly sub: string;
+  readonly provider: string;
+}
+
 export type Problem =
   | { readonly kind: "refused"; readonly method: string }
   | { readonly kind: "throttled"; readonly untilMs: number }
+  | UpstreamProblem
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }
   /** A change of the user has ended the session that the sign-in opened. */
   | { readonly kind: "changed" }
   /** The flow has opened a session before. */
   | { readonly kind: "spent" };
+
+/** Why a sign-in at an upstream provider, which `provider` names, did not work. */
+export interface UpstreamProblem {
+  readonly kind: "upstream";
+  readonly reason: "cancelled" | "unreachable" | "failed" | "unknown" | "stale";
+  readonly provider: string;
+}
 
 const isAddress = objectOf<ShardAddress>({ generation: isNumber, region: isText, shard: isNumber });
 const isProof = objectOf<Proof>({ method: isText, sub: isText, atMs: isNumber, controlVersion: isNumber });

@@ -1,9 +1,17 @@
-import { findAuthentication, passwordAcr, signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
+import {
+  findAuthentication,
+  passwordAcr,
+  signInProofMethods,
+  upstreamAcr,
+} from "@edge-op/protocol/oauth/authentication-context";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { type Flow, isProvenIn } from "./flow.ts";
 import { isRecovering } from "./recovery.ts";
 import type { Facts, Policy, StepInput } from "./step.ts";
+
+/** The `acr` of one factor, beside which another one is asked for. */
+const firstFactorAcr: readonly string[] = [passwordAcr, upstreamAcr];
 
 /** The `acr` of two factors. */
 export const mfaAcr: readonly string[] = ["mfa"];
@@ -13,14 +21,14 @@ export const freshMs = 10 * 60_000;
 
 /**
  * **The second factor that a flow still needs**: to be proven or, by a person who has none, to be set up; `undefined` if the proofs are enough. Only
- * a person whose password is proven, recently enough for the request, is asked; anyone else signs in first. Pure.
+ * a person whose password, or a sign-in at an upstream provider, is proven, recently enough for the request, is asked; anyone else signs in first. Pure.
  */
 export function neededFactor({ flow, facts, policy, nowMs }: StepInput): "prove" | "set up" | undefined {
   const { person, factors } = facts;
   if (person === undefined) return undefined;
   const sinceMs = sinceOf(policy, flow, person.sub, nowMs);
   const has = (acr: readonly string[] | undefined) => findAuthentication(person.proofs, acr, sinceMs) !== undefined;
-  if (has(mfaAcr) || !has([passwordAcr])) return undefined;
+  if (has(mfaAcr) || !has(firstFactorAcr)) return undefined;
   // A new sign-in is asked for, and the person has not made it yet.
   if (!isProvenIn(flow, person.sub) && (flow.purpose.kind === "account" || policy.prompt.includes("login"))) {
     return undefined;

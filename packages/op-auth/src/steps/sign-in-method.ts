@@ -6,7 +6,7 @@ import type { Factors } from "@edge-op/shared/users/factors";
 import type { Proof, RefusedSignIn } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
-import type { StepForm, StepRequest } from "./step.ts";
+import type { StepForm, StepRequest, StepResult } from "./step.ts";
 
 /**
  * **A way to sign in**: a folder below `sign-in/` exports one, and `sign-in/methods.ts` lists them. The list determines the parts of the sign-in page,
@@ -27,7 +27,7 @@ export interface SignInMethod {
   readonly texts: Catalog<SignInText>;
   /** The method's part of the sign-in page; `undefined` if the account cannot use the method. */
   render(at: StepRequest, view: SignInMethodView): Promise<Child | undefined>;
-  verify(at: StepRequest, form: Form): Promise<SignInResult>;
+  verify(at: StepRequest, form: Form): Promise<SignInResult | Detour>;
 }
 
 /** `refusedAgain` is for a person whose account is known. `required` and `preferred` describe what `{client}` requests. */
@@ -45,6 +45,9 @@ export interface SignInMethodView {
   /** Whether the page offers another method above this one. */
   readonly isAlternative: boolean;
 }
+
+/** The person continues at another provider, or cannot. */
+export type Detour = Extract<StepResult, { readonly kind: "leave" | "again" }>;
 
 export type SignInResult =
   | {

@@ -38,6 +38,7 @@ export type StepName =
   | "set-password"
   | "enrol"
   | "recovery-codes"
+  | "link"
   | "select-account"
   | "consent";
 
@@ -118,6 +119,8 @@ export type StepResult =
       readonly marks?: Marks;
     }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  /** The person continues at another provider, and comes back in another request. */
+  | { readonly kind: "leave"; readonly location: string }
   | Refusal;
 
 /** A request of a browser. */

@@ -4,9 +4,8 @@ import { factorKinds, listFactors, removeFactor } from "@edge-op/shared/users/fa
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { requireOtherSubject } from "../admin/own-authority.ts";
-import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { forgetAccess } from "./patch-user.ts";
+import { requireOtherUser } from "./require-other-user.ts";
 import { users } from "./user-table.ts";
 
 const path = "/users/{sub}/factors";
@@ -69,9 +68,7 @@ const remove = defineRoute({
   response: { status: 204, description: "The factor is removed." },
   async handle(call) {
     const database = call.context.env.DB;
-    const { sub, roles, groups, claims } = await users.require(database, call.parameter("sub"));
-    requireOtherSubject(call.actor, sub);
-    await requireAuthorityOverRoles(call, roles, groups);
+    const { sub, claims } = await requireOtherUser(call);
     const id = call.parameter("factor_id");
     const factor = (await listFactors(database, sub)).find((each) => each.id === id);
     if (factor === undefined) throw new OAuthError("not_found", "factor-not-found");

@@ -9,12 +9,14 @@ import { storedResources } from "@edge-op/shared/resources/resource-directory";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
 import type { CarriedRecord, ControlKind, NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { StoredKind } from "@edge-op/shared/storage/record-query";
+import { storedUpstreams } from "@edge-op/shared/upstreams/upstream";
 
 /** The kinds that every isolate may hold. A user is held by a few isolates, which read it themselves. */
 const carriedKinds = new Map<ControlKind, StoredKind<unknown>>(
-  [storedClients, storedResources, storedIssuers, storedDocumentHosts, storedSchedules, storedGenerations].map(
-    (stored) => [stored.kind, stored],
-  ),
+  [
+    ...[storedClients, storedResources, storedIssuers, storedDocumentHosts, storedUpstreams],
+    ...[storedSchedules, storedGenerations],
+  ].map((stored) => [stored.kind, stored]),
 );
 
 /** A record that is read with an announcement. */

@@ -31,7 +31,7 @@ import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
 import { RecordCopies } from "./record-copies.ts";
-import { sealFactorsAgain } from "./seal-factors-again.ts";
+import { sealSecretsAgain } from "./seal-secrets-again.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
@@ -130,10 +130,12 @@ export class ControlPlane
     if (isOrdered(operation)) return operation;
     const version = committed?.version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
     const atMs = nowMs();
-    const listsSessions = committed?.listsSessions !== false && cutOffKind(operation.key) === "sub";
-    if (listsSessions) this.#alarms.wakeBy(atMs);
+    const kind = cutOffKind(operation.key);
+    const listsSessions = committed?.listsSessions !== false && kind === "sub";
+    if (listsSessions || kind === "tenant") this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
       if (listsSessions) this.#endings.mark(atMs);
+      if (kind === "tenant") this.#endings.markAll(atMs);
       return this.#ledger.cutOffs.order(operation.operationId, version);
     });
   }
@@ -194,7 +196,7 @@ export class ControlPlane
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => {
-          const sweepOthers = async () => (await sealFactorsAgain(this.env)) && this.#sweepClients(passedMs);
+          const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepClients(passedMs);
           // A Worker that listed an ending session may have died before it ended it.
           const whenDone = () => this.#endings.mark(passedMs);
           const lastAnnounced = this.#log.last().version;

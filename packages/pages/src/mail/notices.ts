@@ -24,6 +24,8 @@ const titles = {
   "recovery-codes-made": "mail.codesMade",
   "recovery-codes-removed": "mail.codesRemoved",
   "recovery-code-used": "mail.codeUsed",
+  "identity-linked": "mail.identityLinked",
+  "identity-unlinked": "mail.identityUnlinked",
   "factor-removed-by-administrator": "mail.factorRemoved",
   "access-ended-by-administrator": "mail.accessEnded",
   "address-changed": "mail.addressChanged",

@@ -1,23 +1,36 @@
 /**
  * **From proofs to `acr`, `amr` and `auth_time`.** A way of authentication needs one proof of each of its factors; it has one `acr` and satisfies
  * others. A passkey is a way alone, because user verification makes it two factors (`mfa`); it is phishing-resistant (`phr`) too. A password is one
- * factor, and with a code of an app or a saved recovery code two. `acr` values are compared by {@link findAuthentication}, never by equality.
+ * factor, and with a code of an app or a saved recovery code two; so is a sign-in at an upstream provider, unless its record maps its `acr` there. `acr` values are compared by {@link findAuthentication}, never by equality.
  *
  * @see https://openid.net/specs/openid-connect-eap-acr-values-1_0.html
  * @see https://www.rfc-editor.org/rfc/rfc8176#section-2
  */
 
-export type ProofMethod = "password" | "syncedPasskey" | "boundPasskey" | "totp" | "recoveryCode" | "mailedCode";
+export type ProofMethod =
+  | "password"
+  | "syncedPasskey"
+  | "boundPasskey"
+  | "totp"
+  | "recoveryCode"
+  | "mailedCode"
+  | "upstream"
+  | "upstreamMfa"
+  | "upstreamPhr";
 
 /** A synced passkey is on several devices of its owner; a bound one never leaves its authenticator. */
 export const passkeyMethods: readonly ProofMethod[] = ["syncedPasskey", "boundPasskey"];
-/** Codes that prove nothing alone: they need the proof of a password. */
+/** Codes that prove nothing alone: they need the proof of a password, or of a sign-in at an upstream provider. */
 export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
 
+/** A sign-in at an upstream provider, and those whose `acr` there amounts to more. */
+export const upstreamMethods: readonly ProofMethod[] = ["upstream", "upstreamMfa", "upstreamPhr"];
+
 /** Methods that sign a person in. A mailed code does not: it is part of no authentication, and lets a person set a new password. */
-export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods];
+export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods, ...upstreamMethods];
 
 export const passwordAcr = "urn:edge-op:acr:password";
+export const upstreamAcr = "urn:edge-op:acr:upstream";
 
 interface Way {
   readonly acr: string;
@@ -29,12 +42,16 @@ interface Way {
   readonly factors: readonly (readonly ProofMethod[])[];
 }
 
-/** RFC 8176 has no value for a saved code; it is a password that works once, `otp`. */
+/** RFC 8176 has no value for a saved code; it is a password that works once, `otp`. Nor has it one for another provider: `fed` is in wide use. */
 const ways: readonly Way[] = [
   { acr: passwordAcr, satisfies: [], amr: ["pwd"], strength: 1, factors: [["password"]] },
   { acr: "phr", satisfies: ["mfa"], amr: ["swk", "user", "mfa"], strength: 3, factors: [["syncedPasskey"]] },
   { acr: "phr", satisfies: ["mfa"], amr: ["hwk", "user", "mfa"], strength: 3, factors: [["boundPasskey"]] },
   { acr: "mfa", satisfies: [], amr: ["pwd", "otp", "mfa"], strength: 2, factors: [["password"], codeMethods] },
+  { acr: upstreamAcr, satisfies: [], amr: ["fed"], strength: 1, factors: [["upstream"]] },
+  { acr: "mfa", satisfies: [], amr: ["fed", "otp", "mfa"], strength: 2, factors: [["upstream"], codeMethods] },
+  { acr: "mfa", satisfies: [], amr: ["fed", "mfa"], strength: 2, factors: [["upstreamMfa"]] },
+  { acr: "phr", satisfies: ["mfa"], amr: ["fed", "mfa"], strength: 3, factors: [["upstreamPhr"]] },
 ];
 
 /** Who was shown to be present, how and when; the members that an authentication context is computed from. */

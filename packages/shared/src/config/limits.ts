@@ -140,6 +140,10 @@ export const isolateMemory = {
   absentIssuers: 512 * kilobyte,
   /** Metadata of issuers, and their URLs that were renewed, that failed, that are being fetched. A miss costs a fetch of the issuer's server. */
   issuerMetadata: 512 * kilobyte,
+  /** Upstream providers: one entry, of at most 50 records. */
+  upstreams: 256 * kilobyte,
+  /** Metadata of upstream providers, and their URLs that were renewed, that failed, that are being fetched. A miss costs a fetch of their servers. */
+  upstreamMetadata: 256 * kilobyte,
   /** Users with their claims: about 5,000. A miss costs a KV read. */
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */

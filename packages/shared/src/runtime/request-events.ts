@@ -1,7 +1,7 @@
 import { cause, type LogEvent, number, optional, requestId, text, texts } from "./log-event.ts";
 
 const signInFields = {
-  method: text("`password`, `passkey` or `code`: of an app, or a recovery code."),
+  method: text("`password`, `passkey`, `upstream` or `code`: of an app, or a recovery code."),
   sub: optional(text("The account, if there is one of that name.")),
   reason: text("Why the sign-in was refused."),
   requestId,
@@ -71,7 +71,17 @@ export const requestEvents = {
     meaning: "An unexpected exception or an invalid setting. The response was 500.",
     fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
   },
-  "sign-in-failed": { level: "info", meaning: "A wrong password, passkey or code.", fields: signInFields },
+  "upstream-failed": {
+    level: "warn",
+    meaning:
+      "An upstream provider did not respond, sent an error, or sent a response that could not be verified. The person is on the sign-in page again.",
+    fields: { upstreamId: text("Which one."), cause, requestId },
+  },
+  "sign-in-failed": {
+    level: "info",
+    meaning: "A wrong password, passkey or code, or a sign-in at an upstream provider without an account.",
+    fields: signInFields,
+  },
   "sign-in-throttled": {
     level: "info",
     meaning: "A sign-in was refused because of earlier failed ones.",

@@ -32,6 +32,7 @@ type Purpose =
   | "sid-seal"
   | "factor-seal"
   | "mail-seal"
+  | "upstream-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -50,6 +51,7 @@ const algorithms = {
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "factor-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "upstream-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

@@ -16,7 +16,8 @@ export type SealPurpose =
   | "flow-seal"
   | "sid-seal"
   | "factor-seal"
-  | "mail-seal";
+  | "mail-seal"
+  | "upstream-seal";
 
 export const ivBytes = 12;
 const unbound = new Uint8Array();

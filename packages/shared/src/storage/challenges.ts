@@ -20,7 +20,9 @@ export type ChallengeKind =
   | "flow"
   | "logout-request"
   | "mailed-code"
-  | "passkey-ceremony";
+  | "passkey-ceremony"
+  | "upstream-sign-in"
+  | "upstream-link";
 
 /** Keys per call: one commit in the object, some tens of microseconds each. */
 const spendsAtOnce = 64;

@@ -55,6 +55,13 @@ export const claimsSchema = z
   })
   .exactPartial();
 
+/** The value of a claim, if it is valid. */
+export function readClaim(name: string, value: unknown): unknown {
+  const schema: z.ZodType | undefined = Object.entries(claimsSchema.shape).find(([each]) => each === name)?.[1];
+  const parsed = schema?.safeParse(value);
+  return parsed?.success === true ? parsed.data : undefined;
+}
+
 /** OIDC Core §5.1.1: an address may have several lines. */
 function isAddressText(text: string): boolean {
   return isPlainText(text.replace(/\r?\n/g, " "));

@@ -1,4 +1,5 @@
 import { queryDatabase } from "../storage/query-database.ts";
+import { activeIdentities } from "./identities.ts";
 
 /** **What a person can prove**: the factors beside a password, and whether there is one. */
 export interface Factors {
@@ -112,7 +113,7 @@ function bitsOf(value: number): number {
 /**
  * Statements that remove a factor, forget remembered browsers, and remove recovery codes beside which nothing is left. To be run in one transaction; the
  * first removes. `event` comes directly after it, so that it can be recorded `ifChanged`. `keepsWayIn`: not the only passkey of a person without a
- * password.
+ * password and without an identity.
  */
 export function removeFactor(
   database: D1Database,
@@ -123,7 +124,8 @@ export function removeFactor(
 ): D1PreparedStatement[] {
   const { table, id: column } = factorTables[kind];
   const isKept = keepsWayIn
-    ? `AND (EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1) OR (SELECT count(*) FROM webauthn_credentials WHERE sub = ?1) > 1)`
+    ? `AND (EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1) OR (SELECT count(*) FROM webauthn_credentials WHERE sub = ?1) > 1
+         OR ${activeIdentities} > 0)`
     : "";
   return [
     database.prepare(`DELETE FROM ${table} WHERE sub = ?1 AND ${column} = ?2 ${isKept}`).bind(sub, id),

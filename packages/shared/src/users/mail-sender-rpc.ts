@@ -16,6 +16,8 @@ export const noticeKinds = [
   "recovery-codes-made",
   "recovery-codes-removed",
   "recovery-code-used",
+  "identity-linked",
+  "identity-unlinked",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
   "address-changed",

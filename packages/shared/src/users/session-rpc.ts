@@ -110,7 +110,7 @@ export type AttemptLane = readonly { readonly key: string; readonly limit: Attem
 
 /** A failed sign-in, for the audit. Never contains the input, which may be a password. */
 export interface RefusedSignIn extends EventOrigin {
-  readonly method: "password" | "passkey" | "code";
+  readonly method: "password" | "passkey" | "code" | "upstream";
   /** The account whose name was typed, if it exists. */
   readonly sub: string | undefined;
   /** The reason, or the bucket that was full. */

@@ -5,6 +5,7 @@ import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
 import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
+import { upstreamKinds } from "../../upstream/kinds.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
@@ -38,6 +39,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     account: person?.user,
     reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
     problem,
+    link: flow.marks.link,
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
@@ -48,8 +50,14 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   return respondPage(<SignInPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
-    formTarget: asking?.redirectUri,
+    formTarget: [asking?.redirectUri ?? [], await upstreamIssuers(at)].flat(),
   });
+}
+
+/** Where the buttons of upstream providers lead to. */
+async function upstreamIssuers({ context, isolate }: StepPageRequest): Promise<string[]> {
+  const active = await isolate.upstreams.list(context);
+  return active.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
 }
 
 /** Whether nothing is left to do here: the person has signed in since the page was shown first. */
@@ -87,6 +95,8 @@ function currentProblem({ flow, context }: StepPageRequest): SignInProblem | und
     case "not allowed":
     case "changed":
       return { kind: problem.kind };
+    case "upstream":
+      return problem;
     default:
       return undefined;
   }

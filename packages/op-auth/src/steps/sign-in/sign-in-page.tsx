@@ -8,6 +8,8 @@ import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
+import { upstreamMessages } from "../../upstream/messages.ts";
+import type { LinkMark, UpstreamProblem } from "../flow.ts";
 import type { SignInMethod, SignInText } from "../sign-in-method.ts";
 import type { StepForm } from "../step.ts";
 import type { ReasonToSignInAgain } from "./state.ts";
@@ -21,6 +23,8 @@ export interface SignInView {
   /** Why the person must sign in again. */
   readonly reason: SignInReason | undefined;
   readonly problem: SignInProblem | undefined;
+  /** An identity elsewhere that the person may connect with the account to which they sign in. */
+  readonly link: LinkMark | undefined;
   /** Set if the client requires an `acr` that only some methods reach: the first method that does. */
   readonly required: SignInMethod | undefined;
   /** The methods that satisfy the request. */
@@ -48,7 +52,8 @@ export type SignInProblem =
   | { readonly kind: "throttled"; readonly seconds: number }
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }
-  | { readonly kind: "changed" };
+  | { readonly kind: "changed" }
+  | UpstreamProblem;
 
 interface Props {
   readonly frame: AuthPageFrame;
@@ -74,6 +79,11 @@ export function SignInPage({ frame, view }: Props) {
       {alert && (
         <p class="note bad" role="alert" id="problem">
           {alert}
+        </p>
+      )}
+      {view.link && (
+        <p class="note good" role="status" id="link">
+          {createTranslator(upstreamMessages, t.language)("exists", { provider: view.link.provider })}
         </p>
       )}
       {methods
@@ -145,6 +155,9 @@ function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefin
   const { problem, required, account } = view;
   if (problem?.kind === "changed") return frame.t("signIn.changed");
   if (problem?.kind === "throttled") return frame.t("signIn.throttled", { seconds: String(problem.seconds) });
+  if (problem?.kind === "upstream") {
+    return createTranslator(upstreamMessages, frame.t.language)(problem.reason, { provider: problem.provider });
+  }
   if (problem?.kind === "refused") return methodText(frame, problem.method, account ? "refusedAgain" : "refused", view);
   return required && methodText(frame, required, "required", view);
 }

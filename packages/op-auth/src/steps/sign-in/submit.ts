@@ -21,6 +21,7 @@ export async function submitSignIn(at: StepRequest, form: Form): Promise<StepRes
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
   const [result] = await Promise.all([method.verify(at, form), at.person()]);
+  if (result.kind === "leave" || result.kind === "again") return result;
   if (result.kind === "throttled") {
     return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }

@@ -1,0 +1,111 @@
+import { redirect } from "@edge-op/pages/respond-page";
+import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { log } from "@edge-op/shared/runtime/log";
+import { accountWith } from "../account/account-notices.ts";
+import { confirmConnectingAt } from "../account/identities.tsx";
+import { asPerson } from "../account/require-person.ts";
+import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
+import { expired } from "../flow/sealed-flow.ts";
+import { continueWith, openLive, readStep } from "../flow/serve-step.ts";
+import type { UpstreamProblem } from "../steps/flow.ts";
+import { signInStep } from "../steps/sign-in/sign-in-step.ts";
+import type { FlowRequest, StepResult } from "../steps/step.ts";
+import { UpstreamUnreachable } from "../upstream/guarded-fetch.ts";
+import { findIdentity, labelOf } from "../upstream/identity-store.ts";
+import { redeem, UpstreamRefusal } from "../upstream/openid.ts";
+import { keepPendingLink } from "../upstream/pending-link.ts";
+import { type Returned, signInUpstream, upstreamProblem } from "../upstream/sign-in-upstream.ts";
+import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
+
+/**
+ * **`GET /upstream/{id}/callback`**: a person comes back from an upstream provider. The `state` names a transaction, which is taken once; its flow opens
+ * only in the browser that began it. Then the flow continues as after any other sign-in.
+ * Cost: 1 object call, then up to 3 fetches of the upstream provider's server, then 1 D1 call; then as in proceed.ts.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation
+ */
+export async function upstreamCallback(at: FlowRequest, upstreamId: string): Promise<Response> {
+  const parameters = new URL(at.request.url).searchParams;
+  const transaction = await takeTransaction(at.context, at.isolate, parameters.get("state") ?? "");
+  // The path names the provider of the redirect URI, which must be the one that the request was sent to (RFC 9700 §4.4.2.2).
+  if (transaction === undefined || transaction.upstreamId !== upstreamId) throw expired("upstream-transaction-unknown");
+  const { purpose } = transaction;
+  if ("sub" in purpose) return returnToAccount(at, transaction, purpose.sub, parameters);
+  const open = await readStep(at, await openLive(at, purpose.f));
+  const received = await receive(at, transaction, parameters);
+  return continueWith(
+    at,
+    signInStep,
+    open,
+    "problem" in received ? received.problem : await signInUpstream(open, received),
+  );
+}
+
+/** The identity waits for the confirmation of the person who began, and who is still signed in in this browser. */
+async function returnToAccount(
+  at: FlowRequest,
+  transaction: Transaction,
+  sub: string,
+  parameters: URLSearchParams,
+): Promise<Response> {
+  return asPerson(at, async ({ user }) => {
+    if (user.sub !== sub) throw expired("upstream-transaction-unknown");
+    const received = await receive(at, transaction, parameters);
+    if ("problem" in received) return redirect(accountWith("identity-not-connected"));
+    const { upstream, person } = received;
+    const { issuer, subject } = person;
+    const { upstreamId } = upstream;
+    const { name: provider } = upstream.document;
+    if ((await findIdentity(at.context.env.DB, { upstreamId, issuer, subject })) !== undefined) {
+      return redirect(accountWith("identity-taken"));
+    }
+    const link = { upstreamId, issuer, subject, sub, label: labelOf(person), provider };
+    return redirect(confirmConnectingAt(await keepPendingLink(at.context, at.isolate, link)));
+  });
+}
+
+/** The verified person, or why there is none. */
+async function receive(
+  at: FlowRequest,
+  transaction: Transaction,
+  parameters: URLSearchParams,
+): Promise<Returned | { readonly problem: StepResult }> {
+  const { context, isolate } = at;
+  const { upstreamId } = transaction;
+  // Before the identity is read: a change after this version ends the session (ADR 28). A provider that was disabled before is not found.
+  await isolate.revocation.confirmControl(context);
+  const controlVersion = isolate.control.version ?? 0;
+  const upstream = await isolate.upstreams.find(context, upstreamId);
+  if (upstream === undefined) {
+    logRefusedSignIn(context, "sign-in-failed", { method: "upstream", sub: undefined, reason: "provider disabled" });
+    return { problem: { kind: "again", problem: { kind: "refused", method: "upstream" } } };
+  }
+  try {
+    const person = await redeem(at, upstream, parameters, transaction);
+    return { upstream, transaction, person, controlVersion };
+  } catch (error) {
+    // A store of this provider, or a refusal of its own.
+    if (error instanceof OAuthError || error instanceof UnavailableError) throw error;
+    log("upstream-failed", { upstreamId, cause: describe(error), requestId: context.requestId });
+    return { problem: upstreamProblem(upstream, reasonOf(error)) };
+  }
+}
+
+/** What a person may have chosen there. */
+const cancelledCodes = ["access_denied", "login_required", "interaction_required", "consent_required"];
+
+function reasonOf(error: unknown): UpstreamProblem["reason"] {
+  if (error instanceof UpstreamUnreachable) return "unreachable";
+  return error instanceof UpstreamRefusal && cancelledCodes.includes(error.code) ? "cancelled" : "failed";
+}
+
+/** The library's errors name the check in a cause. */
+function describe(error: unknown): string {
+  const causes: string[] = [];
+  for (let each = error; each instanceof Error; each = each.cause) {
+    // The code of an error response.
+    const code = "error" in each && typeof each.error === "string" ? ` (${each.error.slice(0, 64)})` : "";
+    causes.push(each.message + code);
+  }
+  return causes.join(": ") || String(error);
+}

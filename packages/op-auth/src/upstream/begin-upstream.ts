@@ -1,0 +1,66 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import type { Form } from "@edge-op/shared/http/read-form";
+import { log } from "@edge-op/shared/runtime/log";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import type { Detour, SignInResult } from "../steps/sign-in-method.ts";
+import type { FlowRequest, StepRequest } from "../steps/step.ts";
+import { UpstreamUnreachable } from "./guarded-fetch.ts";
+import { upstreamKinds } from "./kinds.ts";
+import { authorizationUrl } from "./openid.ts";
+import { keepTransaction, type TransactionPurpose } from "./transaction.ts";
+
+/** The time in which a person must come back: that of a flow. */
+const awayMs = 30 * 60_000;
+
+/** **Sends a person to an upstream provider** to sign in, for this flow in this browser. Cost: that of {@link leaveForUpstream}. */
+export async function beginUpstream(at: StepRequest, form: Form): Promise<SignInResult | Detour> {
+  const { context, isolate, flow, authorization } = at;
+  const upstream = await isolate.upstreams.find(context, form.get("upstream") ?? "");
+  if (upstream === undefined) return { kind: "refused" };
+  const f = form.get("f") ?? new URL(at.request.url).searchParams.get("f") ?? "";
+  const location = await leaveForUpstream(at, upstream, {
+    purpose: { f },
+    isFresh: await mustBeFresh(at),
+    loginHint: flow.typed ?? authorization?.request.loginHint,
+  });
+  if (location !== undefined) return { kind: "leave", location };
+  return { kind: "again", problem: { kind: "upstream", reason: "unreachable", provider: upstream.document.name } };
+}
+
+interface Leaving {
+  readonly purpose: TransactionPurpose;
+  readonly isFresh: boolean;
+  readonly loginHint?: string | undefined;
+}
+
+/**
+ * The URL of the authorization request to an upstream provider; `undefined` if its metadata cannot be read. Cost: 1 object call; 1 fetch of metadata that
+ * is not held.
+ */
+export async function leaveForUpstream(
+  at: FlowRequest,
+  upstream: Upstream,
+  { purpose, isFresh, loginHint }: Leaving,
+): Promise<string | undefined> {
+  const { context, isolate } = at;
+  const { upstreamId, document } = upstream;
+  const nonce = randomBase64Url(32);
+  const verifier = randomBase64Url(32);
+  const issuer = upstreamKinds[document.kind].issuerOf(document);
+  const transaction = { upstreamId, issuer, nonce, verifier, purpose, beganAtMs: context.arrivedAtMs };
+  const state = await keepTransaction(context, isolate, transaction, context.arrivedAtMs + awayMs);
+  try {
+    const url = await authorizationUrl(at, upstream, { state, nonce, verifier, isFresh, loginHint });
+    return url.href;
+  } catch (error) {
+    if (!(error instanceof UpstreamUnreachable)) throw error;
+    log("upstream-failed", { upstreamId, cause: error.message, requestId: context.requestId });
+    return undefined;
+  }
+}
+
+/** Whether the flow needs a new authentication: the client asks for one, or a signed-in person confirms that it is them. */
+export async function mustBeFresh({ policy, flow, person }: StepRequest): Promise<boolean> {
+  if (policy.prompt.includes("login") || policy.maxAgeSeconds !== undefined) return true;
+  return flow.purpose.kind === "account" && !flow.marks.otherAccount && (await person()) !== undefined;
+}

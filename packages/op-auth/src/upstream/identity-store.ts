@@ -1,0 +1,97 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
+import type { Identity } from "@edge-op/shared/users/identities";
+import type { UpstreamPerson } from "./upstream-person.ts";
+
+/** The key of an identity. */
+export type IdentityKey = Pick<Identity, "upstreamId" | "issuer" | "subject">;
+
+export interface KnownIdentity {
+  readonly sub: string;
+  readonly status: "active" | "suspended";
+  /** What the person has allowed the client that was asked about. */
+  readonly allowed: readonly string[];
+  readonly factors: Factors;
+  readonly hasPassword: boolean;
+}
+
+/** Who an identity belongs to, their consent to a client, and their factors, which the same sign-in needs. Cost: 1 D1 call. */
+export async function findIdentity(
+  database: D1Database,
+  { upstreamId, issuer, subject }: IdentityKey,
+  clientId?: string,
+): Promise<KnownIdentity | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT u.sub, u.status, c.allowed, EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password, ${factorColumns}
+           FROM user_identities i JOIN users u ON u.sub = i.sub
+           LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?4
+          WHERE i.upstream_id = ?1 AND i.issuer = ?2 AND i.subject = ?3`,
+      )
+      .bind(upstreamId, issuer, subject, clientId ?? null)
+      .first<
+        FactorRow & { sub: string; status: "active" | "suspended"; allowed: string | null; has_password: number }
+      >(),
+  );
+  if (row === null) return undefined;
+  const { sub, status, allowed } = row;
+  return {
+    ...{ sub, status },
+    allowed: allowed === null ? [] : readStored("consent", allowed, listOf(isText)),
+    factors: toFactors(row),
+    hasPassword: row.has_password === 1,
+  };
+}
+
+export async function recordIdentityUse(
+  database: D1Database,
+  { upstreamId, issuer, subject }: IdentityKey,
+  atMs: number,
+): Promise<void> {
+  await queryDatabase(() =>
+    database
+      .prepare(
+        "UPDATE user_identities SET last_used_at_ms = ?4 WHERE upstream_id = ?1 AND issuer = ?2 AND subject = ?3",
+      )
+      .bind(upstreamId, issuer, subject, atMs)
+      .run(),
+  );
+}
+
+export interface NewIdentity extends IdentityKey {
+  readonly sub: string;
+  readonly label: string;
+  readonly atMs: number;
+}
+
+/** A person's identities. */
+const mostIdentities = 20;
+
+/** Changes nothing if the identity belongs to someone, if there is no such user, or if they have as many as are allowed. */
+export function insertIdentity(
+  database: D1Database,
+  { upstreamId, issuer, subject, sub, label, atMs }: NewIdentity,
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM users WHERE sub = ?4)
+            AND (SELECT count(*) FROM user_identities WHERE sub = ?4) < ${mostIdentities}
+         ON CONFLICT (upstream_id, issuer, subject) DO NOTHING`,
+    )
+    .bind(upstreamId, issuer, subject, sub, label, atMs);
+}
+
+const longestLabel = 128;
+
+/** What tells people's accounts at one provider apart. */
+export function labelOf({ address, claims, subject }: UpstreamPerson): string {
+  const name = claims["preferred_username"] ?? claims["name"];
+  const label = address?.address ?? (typeof name === "string" && name.trim() !== "" ? name : subject);
+  return label
+    .toWellFormed()
+    .replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "")
+    .slice(0, longestLabel);
+}

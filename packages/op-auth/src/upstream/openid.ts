@@ -1,0 +1,183 @@
+import { decodeBase64 } from "@edge-op/protocol/encoding/bytes";
+import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
+import { isLoopback } from "@edge-op/shared/http/client-url";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import type { ClientAuth, Configuration, CustomFetch } from "openid-client";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { guardedFetch, UpstreamUnreachable } from "./guarded-fetch.ts";
+import { upstreamKinds } from "./kinds.ts";
+import type { Transaction } from "./transaction.ts";
+import type { UpstreamPerson } from "./upstream-person.ts";
+
+/** Imported on first use: few isolates need it. */
+function importClient() {
+  return import("openid-client");
+}
+
+type Library = Awaited<ReturnType<typeof importClient>>;
+
+interface At {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+}
+
+/** What is asked of the upstream provider. */
+export interface UpstreamRequest {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** A new authentication is required. */
+  readonly isFresh: boolean;
+  readonly loginHint: string | undefined;
+}
+
+/** Where people come back to. */
+export function callbackUri({ settings }: Pick<RequestContext<unknown>, "settings">, upstreamId: string): string {
+  return `${settings.issuer}/upstream/${encodeURIComponent(upstreamId)}/callback`;
+}
+
+/**
+ * **The authorization request to an upstream provider**, with PKCE, `nonce` and `state`. Cost: 0; 1 fetch of its metadata if none is held.
+ *
+ * @throws UpstreamUnreachable
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
+ */
+export async function authorizationUrl(at: At, upstream: Upstream, asked: UpstreamRequest): Promise<URL> {
+  const library = await importClient();
+  const config = await configure(at, library, upstream);
+  const { scopes, reauthenticates } = upstreamKinds[upstream.document.kind];
+  return library.buildAuthorizationUrl(config, {
+    redirect_uri: callbackUri(at.context, upstream.upstreamId),
+    scope: (upstream.document.scopes ?? scopes).join(" "),
+    state: asked.state,
+    nonce: asked.nonce,
+    code_challenge: await library.calculatePKCECodeChallenge(asked.verifier),
+    code_challenge_method: "S256",
+    ...(asked.isFresh ? { prompt: reauthenticates ? "login" : "select_account" } : {}),
+    ...(asked.loginHint === undefined ? {} : { login_hint: asked.loginHint }),
+  });
+}
+
+/** The upstream provider sends an error: the person cancelled, or the request is wrong. */
+export class UpstreamRefusal extends Error {
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/**
+ * **Redeems the code of a callback and verifies the ID token**: `state`, `iss` (RFC 9207), `nonce`, issuer, audience and time by openid-client, the
+ * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held.
+ *
+ * @throws UpstreamUnreachable, UpstreamRefusal, or another error for a response that is not genuine
+ */
+export async function redeem(
+  at: At,
+  upstream: Upstream,
+  parameters: URLSearchParams,
+  { nonce, verifier, issuer }: Transaction,
+): Promise<UpstreamPerson> {
+  const library = await importClient();
+  const config = await configure(at, library, upstream);
+  if (config.serverMetadata().issuer !== issuer) throw new Error("the record names another issuer now");
+  const callback = new URL(callbackUri(at.context, upstream.upstreamId));
+  callback.search = parameters.toString();
+  const checks = {
+    pkceCodeVerifier: verifier,
+    expectedState: parameters.get("state") ?? "",
+    expectedNonce: nonce,
+  };
+  const tokens = await library.authorizationCodeGrant(config, callback, checks).catch((error: unknown) => {
+    throw causeOf(library, error);
+  });
+  const claims = tokens.claims();
+  if (claims === undefined || tokens.id_token === undefined) throw new Error("no ID token");
+  await requireSignature(at, config, tokens.id_token);
+  return toPerson(upstream, { ...claims });
+}
+
+/** The error that the library wraps, if it says more. */
+function causeOf(library: Library, error: unknown): unknown {
+  if (error instanceof library.AuthorizationResponseError) return new UpstreamRefusal(error.error);
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof UpstreamUnreachable) return cause;
+  }
+  return error;
+}
+
+async function requireSignature({ context, isolate }: At, config: Configuration, token: string): Promise<void> {
+  const header = decodeJwt(token)?.header;
+  const { jwks_uri: uri } = config.serverMetadata();
+  const isSigned =
+    header !== undefined &&
+    uri !== undefined &&
+    (await isolate.clientKeys.isSignedBySource(context, { jwks_uri: uri }, token, header.alg, header.kid));
+  if (!isSigned) throw new Error("the ID token is not signed by the issuer");
+}
+
+function toPerson(
+  upstream: Upstream,
+  claims: Readonly<Record<string, unknown>> & { iss: string; sub: string },
+): UpstreamPerson {
+  const { iss: issuer, sub: subject, email, acr, auth_time: authTime } = claims;
+  const { isBelieved } = upstreamKinds[upstream.document.kind];
+  return {
+    ...{ issuer, subject, claims },
+    address:
+      typeof email === "string" ? { address: email, isBelieved: isBelieved(upstream, claims, email) } : undefined,
+    acr: typeof acr === "string" ? acr : undefined,
+    authTimeMs: typeof authTime === "number" ? authTime * 1000 : undefined,
+  };
+}
+
+async function configure(at: At, library: Library, upstream: Upstream): Promise<Configuration> {
+  const { context } = at;
+  const { kind, client_id: clientId } = upstream.document;
+  const issuer = upstreamKinds[kind].issuerOf(upstream.document);
+  const auth = await authenticate(at, library, upstream);
+  const fetch = guardedFetch(context.settings.issuer);
+  const isLocal = isLoopback(new URL(issuer).hostname);
+  const options = {
+    [library.customFetch]: cachingFetch(at, fetch),
+    execute: isLocal ? [library.allowInsecureRequests] : [],
+  };
+  try {
+    const config = await library.discovery(new URL(issuer), clientId, {}, auth, options);
+    config[library.customFetch] = fetch;
+    return config;
+  } catch (error) {
+    const cause = causeOf(library, error);
+    // Metadata of another issuer, or none.
+    throw cause instanceof library.ClientError ? new UpstreamUnreachable(`${issuer}: ${cause.message}`) : cause;
+  }
+}
+
+/** Discovery asks for the metadata alone. */
+function cachingFetch({ context, isolate }: At, fetch: CustomFetch): CustomFetch {
+  return async (url, options) => {
+    if (!url.includes("/.well-known/")) return fetch(url, options);
+    const found = await isolate.upstreamMetadata.find(context, url);
+    if (found.kind !== "document") throw new UpstreamUnreachable(`${url}: ${found.reason}`);
+    return new Response(found.value.text, { headers: { "Content-Type": "application/json" } });
+  };
+}
+
+async function authenticate({ context, isolate }: At, library: Library, upstream: Upstream): Promise<ClientAuth> {
+  const secret = await isolate.upstreams.secretOf(context, upstream);
+  const { token_endpoint_auth_method: method, key_id: kid } = upstream.document;
+  if (method === "client_secret_post") return library.ClientSecretPost(secret);
+  if (method === "client_secret_basic") return library.ClientSecretBasic(secret);
+  const key = await importPrivateKey(secret);
+  return library.PrivateKeyJwt(kid === undefined ? key : { key, kid });
+}
+
+async function importPrivateKey(pem: string): Promise<CryptoKey> {
+  const der = decodeBase64(pem.replace(/-----(BEGIN|END) PRIVATE KEY-----|\s/g, ""));
+  if (der === undefined) throw new Error("the private key of an upstream provider is not PEM");
+  return crypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
+}

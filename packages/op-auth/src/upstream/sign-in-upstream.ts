@@ -1,0 +1,114 @@
+import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { hasSecondFactor } from "@edge-op/shared/users/factors";
+import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
+import type { UpstreamProblem } from "../steps/flow.ts";
+import type { StepRequest, StepResult } from "../steps/step.ts";
+import { type AddressHolder, findAddressHolder } from "./address-holder.ts";
+import { mustBeFresh } from "./begin-upstream.ts";
+import { findIdentity, type KnownIdentity, labelOf, recordIdentityUse } from "./identity-store.ts";
+import { keepPendingLink } from "./pending-link.ts";
+import { maySignUp, provisionUser } from "./provision-user.ts";
+import type { Transaction } from "./transaction.ts";
+import type { UpstreamPerson } from "./upstream-person.ts";
+
+/** How far the clocks of an upstream provider and of this one may differ. */
+const clockMs = 60_000;
+
+export interface Returned {
+  readonly upstream: Upstream;
+  readonly transaction: Transaction;
+  readonly person: UpstreamPerson;
+  /** Confirmed for this request. */
+  readonly controlVersion: number;
+}
+
+/**
+ * **Who a verified person of an upstream provider is here**: the owner of the identity, by issuer and subject and never by an address; else, if the record
+ * allows it, the account with the same verified address, which its person must prove, or a new user. Cost: 1 D1 call for a known identity; otherwise 2 after
+ * each other, then 1 object call, or 2 more D1 calls for a new user.
+ */
+export async function signInUpstream(at: StepRequest, returned: Returned): Promise<StepResult> {
+  const { context, authorization } = at;
+  const { upstream, person } = returned;
+  const key = { upstreamId: upstream.upstreamId, issuer: person.issuer, subject: person.subject };
+  const find = () => findIdentity(context.env.DB, key, authorization?.client.clientId);
+  const known = await find();
+  if (known !== undefined) return prove(at, returned, known);
+  const holder = await findHolder(at, returned);
+  if (holder !== undefined) return askToConnect(at, returned, holder.sub);
+  if (!maySignUp(upstream, person)) return refuse(at, returned, undefined, "no account");
+  await provisionUser(context, upstream, person);
+  const made = await find();
+  return made === undefined ? refuse(at, returned, undefined, "no account") : prove(at, returned, made);
+}
+
+/** The account that has verified the person's address. An address that is not believed finds nobody (nOAuth). */
+async function findHolder(
+  { context }: StepRequest,
+  { upstream, person }: Returned,
+): Promise<AddressHolder | undefined> {
+  if (person.address?.isBelieved !== true || upstream.document.link_only) return undefined;
+  const holder = await findAddressHolder(context.env.DB, person.address.address);
+  return holder?.status === "active" ? holder : undefined;
+}
+
+/** They sign in to the account in this flow, then confirm both. */
+async function askToConnect(at: StepRequest, { upstream, person }: Returned, sub: string): Promise<StepResult> {
+  const { name: provider } = upstream.document;
+  const { issuer, subject } = person;
+  const pending = { upstreamId: upstream.upstreamId, issuer, subject, sub, label: labelOf(person), provider };
+  const id = await keepPendingLink(at.context, at.isolate, pending);
+  return { kind: "go to", step: "sign-in", marks: { link: { id, sub, provider } } };
+}
+
+async function prove(at: StepRequest, returned: Returned, known: KnownIdentity): Promise<StepResult> {
+  const { context } = at;
+  const { upstream, transaction, person, controlVersion } = returned;
+  const { sub, status, allowed, factors } = known;
+  if (status !== "active") return refuse(at, returned, sub, "suspended");
+  const hasOthers = known.hasPassword || hasSecondFactor(factors);
+  if ((await mustBeFresh(at)) && !isFreshEnough(at, returned, hasOthers)) return upstreamProblem(upstream, "stale");
+  // An authentication there that is older than its response is as old here.
+  const atMs = Math.min(context.arrivedAtMs, person.authTimeMs ?? context.arrivedAtMs);
+  const { upstreamId } = transaction;
+  const key = { upstreamId, issuer: person.issuer, subject: person.subject };
+  return {
+    kind: "done",
+    proofs: [{ method: methodOf(upstream, person), sub, credential: upstreamId, atMs, controlVersion }],
+    allowed,
+    factors,
+    write: () => recordIdentityUse(context.env.DB, key, context.arrivedAtMs),
+  };
+}
+
+/**
+ * Whether the person authenticated anew. A provider that does not say so is believed only for the account pages of a person who has no other way to
+ * confirm that it is them.
+ */
+function isFreshEnough(
+  { policy: { maxAgeSeconds, prompt }, flow }: StepRequest,
+  { transaction, person: { authTimeMs } }: Returned,
+  hasOthers: boolean,
+): boolean {
+  if (authTimeMs === undefined) return flow.purpose.kind === "account" && !hasOthers;
+  const isAnew = prompt.includes("login") || flow.purpose.kind === "account";
+  const ageMs = isAnew ? 0 : (maxAgeSeconds ?? 0) * 1000;
+  return authTimeMs >= transaction.beganAtMs - ageMs - clockMs;
+}
+
+/** What the record says of its `acr`: no other value raises it. */
+function methodOf({ document }: Upstream, { acr }: UpstreamPerson): ProofMethod {
+  const mapped = acr !== undefined && Object.hasOwn(document.acr_map, acr) ? document.acr_map[acr] : undefined;
+  if (mapped === undefined) return "upstream";
+  return mapped === "phr" ? "upstreamPhr" : "upstreamMfa";
+}
+
+function refuse({ context }: StepRequest, { upstream }: Returned, sub: string | undefined, reason: string): StepResult {
+  logRefusedSignIn(context, "sign-in-failed", { method: "upstream", sub, reason });
+  return upstreamProblem(upstream, "unknown");
+}
+
+export function upstreamProblem(upstream: Upstream, reason: UpstreamProblem["reason"]): StepResult {
+  return { kind: "again", problem: { kind: "upstream", reason, provider: upstream.document.name } };
+}

@@ -1,0 +1,39 @@
+/** **Requests and responses of `/admin/upstreams`.** */
+
+import { idText } from "@edge-op/shared/issuers/issuer-schema";
+import { upstreamDocumentSchema } from "@edge-op/shared/upstreams/upstream-schema";
+import * as z from "zod";
+
+/** Stored sealed, and never shown. */
+export const upstreamSecretSchema = z.strictObject({
+  client_secret: z.string().min(1).max(1024).exactOptional().meta({ format: "password", writeOnly: true }),
+  private_key: z
+    .string()
+    .min(1)
+    .max(2048)
+    .exactOptional()
+    .meta({ format: "password", writeOnly: true })
+    .describe("For `private_key_jwt`: an EC key of P-256, PKCS #8 in PEM. It signs with ES256."),
+});
+
+export const writableUpstream = z.strictObject({ ...upstreamDocumentSchema.shape, ...upstreamSecretSchema.shape });
+
+export const upstreamCreateSchema = writableUpstream
+  .extend({
+    upstream_id: idText
+      .optional()
+      .describe(
+        "Chosen by the server unless given. The redirect URI to be registered there is `{ISSUER}/upstream/{upstream_id}/callback`.",
+      ),
+  })
+  .meta({ id: "UpstreamCreate" });
+
+export const upstreamSchema = z
+  .strictObject({
+    upstream_id: z.string(),
+    has_secret: z.boolean(),
+    created_at: z.int().describe("Seconds since the epoch."),
+    updated_at: z.int().describe("Seconds since the epoch."),
+    ...upstreamDocumentSchema.shape,
+  })
+  .meta({ id: "Upstream" });

@@ -1,0 +1,65 @@
+import { env } from "cloudflare:workers";
+import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import { upstreamSeal } from "@edge-op/shared/upstreams/upstream";
+import { factorSeal } from "@edge-op/shared/users/factors";
+import { beforeEach, describe, expect, it } from "vitest";
+import { sealSecretsAgain } from "../src/control/seal-secrets-again.ts";
+
+const { DB } = env as unknown as { DB: D1Database };
+const old = { OP_MASTER_KEY: "A".repeat(43), DB };
+const replaced = { OP_MASTER_KEY: `${"B".repeat(42)}A`, OP_MASTER_KEY_PREVIOUS: old.OP_MASTER_KEY, DB };
+const afterwards = { OP_MASTER_KEY: replaced.OP_MASTER_KEY, DB };
+
+const tables = [
+  {
+    name: "user_totp",
+    purpose: "factor-seal",
+    bound: factorSeal("pat", "app"),
+    key: "factor_id",
+    insert: "INSERT INTO user_totp VALUES ('pat', ?1, ?2, ?3, 1, 0, NULL)",
+  },
+  {
+    name: "upstreams",
+    purpose: "upstream-seal",
+    bound: upstreamSeal("app"),
+    key: "upstream_id",
+    insert: "INSERT INTO upstreams VALUES (?1, 'active', '{}', ?2, ?3, 0, 0)",
+  },
+] as const;
+
+describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, insert }) => {
+  beforeEach(async () => {
+    const secret = await sealText(old, purpose, "the secret", { bound });
+    const fingerprint = await keyFingerprint(old.OP_MASTER_KEY);
+    await DB.batch([
+      DB.prepare(`DELETE FROM ${name}`),
+      DB.prepare(
+        "INSERT OR IGNORE INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('pat', 'pat', 'pat', 0, 0)",
+      ),
+      DB.prepare(insert).bind("app", secret, fingerprint),
+      DB.prepare(insert).bind("broken", "xx", fingerprint),
+    ]);
+  });
+
+  const stored = (id: string) =>
+    DB.prepare(`SELECT secret, sealed_by FROM ${name} WHERE ${key} = ?1`)
+      .bind(id)
+      .first<{ secret: string; sealed_by: string }>();
+
+  it("ADR 10: after the replacement they open without the previous key; one that does not open is marked", async () => {
+    expect(await openSealed(afterwards, purpose, (await stored("app"))!.secret, bound)).toBeUndefined();
+    expect(await sealSecretsAgain(replaced)).toBe(true);
+    const { secret, sealed_by } = (await stored("app"))!;
+    expect(sealed_by).toBe(await keyFingerprint(afterwards.OP_MASTER_KEY));
+    expect(await openSealed(afterwards, purpose, secret, bound)).toBe("the secret");
+    expect(await stored("broken")).toEqual({ secret: "xx", sealed_by: "none" });
+  });
+
+  it("without a previous key, or before the swap, nothing changes", async () => {
+    const before = await stored("app");
+    expect(await sealSecretsAgain(old)).toBe(true);
+    expect(await sealSecretsAgain({ ...old, OP_MASTER_KEY_PREVIOUS: replaced.OP_MASTER_KEY })).toBe(true);
+    expect(await stored("app")).toEqual(before);
+  });
+});

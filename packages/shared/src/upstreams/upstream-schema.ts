@@ -1,0 +1,72 @@
+import * as z from "zod";
+import { scopeValue, visibleText } from "../http/plain-text.ts";
+import { uriText } from "../issuers/issuer-schema.ts";
+import { claimsSchema } from "../users/claims-schema.ts";
+
+export const upstreamKinds = ["oidc"] as const;
+
+/** Of this provider, by which a person's identity at an upstream provider may never be described: what an address proves has rules of its own. */
+const ownClaims: readonly string[] = ["email", "email_verified", "phone_number_verified", "updated_at", "address"];
+export const mappedClaims = Object.keys(claimsSchema.shape).filter((name) => !ownClaims.includes(name));
+
+/** Lower case, in A-label form: as the domain of an address is compared. */
+export const domainPattern = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
+const domain = z.string().regex(domainPattern, "must be a domain in lower case (xn-- for other scripts)");
+
+/**
+ * **The record of an upstream provider**, with its status: the admin API's document, as stored in D1, defaults filled in. Its secret is stored beside it,
+ * sealed. Rules between members are in op-management's `upstream-document.ts`.
+ */
+export const upstreamDocumentSchema = z.strictObject({
+  name: visibleText(64).describe("As the sign-in page shows it."),
+  status: z.enum(["active", "disabled"]).default("active"),
+  kind: z.enum(upstreamKinds).default("oidc").describe("`oidc`: an OpenID provider with discovery."),
+  issuer: uriText
+    .max(255)
+    .exactOptional()
+    .describe("The issuer identifier, for `oidc`: https, with discovery below it."),
+  client_id: z.string().min(1).max(255).describe("The identifier of this provider there."),
+  token_endpoint_auth_method: z
+    .enum(["client_secret_basic", "client_secret_post", "private_key_jwt"])
+    .default("client_secret_basic"),
+  key_id: z.string().min(1).max(128).exactOptional().describe("The `kid` of the private key."),
+  scopes: z
+    .array(scopeValue)
+    .min(1)
+    .max(20)
+    .exactOptional()
+    .describe("Requested scopes; by default those that give a name and an address."),
+  claims: z
+    .partialRecord(z.enum(mappedClaims as [string, ...string[]]), z.string().min(1).max(128))
+    .default({})
+    .describe(
+      "For claims of new people, the claims of the upstream provider that contain them; others have the same name.",
+    ),
+  acr_map: z
+    .record(z.string().min(1).max(255), z.enum(["mfa", "phr"]))
+    .default({})
+    .describe("What an `acr` of the upstream provider amounts to here. Others are one factor."),
+  trusted_domains: z
+    .array(z.union([domain, z.literal("*")]))
+    .max(100)
+    .default([])
+    .describe(
+      "Domains of addresses for which its `email_verified` is believed; `*`: all. An address that is not believed never leads to an account.",
+    ),
+  sign_up: z
+    .enum(["off", "domains", "anyone"])
+    .default("off")
+    .describe(
+      "Who gets an account at the first sign-in: nobody, people with a believed address in `domains`, or everyone.",
+    ),
+  link_only: z
+    .boolean()
+    .default(false)
+    .describe("Only people who have connected it sign in with it, and the sign-in page does not offer it to others."),
+  domains: z
+    .record(domain, z.enum(["offer", "require"]))
+    .default({})
+    .describe(
+      "Domains of addresses whose people are sent to it. `require`: they sign in with nothing else. A domain belongs to one upstream provider.",
+    ),
+});
