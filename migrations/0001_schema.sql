@@ -173,6 +173,18 @@ CREATE TABLE user_addresses (
 CREATE INDEX user_addresses_by_user ON user_addresses (sub);
 CREATE INDEX user_addresses_by_end ON user_addresses (held_until_ms) WHERE held_until_ms IS NOT NULL;
 
+-- Invitations that nobody has accepted. The link of one contains a MAC over its id, which is not stored. Used, withdrawn or swept.
+CREATE TABLE invitations (
+  id            TEXT    PRIMARY KEY,
+  address_key   TEXT    NOT NULL UNIQUE,
+  address       TEXT    NOT NULL,              -- as mail is sent to it
+  document      TEXT    NOT NULL,              -- name, roles and groups of the person, JSON
+  inviter       TEXT    NOT NULL,              -- subject of the admin token
+  created_at_ms INTEGER NOT NULL,
+  until_ms      INTEGER NOT NULL               -- seven days later
+) WITHOUT ROWID;
+CREATE INDEX invitations_by_end ON invitations (until_ms);
+
 -- Roles of a user, in addition to those of their groups.
 CREATE TABLE user_roles (
   sub  TEXT NOT NULL REFERENCES users (sub) ON DELETE CASCADE,

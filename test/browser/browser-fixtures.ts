@@ -120,7 +120,7 @@ const findAccessibilityProblems = `(() => {
   }
   const levels = [...document.querySelectorAll("h1, h2, h3")].map((heading) => Number(heading.tagName[1]));
   if (levels.some((level, index) => level > (levels[index - 1] ?? 0) + 1)) problems.push("a heading level is skipped");
-  for (const field of document.querySelectorAll("input[type=text], input[type=password]")) {
+  for (const field of document.querySelectorAll("input[type=text], input[type=email], input[type=password]")) {
     if (!field.autocomplete) problems.push("no autocomplete: " + field.name);
   }
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });

@@ -34,6 +34,7 @@ export const ratesPerDay = {
   thefts: 500,
   newConsents: 50_000,
   newUsers: 10_000,
+  invitations: 1_000,
   deletedUsers: 5_000,
   passkeysAdded: 10_000,
   appsAdded: 10_000,

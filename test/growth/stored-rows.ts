@@ -42,6 +42,7 @@ const {
   thefts,
   newConsents,
   newUsers,
+  invitations,
   deletedUsers,
   passkeysAdded,
   appsAdded,
@@ -254,6 +255,15 @@ const database: readonly StoredRows[] = [
     rows: users,
     text: { address_key: 22, sub },
     absent: ["address", "held_until_ms"],
+  },
+  {
+    table: "invitations",
+    where: "D1",
+    writtenBy: "admin API",
+    perDay: invitations,
+    endedBy: "its use, `DELETE`; daily sweep of `ControlPlane`, seven days after it",
+    life: 8,
+    text: { id: 22, address_key: 22, address: 22, document: 80, inviter: clientId },
   },
   {
     table: "user_totp",

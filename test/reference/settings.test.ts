@@ -40,6 +40,7 @@ test("absent and empty variables have their defaults", () => {
     requestLogPercent: 10,
     auditRetentionDays: 365,
     auditTokensPerMinute: 60,
+    signUp: "off",
     mailProvider: "off",
     mailFrom: undefined,
     resendOrigin: "https://api.resend.com",

@@ -35,6 +35,7 @@ import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
 import { userCodeScript } from "./device/user-code-script.ts";
 import { restartFlow, showStep, submitStep } from "./flow/serve-step.ts";
 import { steps } from "./flow/steps.ts";
+import { acceptInvitation, showInvitation } from "./invitation/invitation-endpoint.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
@@ -70,6 +71,11 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/device", {
     GET: (context, request) => showDevice({ context, isolate, request }),
     POST: (context, request) => decideDevice({ context, isolate, request }),
+  });
+
+  servePage(app, isolate, "/invitation", {
+    GET: (context, request) => showInvitation({ context, isolate, request }),
+    POST: (context, request) => acceptInvitation({ context, isolate, request }),
   });
 
   for (const step of steps) {

@@ -8,12 +8,14 @@ import {
   type VariablesOf,
   wholeNumber,
 } from "@edge-op/shared/config/setting";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { SessionLifetime } from "@edge-op/shared/users/sessions";
 
-/** **The settings of op-auth alone**: branding, session lifetimes and second factors. Read and checked once per isolate. */
+/** **The settings of op-auth alone**: branding, session lifetimes, second factors and sign-up. Read and checked once per isolate. */
 export interface Deployment extends Branding {
   readonly session: SessionLifetime;
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
+  readonly signUp: SettingsOf<typeof signUpSettings>;
 }
 
 const longestSessionSeconds = 30 * 86_400;
@@ -58,7 +60,46 @@ const secondFactorSettings = {
   }),
 };
 
-export const pageSettings = { ...brandingSettings, ...sessionSettings, ...secondFactorSettings };
+const signUpSettings = {
+  domains: setting("SIGN_UP_DOMAINS", {
+    default: "",
+    accepts: "domains (`example.com`), separated by spaces",
+    meaning:
+      "With `SIGN_UP=open`, the domains of the e-mail addresses that may create an account; exactly these, no subdomains. Empty: any. An invitation may name another address.",
+    parse: parseDomains,
+  }),
+  methods: setting("SIGN_UP_METHODS", {
+    default: "passkey password",
+    accepts: "`passkey`, `password`, or both, separated by a space",
+    meaning: "How a new account may sign in. A browser without passkeys, or without JavaScript, needs `password`.",
+    parse: parseMethods,
+  }),
+};
+
+function parseDomains(name: string, text: string): readonly string[] {
+  const domains = text.split(" ").filter((domain) => domain !== "");
+  const wrong = domains.find((domain) => parseEmailAddress(`a@${domain}`)?.key !== `a@${domain}`);
+  if (wrong !== undefined) throw new Error(`${name} must be domains in lower case, IDNs as xn--, not "${wrong}"`);
+  return domains;
+}
+
+const signUpMethodNames = ["passkey", "password"] as const;
+
+function parseMethods(name: string, text: string): readonly (typeof signUpMethodNames)[number][] {
+  const given = text.split(" ").filter((method) => method !== "");
+  const methods = signUpMethodNames.filter((method) => given.includes(method));
+  if (methods.length === 0 || methods.length < given.length) {
+    throw new Error(`${name} must be passkey, password, or both, not "${text}"`);
+  }
+  return methods;
+}
+
+export const pageSettings = {
+  ...brandingSettings,
+  ...sessionSettings,
+  ...secondFactorSettings,
+  ...signUpSettings,
+};
 
 export type DeploymentVariables = VariablesOf<typeof pageSettings>;
 
@@ -71,6 +112,7 @@ export function readDeployment(env: DeploymentVariables): Deployment {
     ...readBranding(env),
     session: readSessionLifetime(env),
     secondFactor: readAll(secondFactorSettings, env),
+    signUp: readAll(signUpSettings, env),
   };
   known.set(env, deployment);
   return deployment;

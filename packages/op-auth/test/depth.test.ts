@@ -19,6 +19,7 @@ import {
   origin,
   password,
   sentToClient,
+  stepOf,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
@@ -150,5 +151,23 @@ describe("depth of the requests of a sign-in", () => {
     const page = locationOf(await browser.authorize({ prompt: "login" }));
     expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
     expect(meter.last).toEqual(calls(2, 4, 2));
+  });
+
+  it("signing up, to the consent page: 1 for the mail, 2 for its code, 5 for the account with its session", async () => {
+    meter = new DepthMeter(fixtures.app, { ...bindings, SIGN_UP: "open" } as AuthEnv);
+    const codes = new MailedCodes(meter.env);
+    browser = new Browser({ app: meter.app }, codes.env);
+    const signUp = await follow(browser, locationOf(await browser.authorize()), { "sign-up": "1" });
+    await browser.get(signUp);
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    const code = await follow(browser, signUp, { name: "Nina", address: "nina@example.com" });
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    const create = await follow(browser, code, { code: codes.code });
+    expect(meter.last).toEqual(calls(2, 1, 1));
+    const secret = "a long and new secret of Nina";
+    const consent = await follow(browser, create, { new: secret, repeat: secret });
+    expect(stepOf(consent)).toBe("consent");
+    // No isolate has a copy of the new person: KV is asked, then D1.
+    expect(meter.last).toEqual({ ...calls(5, 3, 4), kv: 2 });
   });
 });

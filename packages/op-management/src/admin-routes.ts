@@ -17,6 +17,7 @@ import { auditRoutes } from "./audit/audit-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
 import { documentHostRoutes } from "./document-hosts/document-host-routes.ts";
+import { invitationRoutes } from "./invitations/invitation-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
@@ -39,6 +40,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...documentHostRoutes,
   ...userRoutes,
   ...factorRoutes,
+  ...invitationRoutes,
   ...accessRoutes,
   ...personalDataRoutes,
   ...rbacRoutes,

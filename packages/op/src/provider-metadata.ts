@@ -22,7 +22,7 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
-    ...authorization(issuer, securityProfile),
+    ...authorization(settings),
     ...tokens(issuer, securityProfile),
     // RFC 9396 §10.
     authorization_details_types_supported: Object.keys(authorizationTypes),
@@ -40,7 +40,7 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
  * Metadata of op-auth. PAR: RFC 9126 §5; device flow: RFC 8628 §4; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect
  * Prompt Create §4.3.
  */
-function authorization(issuer: string, profile: SecurityProfile) {
+function authorization({ issuer, securityProfile: profile, signUp }: Settings) {
   return {
     authorization_endpoint: `${issuer}/authorize`,
     pushed_authorization_request_endpoint: `${issuer}/par`,
@@ -55,7 +55,7 @@ function authorization(issuer: string, profile: SecurityProfile) {
     authorization_encryption_enc_values_supported: contentEncryptionAlgorithms,
     code_challenge_methods_supported: ["S256"],
     authorization_response_iss_parameter_supported: true,
-    prompt_values_supported: ["none", "login", "consent", "select_account"],
+    prompt_values_supported: ["none", "login", "consent", "select_account", ...(signUp === "open" ? ["create"] : [])],
     request_parameter_supported: true,
     request_uri_parameter_supported: false,
     request_object_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),

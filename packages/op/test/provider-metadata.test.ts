@@ -110,3 +110,15 @@ it("every endpoint it names is under the issuer, and some Worker serves it", asy
     expect(pathname === "/jwks" || findOwner(pathname) !== undefined, name).toBe(true);
   }
 });
+
+it("OpenID Connect Prompt Create §4.3: create is listed where everybody may sign up", async () => {
+  const listed = async (settings: object) => {
+    const path = "/.well-known/openid-configuration";
+    const document = await (await call(createApp(), { ...bindings, ...settings } as FrontDoorEnv, path)).json();
+    return (document as { prompt_values_supported: string[] }).prompt_values_supported.includes("create");
+  };
+  const mail = { MAIL_PROVIDER: "resend", MAIL_FROM: "no-reply@example.com" };
+  expect(await listed({})).toBe(false);
+  expect(await listed({ ...mail, SIGN_UP: "invitation" })).toBe(false);
+  expect(await listed({ ...mail, SIGN_UP: "open" })).toBe(true);
+});

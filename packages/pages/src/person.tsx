@@ -12,6 +12,6 @@ export function Person({ name, text }: { readonly name: string; readonly text: s
   );
 }
 
-export function displayName({ username, claims }: User): string {
+export function displayName({ username, claims }: Pick<User, "username" | "claims">): string {
   return claims.name ?? claims.email ?? claims.preferred_username ?? username;
 }

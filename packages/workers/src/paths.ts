@@ -20,7 +20,7 @@ export const ownedPaths = {
   "op-userinfo": { binding: "USERINFO", paths: ["/userinfo"], trees: [] },
   "op-auth": {
     binding: "AUTH",
-    paths: ["/authorize", "/par", "/device_authorization", "/device"],
+    paths: ["/authorize", "/par", "/device_authorization", "/device", "/invitation"],
     trees: ["/flow", "/account", "/logout", "/assets", "/upstream"],
   },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;

@@ -34,7 +34,7 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
     const name = nameOf(at, factors);
-    const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, credential, name));
+    const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, { response: credential, name }));
     return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
   });
 }

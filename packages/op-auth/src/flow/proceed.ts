@@ -106,6 +106,9 @@ function spendingOf({ fid, startedAtMs }: Flow): SessionFlow {
   return { fid, untilMs: startedAtMs + flowMs };
 }
 
+/** What is known when nobody is signed in. */
+const nobody: Facts = { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
+
 async function proceedToAccount(
   at: FlowRequest,
   progress: Progress,
@@ -114,13 +117,15 @@ async function proceedToAccount(
   const { context, isolate } = at;
   const { flow, browser, person, added } = progress;
   const signIn = signInOf(pendingProofs(flow));
+  const policy = accountPolicy(context, purpose);
   if (signIn === undefined) {
     await added?.write?.();
-    return redirect(flow.isOpened ? purpose.path : await pathOf(at, flow, browser, "sign-in"));
+    if (flow.isOpened) return redirect(purpose.path);
+    const first = nextStep(flow, nobody, policy, context.arrivedAtMs);
+    return redirect(await pathOf(at, flow, browser, first.kind === "page" ? first.step.name : "sign-in"));
   }
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   const { session } = prepared;
-  const policy = accountPolicy(context, purpose);
   const known = await settle(context, isolate, () => readPersonFacts(at, progress, policy, session, session.sub));
   const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
@@ -265,7 +270,7 @@ async function readFacts(
   found: Pick<InSession, "session" | "subject" | "known"> | undefined,
   allowed: readonly string[] | undefined,
 ): Promise<Facts> {
-  if (found === undefined) return { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
+  if (found === undefined) return nobody;
   const { session, subject } = found;
   const { consent, asked } = policy;
   const inSession = found.known?.consented ?? [];

@@ -70,8 +70,9 @@ async function responseAfter(at: FlowRequest, step: Step, open: StepRequest, res
     case "leave":
       return redirect(result.location);
     case "again": {
-      const { problem, typed } = result;
-      return redirect(await pathOf(at, { ...flow, problem, typed: typed ?? flow.typed }, browser, step.name));
+      const { problem, typed = flow.typed } = result;
+      const marks = { ...flow.marks, ...result.marks };
+      return redirect(await pathOf(at, { ...flow, marks, problem, typed }, browser, step.name));
     }
     case "go to":
       return redirect(await pathOf(at, await flowAt(at, flow, result.step, result.marks), browser, result.step));

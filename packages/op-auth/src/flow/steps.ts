@@ -1,4 +1,5 @@
 import { consentStep } from "../steps/consent/consent-step.ts";
+import { createAccountStep } from "../steps/create-account/create-account-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
 import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
@@ -7,10 +8,13 @@ import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.t
 import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
 import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
+import { signUpStep } from "../steps/sign-up/sign-up-step.ts";
 import type { Step } from "../steps/step.ts";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
 export const steps: readonly Step[] = [
+  signUpStep,
+  createAccountStep,
   signInStep,
   recoverStep,
   proveMoreStep,

@@ -1,8 +1,8 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
-import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
+import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
 
 export interface PasswordView {
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
@@ -22,10 +22,6 @@ export interface PasswordView {
   readonly problem: PasswordProblem | undefined;
 }
 
-export type PasswordProblem =
-  | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
-  | { readonly kind: "throttled"; readonly seconds: number };
-
 /** **The form that changes the password.** It contains the username because password managers store passwords by username. */
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
   const { t } = frame;
@@ -42,7 +38,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
       </div>
       {view.problem && (
         <p class="note bad" role="alert" id="problem">
-          {describe(frame, view.problem, view.min)}
+          {describeProblem(frame, view.problem, view.min)}
         </p>
       )}
       <form method="post" action={view.form.action}>
@@ -84,48 +80,4 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
       </form>
     </Layout>
   );
-}
-
-const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as const;
-
-function NewPassword({
-  id,
-  min,
-  label,
-  invalid: attributes,
-}: {
-  readonly id: "new" | "repeat";
-  readonly min: number;
-  readonly label: string;
-  readonly invalid: Partial<typeof invalid>;
-}) {
-  return (
-    <>
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        name={id}
-        type="password"
-        autocomplete="new-password"
-        required
-        minlength={min}
-        maxlength={1024}
-        {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
-        {...attributes}
-      />
-    </>
-  );
-}
-
-function describe({ t }: AuthPageFrame, problem: PasswordProblem, min: number): string {
-  switch (problem.kind) {
-    case "throttled":
-      return t("signIn.throttled", { seconds: String(problem.seconds) });
-    case "tooShort":
-      return t("password.tooShort", { min: String(min) });
-    case "tooLong":
-      return t("password.tooLong", { max: String(mostPasswordCharacters) });
-    default:
-      return t(`password.${problem.kind}`);
-  }
 }

@@ -11,7 +11,7 @@ import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
-import type { PasswordProblem } from "./password-page.tsx";
+import type { PasswordProblem } from "./new-password.tsx";
 
 /** What is wrong with the new password of a form (`new`, `repeat`); `undefined`: nothing. */
 export function checkNewPassword(

@@ -2,6 +2,7 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
@@ -47,12 +48,28 @@ export interface Marks {
   readonly otherAccount?: boolean;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
-  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
-  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
   /** The code that was mailed last. */
   readonly mailed?: MailedCode | undefined;
+  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
+  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
+  /** Who is signing up. */
+  readonly newcomer?: Newcomer | undefined;
+  /** The person is asked to sign up and says that they have an account. */
+  readonly hasAccount?: boolean;
+  /** The name that was typed with an address that was not accepted. */
+  readonly typedName?: string | undefined;
   /** An identity at an upstream provider that its person may connect, after they have signed in here. */
   readonly link?: LinkMark | undefined;
+}
+
+/** **Who is signing up in a flow.** Nothing of them is stored before they have an account. */
+export interface Newcomer {
+  readonly name: string;
+  readonly address: EmailAddress;
+  /** Chosen when the address was proven; absent before. */
+  readonly sub?: string | undefined;
+  /** The id of the invitation that proved the address. */
+  readonly invitation?: string | undefined;
 }
 
 /** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */

@@ -30,6 +30,8 @@ export interface Step {
 }
 
 export type StepName =
+  | "sign-up"
+  | "create-account"
   | "sign-in"
   | "recover"
   | "prove-more"
@@ -110,7 +112,12 @@ export type StepResult =
       /** Runs beside the calls of the decision, once it stands. */
       write?(): Promise<unknown>;
     }
-  | { readonly kind: "again"; readonly problem: Problem; readonly typed?: string | undefined }
+  | {
+      readonly kind: "again";
+      readonly problem: Problem;
+      readonly typed?: string | undefined;
+      readonly marks?: Marks;
+    }
   | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
   /** The person continues at another provider, and comes back in another request. */
   | { readonly kind: "leave"; readonly location: string }

@@ -29,8 +29,11 @@ const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
 const endedAddresses = `DELETE FROM user_addresses WHERE address_key IN
    (SELECT address_key FROM user_addresses WHERE held_until_ms <= ?1 ORDER BY held_until_ms LIMIT ?2)`;
 
+const endedInvitations = `DELETE FROM invitations WHERE id IN
+   (SELECT id FROM invitations WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, sessions and offline grants of users who do not return. By alarm, once a
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, sessions and offline grants of users who do not return. By alarm, once a
  * day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it is complete. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
@@ -53,6 +56,7 @@ export async function sweepDatabase(
     database.prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
     database.prepare(endedAddresses).bind(atMs, rows),
+    database.prepare(endedInvitations).bind(atMs, rows),
   ];
   const part = [
     database.prepare(lastOfPart).bind(after, readRows - 1),

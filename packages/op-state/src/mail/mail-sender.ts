@@ -179,7 +179,7 @@ export class MailSender
     if (step.kind !== "expand") return step;
     const addressed = step.addresses.map((to) => {
       const undoPath = undo?.address === to ? undo.path : undefined;
-      return { to, locale: found?.locale, kind, atMs, undoPath };
+      return { to, locale: found?.locale ?? mail.locale, kind, atMs, undoPath };
     });
     return this.#address(row, addressed);
   }

@@ -41,6 +41,11 @@ const en = {
     "Enter it on the page on which you asked for it. It is valid for {minutes} minutes, and only the newest code counts.",
   "mail.codeNotYou":
     "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, also not by telephone.",
+  "mail.invitation": "You are invited to {name}",
+  "mail.invitationText":
+    "An administrator has invited you to create an account at {name}. The link is for you alone. It works once, for seven days from {at} (UTC).",
+  "mail.invitationAccept": "Accept the invitation",
+  "mail.invitationNotYou": "If you did not expect this, do nothing: without the link there is no account.",
   "mail.when": "This concerns your account at {name}. It happened on {at} (UTC).",
   "mail.byYou": "If this was you, you do not need to do anything.",
   "mail.notYou":
@@ -90,6 +95,11 @@ const de: Readonly<Record<keyof typeof en, string>> = {
     "Geben Sie ihn auf der Seite ein, auf der Sie ihn angefordert haben. Er gilt {minutes} Minuten lang, und nur der neueste Code zählt.",
   "mail.codeNotYou":
     "Wenn Sie das nicht waren, müssen Sie nichts tun: Ohne den Code kommt niemand hinein. Nennen Sie ihn niemandem, auch nicht am Telefon.",
+  "mail.invitation": "Sie sind zu {name} eingeladen",
+  "mail.invitationText":
+    "Ein Administrator hat Sie eingeladen, ein Konto bei {name} zu erstellen. Der Link ist nur für Sie. Er gilt einmal, sieben Tage lang ab {at} (UTC).",
+  "mail.invitationAccept": "Einladung annehmen",
+  "mail.invitationNotYou": "Wenn Sie das nicht erwartet haben, tun Sie nichts: Ohne den Link entsteht kein Konto.",
   "mail.when": "Es geht um Ihr Konto bei {name}. Zeitpunkt: {at} (UTC).",
   "mail.byYou": "Wenn Sie das waren, müssen Sie nichts tun.",
   "mail.notYou":

@@ -9,7 +9,7 @@ export interface NoticeData {
   readonly atMs: number;
   /** The person's `locale`. */
   readonly locale?: string | undefined;
-  /** A path of this provider that undoes the change. */
+  /** A path of this provider that undoes the change, or that of an invitation. */
   readonly undoPath?: string | undefined;
 }
 
@@ -30,6 +30,7 @@ const titles = {
   "access-ended-by-administrator": "mail.accessEnded",
   "address-changed": "mail.addressChanged",
   "address-changed-by-administrator": "mail.addressChangedByAdministrator",
+  invitation: "mail.invitation",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
 
 const byAdministrator: readonly NoticeKind[] = [
@@ -54,6 +55,11 @@ export function describeNotice(
   const values = { name: branding.name, at };
   const isByAdministrator = byAdministrator.includes(kind);
   const paragraph = (text: string) => ({ kind: "paragraph", text }) as const;
+  if (kind === "invitation") {
+    const link = { kind: "link", text: t("mail.invitationAccept"), url: `${issuer}${undoPath ?? "/account"}` } as const;
+    const texts = [paragraph(t("mail.invitationText", values)), link, paragraph(t("mail.invitationNotYou"))];
+    return { subject: t("mail.invitation", values), blocks: texts };
+  }
   return {
     subject: t(titles[kind]),
     blocks: [

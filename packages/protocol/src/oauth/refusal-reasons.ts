@@ -245,6 +245,8 @@ const reasons = {
   "scope-not-registered": "The client is not registered for a scope value.",
   "scope-values-too-many": "The scope has more than 32 values.",
   "factor-not-found": "Admin API: the user has no such factor.",
+  "invitation-not-found": "Admin API: there is no such invitation; it was used or withdrawn, or has ended.",
+  "invitations-off": "Admin API: `SIGN_UP` is `off`.",
   "session-not-found": "Admin API: the user has no such session.",
   "consent-not-found": "Admin API: the user has allowed the client nothing.",
   "grant-not-found": "Admin API: the user has no such grant with offline access.",

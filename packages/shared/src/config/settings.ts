@@ -225,6 +225,11 @@ export const workerSettings = {
     meaning:
       "The time after its last use when a client that registered itself, or is known by a metadata document, is deleted.",
   }),
+  signUp: oneOf("SIGN_UP", ["off", "invitation", "open"], {
+    default: "off",
+    meaning:
+      "Who may [create an account](../operating/sign-up.md). `off`: nobody; administrators create users. `invitation`: whom an administrator invites. `open`: everybody who can read the mail of an address, or of an address in `SIGN_UP_DOMAINS`, and whom an administrator invites. The others need `MAIL_PROVIDER`.",
+  }),
   mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend"], {
     default: "off",
     meaning:
@@ -302,6 +307,9 @@ function parseSettings(env: SettingsVariables): Settings {
   }
   if (settings.mailProvider !== "off" && settings.mailFrom === undefined) {
     throw new Error("MAIL_FROM must be a mail address if MAIL_PROVIDER is not off");
+  }
+  if (settings.signUp !== "off" && settings.mailProvider === "off") {
+    throw new Error("MAIL_PROVIDER must not be off if SIGN_UP is not off: addresses are proven by mail");
   }
   return revocationMode === "direct" ? { ...settings, leaseMs: 0 } : settings;
 }

@@ -1,6 +1,7 @@
 import { isWebUri } from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
-import { isPlainText, plainText } from "../http/plain-text.ts";
+import { isPlainText } from "../http/is-plain-text.ts";
+import { plainText } from "../http/plain-text.ts";
 
 const webUri = z.string().max(2048).refine(isWebUri, "must be an https URL").meta({ format: "uri" });
 

@@ -143,17 +143,28 @@ export async function listPasskeys(database: D1Database, sub: string): Promise<P
   return results.map(toPasskey);
 }
 
+/** Stores a passkey. The statement fails, together with its transaction, if the credential id is already registered, for any user. */
+export function savePasskey(database: D1Database, passkey: Passkey): D1PreparedStatement {
+  return passkeyInsertion(database, passkey, "");
+}
+
 /** Returns false if the credential id is already registered, for any user. `event` is written only if the passkey is. */
 export async function insertPasskey(
   database: D1Database,
   passkey: Passkey,
   event: D1PreparedStatement,
 ): Promise<boolean> {
-  const insert = database
+  const insert = passkeyInsertion(database, passkey, "ON CONFLICT (credential_id) DO NOTHING");
+  const [inserted] = await queryDatabase(() => database.batch([insert, event]));
+  return inserted!.meta.changes === 1;
+}
+
+function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: string): D1PreparedStatement {
+  return database
     .prepare(
       `INSERT INTO webauthn_credentials
            (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (credential_id) DO NOTHING`,
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ${onConflict}`,
     )
     .bind(
       passkey.credentialId,
@@ -165,8 +176,6 @@ export async function insertPasskey(
       passkey.name,
       passkey.createdAtMs,
     );
-  const [inserted] = await queryDatabase(() => database.batch([insert, event]));
-  return inserted!.meta.changes === 1;
 }
 
 /** Records a use: its time, and the counter that detects clones (WebAuthn §6.1.1). */

@@ -22,6 +22,7 @@ export const noticeKinds = [
   "access-ended-by-administrator",
   "address-changed",
   "address-changed-by-administrator",
+  "invitation",
 ] as const;
 
 export type NoticeKind = (typeof noticeKinds)[number];
@@ -41,10 +42,12 @@ export interface PreparedNotice {
   readonly kind: NoticeKind;
   readonly atMs: number;
   readonly evidence: ChangeEvidence;
-  /** An address that the person loses by the change, which is told too. */
+  /** An address that the person loses by the change, which is told too; or one that is invited, by a notice about nobody. */
   readonly removed?: string | undefined;
-  /** For the address that another one replaces: a page of this provider that undoes the change. */
+  /** For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. */
   readonly undo?: { readonly address: string; readonly path: string } | undefined;
+  /** The language of a notice about nobody. */
+  readonly locale?: string | undefined;
 }
 
 /** How long a mailed code is accepted. */

@@ -15,7 +15,7 @@ export interface MailBindings {
   readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc>;
 }
 
-export interface Notice extends Pick<PreparedNotice, "removed" | "undo"> {
+export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "locale"> {
   readonly sub: string;
   /** Where they are known: a person without a verified address is not told, and costs no call. */
   readonly claims?: User["claims"];

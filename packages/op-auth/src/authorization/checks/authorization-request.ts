@@ -57,7 +57,8 @@ export const signedResponseModes = {
   "form_post.jwt": "form_post",
 } as const satisfies Readonly<Record<string, ResponseMode>>;
 
-export const prompts = ["none", "login", "consent", "select_account"] as const;
+/** `create` is a prompt where people may sign up. @see https://openid.net/specs/openid-connect-prompt-create-1_0.html */
+export const prompts = ["none", "login", "consent", "select_account", "create"] as const;
 export type Prompt = (typeof prompts)[number];
 
 /** The parameters of /authorize and /par. Others are ignored (RFC 6749 §3.1). */

@@ -4,14 +4,17 @@ import { type AuthorizationRequest, type Prompt, prompts } from "./authorization
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **`prompt`**: known values, and `none` only alone. `create` and unknown values are refused, not ignored, because the client requested an
- * interaction.
+ * **`prompt`**: known values, and `none` only alone. Unknown values, and `create` where nobody may sign up, are refused, not ignored, because the client
+ * requested an interaction.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
+ * @see https://openid.net/specs/openid-connect-prompt-create-1_0.html#section-4.1
  */
-export function checkPrompt({ parameters }: CheckInput): Pick<AuthorizationRequest, "prompt"> {
+export function checkPrompt({ context, parameters }: CheckInput): Pick<AuthorizationRequest, "prompt"> {
   const prompt = [...new Set(parameters.get("prompt")?.split(" ").filter(Boolean) ?? [])];
   if (!prompt.every(isPrompt)) throw refusal("prompt-unknown", "The prompt contains an unsupported value.");
+  if (prompt.includes("create") && context.settings.signUp !== "open")
+    throw refusal("prompt-unknown", "The prompt create is not supported.");
   if (prompt.includes("none") && prompt.length > 1)
     throw refusal("prompt-none-with-others", "The prompt none must not be combined with other values.");
   return { prompt };

@@ -1,7 +1,8 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { frameOf } from "../../pages/frame.ts";
-import { PasswordPage, type PasswordProblem } from "../../passwords/password-page.tsx";
+import type { PasswordProblem } from "../../passwords/new-password.tsx";
+import { PasswordPage } from "../../passwords/password-page.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { findRecovering } from "./find-recovering.ts";
 import { newPasswordFaults } from "./submit.ts";

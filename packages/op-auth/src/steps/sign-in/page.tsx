@@ -4,6 +4,7 @@ import type { CodeRequest } from "../../authorization/checks/authorization-reque
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
 import { upstreamKinds } from "../../upstream/kinds.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
@@ -42,6 +43,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
+    canSignUp: person === undefined && isSignUpOffered(at),
     canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
   };
   const isThrottled = problem?.kind === "throttled";

@@ -7,6 +7,7 @@ import type { Child } from "hono/jsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { signUpMessages } from "../../sign-up/messages.ts";
 import { upstreamMessages } from "../../upstream/messages.ts";
 import type { LinkMark, UpstreamProblem } from "../flow.ts";
 import type { SignInMethod, SignInText } from "../sign-in-method.ts";
@@ -31,6 +32,8 @@ export interface SignInView {
   readonly parts: readonly SignInPart[];
   /** Whether a forgotten password can be replaced by a code that is mailed. */
   readonly canRecover: boolean;
+  /** Whether a person without an account may create one. */
+  readonly canSignUp: boolean;
 }
 
 export interface SignInPart {
@@ -98,6 +101,11 @@ export function SignInPage({ frame, view }: Props) {
           {view.canRecover && (
             <button type="submit" class="plain" name="recover" value="1" id="forgot">
               {t("signIn.forgot")}
+            </button>
+          )}
+          {view.canSignUp && (
+            <button type="submit" class="plain" name="sign-up" value="1" id="sign-up">
+              {createTranslator(signUpMessages, t.language)("offer")}
             </button>
           )}
           {account && (

@@ -20,7 +20,7 @@ import {
 /** **WebAuthn creation options, JSON**: a discoverable passkey with user verification, other than those already registered. */
 export async function passkeyRegistrationOptions(
   context: RequestContext<AuthEnv>,
-  user: User,
+  user: Pick<User, "sub" | "username" | "claims">,
   registered: readonly Passkey[],
   ceremonyId: string,
 ): Promise<string> {
@@ -39,20 +39,25 @@ export async function passkeyRegistrationOptions(
   return JSON.stringify(options);
 }
 
+/** A passkey that a page has created, and whether it never leaves its authenticator. */
+export interface CreatedPasskey {
+  readonly passkey: Passkey;
+  readonly isBound: boolean;
+}
+
 /**
- * **Registers a passkey.** Returns false if the response does not verify or the passkey is registered already. Cost: 1 D1 call.
+ * **Verifies a new passkey** of this ceremony; `undefined` if the response does not verify. Cost: 0.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential
  */
-export async function registerPasskey(
+export async function verifyNewPasskey(
   context: RequestContext<AuthEnv>,
-  user: User,
+  sub: string,
   ceremonyId: string,
-  response: string,
-  name: string,
-): Promise<boolean> {
+  { response, name }: { readonly response: string; readonly name: string },
+): Promise<CreatedPasskey | undefined> {
   const credential = readAttestation(context, response);
-  if (credential === undefined) return false;
+  if (credential === undefined) return undefined;
   const { id, origin } = relyingParty(context);
   const expectedChallenge = await challengeOf(context, "create", ceremonyId);
   const { verifyRegistrationResponse } = await importWebAuthn();
@@ -64,12 +69,10 @@ export async function registerPasskey(
       expectedRPID: id,
       requireUserVerification: true,
     });
-    if (!verified) return false;
-    const added = { action: "passkey.added", target: info.credential.id, actor: user.sub };
-    const event = recordAdminEvent(context, added, { ifChanged: true });
+    if (!verified) return undefined;
     const passkey = {
       credentialId: info.credential.id,
-      sub: user.sub,
+      sub,
       publicKey: encodeBase64Url(new Uint8Array(info.credential.publicKey)),
       signCount: info.credential.counter,
       transports: info.credential.transports ?? [],
@@ -78,12 +81,27 @@ export async function registerPasskey(
       createdAtMs: context.arrivedAtMs,
       lastUsedAtMs: undefined,
     };
-    const notice = { sub: user.sub, claims: user.claims, kind: "passkey-added", evidence: added } as const;
-    const isAdded = await tellPerson(context, notice, () => insertPasskey(context.env.DB, passkey, event));
-    if (isAdded) wakeAuditLog(context);
-    return isAdded;
+    return { passkey, isBound: info.credentialDeviceType === "singleDevice" };
   } catch (cause) {
     log("passkey-not-registered", { cause: String(cause), requestId: context.requestId });
-    return false;
+    return undefined;
   }
+}
+
+/** **Registers a passkey.** Returns false if the response does not verify or the passkey is registered already. Cost: 1 D1 call. */
+export async function registerPasskey(
+  context: RequestContext<AuthEnv>,
+  { sub, claims }: User,
+  ceremonyId: string,
+  created: { readonly response: string; readonly name: string },
+): Promise<boolean> {
+  const verified = await verifyNewPasskey(context, sub, ceremonyId, created);
+  if (verified === undefined) return false;
+  const { passkey } = verified;
+  const added = { action: "passkey.added", target: passkey.credentialId, actor: sub };
+  const event = recordAdminEvent(context, added, { ifChanged: true });
+  const notice = { sub, claims, kind: "passkey-added", evidence: added } as const;
+  const isAdded = await tellPerson(context, notice, () => insertPasskey(context.env.DB, passkey, event));
+  if (isAdded) wakeAuditLog(context);
+  return isAdded;
 }

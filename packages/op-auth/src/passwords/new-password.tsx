@@ -1,0 +1,53 @@
+import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
+import type { AuthPageFrame } from "../pages/frame.ts";
+
+/** Why a password was not accepted. */
+export type PasswordProblem =
+  | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
+  | { readonly kind: "throttled"; readonly seconds: number };
+
+/** Attributes of a field whose value was refused. */
+export const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as const;
+
+/** **A field for a new password.** */
+export function NewPassword({
+  id,
+  min,
+  label,
+  invalid: attributes,
+}: {
+  readonly id: "new" | "repeat";
+  readonly min: number;
+  readonly label: string;
+  readonly invalid: Partial<typeof invalid>;
+}) {
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        name={id}
+        type="password"
+        autocomplete="new-password"
+        required
+        minlength={min}
+        maxlength={1024}
+        {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
+        {...attributes}
+      />
+    </>
+  );
+}
+
+export function describeProblem({ t }: AuthPageFrame, problem: PasswordProblem, min: number): string {
+  switch (problem.kind) {
+    case "throttled":
+      return t("signIn.throttled", { seconds: String(problem.seconds) });
+    case "tooShort":
+      return t("password.tooShort", { min: String(min) });
+    case "tooLong":
+      return t("password.tooLong", { max: String(mostPasswordCharacters) });
+    default:
+      return t(`password.${problem.kind}`);
+  }
+}

@@ -1,0 +1,58 @@
+import { sha256 } from "@edge-op/protocol/encoding/bytes";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import { insertAddress } from "@edge-op/shared/users/user-addresses";
+import type { AuthEnv } from "../auth-env.ts";
+import type { ProvenNewcomer } from "../steps/newcomer.ts";
+import { useInvitation } from "./invitations.ts";
+
+export interface NewCredential {
+  readonly method: "passkey" | "password";
+  /** Inserts it. */
+  readonly credential: D1PreparedStatement;
+  /** The language of the page. */
+  readonly locale: string;
+}
+
+/**
+ * **Inserts a person who has proven their address**, with their credential and the roles of their invitation, in one transaction: all of it or nothing. The
+ * address is the username. False if it has a person or is somebody's username, if the invitation was used, withdrawn or has ended, and if an old page would
+ * give the `sub` of a deleted person again. Cost: 1 D1 call.
+ */
+export async function insertPerson(
+  context: RequestContext<AuthEnv>,
+  { sub, name, address, invitation }: ProvenNewcomer,
+  { locale, credential, method }: NewCredential,
+): Promise<boolean> {
+  const { env, arrivedAtMs: atMs } = context;
+  const { DB } = env;
+  const { address: email, key } = address;
+  const claims: UserClaims = { name, email, email_verified: true, locale, updated_at: toSeconds(atMs) };
+  const retired = (await sha256(sub)).slice(0, 16).buffer;
+  // A document that is NULL fails the transaction.
+  const insert = DB.prepare(
+    `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
+       SELECT ?1, ?2, ?3, iif((?6 IS NULL OR EXISTS (SELECT 1 FROM invitations WHERE id = ?6 AND until_ms > ?5))
+         AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?7), ?4, NULL), ?5, ?5`,
+  ).bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired);
+  const signedUp = { action: "user.sign_up", target: sub, actor: sub, detail: { method, invitation } };
+  const statements = [
+    insert,
+    ...insertAddress(DB, sub, address, atMs),
+    credential,
+    ...(invitation === undefined ? [] : useInvitation(DB, sub, invitation)),
+    recordAdminEvent(context, signedUp),
+  ];
+  try {
+    await queryDatabase(() => DB.batch(statements));
+  } catch (error) {
+    if (error instanceof UnavailableError && /constraint/i.test(String(error.cause))) return false;
+    throw error;
+  }
+  wakeAuditLog(context);
+  return true;
+}

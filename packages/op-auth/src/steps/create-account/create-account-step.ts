@@ -1,0 +1,15 @@
+import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Step } from "../step.ts";
+import { showCreateAccount } from "./page.tsx";
+import { createAccountState } from "./state.ts";
+import { submitCreateAccount } from "./submit.ts";
+
+/** **The end of signing up**: a person who has proven their address chooses how to sign in, and gets an account by it. */
+export const createAccountStep: Step = {
+  name: "create-account",
+  methods: ["password", ...passkeyMethods],
+  isForPerson: false,
+  state: createAccountState,
+  page: showCreateAccount,
+  submit: submitCreateAccount,
+};

@@ -1,0 +1,118 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { laneOf } from "@edge-op/shared/users/attempt-limits";
+import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { rememberBrowser, type WayIn } from "../../attempts/known-browser.ts";
+import { reserveAttempt } from "../../attempts/sign-in-limits.ts";
+import { frameOf } from "../../pages/frame.ts";
+import { checkNewPassword } from "../../passwords/replace-password.ts";
+import { describeDevice } from "../../session/describe-device.ts";
+import { taken } from "../../sign-up/account-exists.tsx";
+import { insertPerson } from "../../sign-up/insert-person.ts";
+import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";
+import { mayCreate } from "../../sign-up/sign-up-rule.ts";
+import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
+import { verifyNewPasskey } from "../sign-in/passkey/register-passkey.ts";
+import { passkeyWayIn } from "../sign-in/passkey/reserve-passkey-attempt.ts";
+import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
+import type { StepRequest, StepResult } from "../step.ts";
+import { signUpMethods } from "./sign-up-methods.ts";
+
+/** Each costs a password hash. */
+const attemptLanes = laneOf({ capacity: 10, drainMs: 60_000 });
+
+/** The credential of a newcomer, which proves that they are present. */
+interface Chosen {
+  readonly method: "passkey" | "password";
+  readonly statement: D1PreparedStatement;
+  readonly proof: Pick<Proof, "method" | "credential">;
+  readonly wayIn: WayIn;
+}
+
+/**
+ * **The chosen way to sign in, with which the account comes into being**: one transaction inserts the person with their address and credential. Cost: 1 object call and
+ * 1 D1 call beside each other; for a password its hash; then 1 D1 call.
+ */
+export async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepResult> {
+  if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
+  const { context, isolate, request, flow, browser, policy, authorization } = at;
+  const newcomer = provenNewcomerOf(flow);
+  if (newcomer === undefined) return { kind: "go to", step: "sign-in" };
+  if (!mayCreate(context, newcomer)) return refused("closed");
+  const method = form.get("credential") === undefined ? "password" : "passkey";
+  if (!signUpMethods(context, policy)[method]) return refused(method === "passkey" ? "passkey" : "closed");
+  const user = { username: newcomer.address.address, claims: {} };
+  const fault = method === "password" ? checkNewPassword(context, user, form) : undefined;
+  if (fault !== undefined) return refused(fault.kind);
+  // As in a sign-in: a change after this version ends the session (ADR 28).
+  await isolate.revocation.confirmControl(context);
+  const controlVersion = isolate.control.version ?? 0;
+  const bucket = { name: "account", subject: `sign-up ${newcomer.sub}`, lanes: attemptLanes } as const;
+  const [attempt, isTaken] = await Promise.all([
+    reserveAttempt(context, isolate, [bucket], method),
+    isIdentifierTaken(context.env.DB, newcomer.address.key, context.arrivedAtMs),
+    at.person(),
+  ]);
+  if (attempt.retryAfterSeconds !== undefined) {
+    const untilMs = context.arrivedAtMs + attempt.retryAfterSeconds * 1000;
+    return { kind: "again", problem: { kind: "throttled", untilMs } };
+  }
+  if (isTaken) return taken;
+  const chosen =
+    method === "password"
+      ? await passwordOf(at, newcomer, form)
+      : await passkeyOf(at, newcomer, form.require("credential"));
+  if (chosen === undefined) return refused("passkey");
+  const { language: locale } = frameOf(context, request, authorization?.request.uiLocales).t;
+  const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale });
+  if (!isInserted) return taken;
+  const { sub } = newcomer;
+  return {
+    kind: "done",
+    proofs: [{ ...chosen.proof, sub, atMs: context.arrivedAtMs, controlVersion }],
+    marks: { newcomer: undefined },
+    allowed: [],
+    factors: {
+      totp: false,
+      recoveryCodes: false,
+      passkeys: method === "passkey",
+      password: method === "password",
+      epoch: 0,
+    },
+    cookies: [await rememberBrowser(context, request, browser, chosen.wayIn)],
+  };
+}
+
+function refused(method: string): StepResult {
+  return { kind: "again", problem: { kind: "refused", method } };
+}
+
+async function passwordOf({ context }: StepRequest, { sub, address }: ProvenNewcomer, form: Form): Promise<Chosen> {
+  const hash = await hashPassword(form.require("new"));
+  return {
+    method: "password",
+    statement: savePassword(context.env.DB, sub, hash, context.arrivedAtMs),
+    proof: { method: "password" },
+    wayIn: passwordWayIn(address.address),
+  };
+}
+
+/** The ceremony is the flow: its challenge covers `fid`, so it cannot be used in another one. */
+async function passkeyOf(
+  { context, request, flow }: StepRequest,
+  { sub }: ProvenNewcomer,
+  response: string,
+): Promise<Chosen | undefined> {
+  const name = describeDevice(request.headers.get("user-agent"));
+  const created = await verifyNewPasskey(context, sub, flow.fid, { response, name });
+  if (created === undefined) return undefined;
+  const { passkey, isBound } = created;
+  const { credentialId } = passkey;
+  return {
+    method: "passkey",
+    statement: savePasskey(context.env.DB, passkey),
+    proof: { method: isBound ? "boundPasskey" : "syncedPasskey", credential: credentialId },
+    wayIn: passkeyWayIn(credentialId),
+  };
+}

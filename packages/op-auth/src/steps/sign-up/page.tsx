@@ -1,0 +1,140 @@
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import type { Child } from "hono/jsx";
+import { readDeployment } from "../../deployment.ts";
+import { CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
+import { describeClient } from "../../pages/describe-client.ts";
+import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { accountExists } from "../../sign-up/account-exists.tsx";
+import { signUpMessages } from "../../sign-up/messages.ts";
+import { longestName } from "../../sign-up/read-name.ts";
+import { newcomerOf } from "../newcomer.ts";
+import type { StepPageRequest } from "../step.ts";
+
+const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
+
+/** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
+export async function showSignUp(at: StepPageRequest): Promise<Response> {
+  const { context, request, authorization, form, flow } = at;
+  const newcomer = newcomerOf(flow);
+  const exists = newcomer && (await accountExists(at, newcomer.address.address));
+  if (exists !== undefined) return exists;
+  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
+  const options = { ...respondingTo(problem), formTarget: authorization?.request.redirectUri };
+  const { mailed } = flow.marks;
+  if (newcomer !== undefined && mailed?.purpose === "sign-up") {
+    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    return respondPage(<CodePage frame={frame} view={view} />, options);
+  }
+  const refusal = refusalOf(at);
+  const status = refusal === undefined ? options.status : 400;
+  const note =
+    refusal === undefined ? (
+      <CodeProblemNote frame={frame} problem={problem} />
+    ) : (
+      <Refusal frame={frame} at={at} refusal={refusal} />
+    );
+  const isInvalid = problem?.kind === "invalidAddress" || refusal === "domain";
+  return respondPage(await newcomerPage(at, frame, { note, isInvalid, isNameInvalid: refusal === "name" }), {
+    ...options,
+    status,
+  });
+}
+
+function refusalOf({ flow: { problem } }: StepPageRequest): keyof typeof refusals | undefined {
+  const method = problem?.kind === "refused" ? problem.method : "";
+  return Object.hasOwn(refusals, method) ? (method as keyof typeof refusals) : undefined;
+}
+
+function Refusal(props: {
+  readonly frame: AuthPageFrame;
+  readonly at: StepPageRequest;
+  readonly refusal: keyof typeof refusals;
+}) {
+  const { frame, at, refusal } = props;
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const domains = readDeployment(at.context.env).signUp.domains.join(", ");
+  return (
+    <p class="note bad" role="alert" id="problem">
+      {t(refusals[refusal], { domains })}
+    </p>
+  );
+}
+
+interface NewcomerView {
+  readonly note: Child;
+  readonly isInvalid: boolean;
+  readonly isNameInvalid: boolean;
+}
+
+async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, ...view }: NewcomerView) {
+  const { context, isolate, authorization, form, flow } = at;
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const client = authorization && (await describeClient(context, isolate, authorization.client));
+  const newcomer = newcomerOf(flow);
+  const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
+  const invalid = (isInvalid: boolean) =>
+    isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  return (
+    <Layout {...frame} title={t("title")}>
+      <div class="head">
+        {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
+        <h1>{t("title")}</h1>
+        <p class="muted">
+          {client ? t("to", { client: client.name }) : t("toProvider", { provider: frame.branding.name })}
+        </p>
+      </div>
+      {note}
+      <form method="post" action={form.action}>
+        <HiddenFields fields={form.fields} />
+        <label for="name">{t("name")}</label>
+        <input
+          id="name"
+          name="name"
+          type="text"
+          autocomplete="name"
+          required
+          maxlength={longestName}
+          value={flow.marks.typedName ?? newcomer?.name ?? ""}
+          autofocus
+          {...invalid(view.isNameInvalid)}
+        />
+        <label for="address">{t("address")}</label>
+        <input
+          id="address"
+          name="address"
+          type="email"
+          autocomplete="email"
+          autocapitalize="none"
+          spellcheck={false}
+          required
+          maxlength={254}
+          value={address}
+          {...invalid(view.isInvalid)}
+        />
+        <div class="actions">
+          <button type="submit" id="sign-up">
+            {t("submit")}
+          </button>
+        </div>
+      </form>
+      <div class="actions">
+        <form method="post" action={form.action} class="plain-actions">
+          <HiddenFields fields={form.fields} />
+          <button type="submit" class="plain" name="account" value="existing" id="has-account">
+            {t("hasAccount")}
+          </button>
+          {client && (
+            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
+              {t("cancel")}
+            </button>
+          )}
+        </form>
+      </div>
+    </Layout>
+  );
+}

@@ -1,0 +1,123 @@
+/** **Invitations**: what a link proves, what the account gets, and that it works once. */
+
+import { invitationToken } from "@edge-op/shared/users/invitation-token";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { AuthEnv } from "../src/auth-env.ts";
+import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, stepOf } from "./fixtures/auth-fixtures.ts";
+import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+
+const address = "maria@example.com";
+const name = "Maria Muster";
+const chosen = "a long and new secret of Maria";
+const password = { new: chosen, repeat: chosen };
+
+let fixtures: AuthFixtures;
+let codes: MailedCodes;
+let browser: Browser;
+
+function useSettings(settings: Partial<AuthEnv>): void {
+  codes = new MailedCodes({ ...authEnv, ...settings } as AuthEnv);
+  browser = fixtures.browser(codes.env);
+}
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures();
+  useSettings({ SIGN_UP: "invitation" });
+});
+
+/** Returns the path of its link. */
+async function invite(id = "invitation", { untilMs = Date.now() + 60_000, of = address } = {}): Promise<string> {
+  const document = JSON.stringify({ name, roles: ["auditor"], groups: ["staff"] });
+  await authEnv.DB.prepare("INSERT INTO invitations VALUES (?1, ?2, ?2, ?3, 'console', 0, ?4)")
+    .bind(id, of, document, untilMs)
+    .run();
+  return `/invitation?${new URLSearchParams({ token: await invitationToken(authEnv, id) })}`;
+}
+
+function accept(page: string, visitor = browser): Promise<string> {
+  const token = new URLSearchParams(page.split("?")[1]).get("token")!;
+  return follow(visitor, page, { token, name });
+}
+
+async function values(sql: string): Promise<unknown[]> {
+  return (await authEnv.DB.prepare(sql).raw()).flat();
+}
+
+const users = "SELECT count(*) FROM users";
+const open = "SELECT count(*) FROM invitations";
+
+describe("a link", () => {
+  it("opened ten times by a program changes nothing; its person then gets an account with its roles, and no code", async () => {
+    const page = await invite();
+    for (let opened = 0; opened < 10; opened += 1) {
+      const response = await fixtures.browser(codes.env).get(page);
+      expect([response.status, (await response.text()).includes(address)]).toEqual([200, true]);
+    }
+    const create = await accept(page);
+    expect(stepOf(create)).toBe("create-account");
+    expect((await postOnce(browser, create, password)).headers.get("location")).toBe("/account");
+    expect(codes.mails).toEqual([]);
+    expect(await values("SELECT role FROM user_roles UNION SELECT group_name FROM user_groups")).toEqual([
+      "auditor",
+      "staff",
+    ]);
+    expect(await values("SELECT coalesce(address, address_key) FROM user_addresses WHERE sub LIKE 'u%'")).toEqual([address]);
+    expect(await values("SELECT json_extract(detail, '$.invitation') FROM admin_events")).toEqual(["invitation"]);
+    expect(await values(open)).toEqual([0]);
+    expect((await browser.get("/account")).status).toBe(200);
+  });
+
+  it("is used once, also from two browsers at the same time", async () => {
+    const page = await invite();
+    const visitors = [browser, fixtures.browser(codes.env)];
+    const pages = await Promise.all(visitors.map((visitor) => accept(page, visitor)));
+    const ends = await Promise.all(visitors.map((visitor, index) => follow(visitor, pages[index]!, password)));
+    expect(ends.filter((end) => end === "/account")).toHaveLength(1);
+    expect(await values(users)).toEqual([4]);
+    expect((await browser.get(page)).status).toBe(400);
+  });
+
+  it("names its address alone: SIGN_UP_DOMAINS does not apply", async () => {
+    useSettings({ SIGN_UP: "open", SIGN_UP_DOMAINS: "corp.example" });
+    expect(await follow(browser, await accept(await invite()), password)).toBe("/account");
+  });
+
+  it.each<readonly [string, (page: string) => Promise<unknown>]>([
+    ["withdrawn", () => authEnv.DB.prepare("DELETE FROM invitations").run()],
+    ["that has ended", () => authEnv.DB.prepare("UPDATE invitations SET until_ms = 1").run()],
+    ["whose address has an account", () => seedAddress("bob", address)],
+  ])("%s between the page and its form gives no account", async (_, happen) => {
+    const page = await invite();
+    const create = await accept(page);
+    await happen(page);
+    expect(stepOf(await follow(browser, create, password))).toBe("create-account");
+    expect([await values(users), await values("SELECT count(*) FROM user_roles")]).toEqual([[3], [0]]);
+  });
+
+  it.each([
+    ["forged", "/invitation?token=invitation.AAAAAAAAAAAAAAAAAAAAAA"],
+    ["empty", "/invitation"],
+    ["of another id", `/invitation?token=other`],
+  ])("%s is refused, and so is the form", async (_, page) => {
+    await invite();
+    expect((await browser.get(page)).status).toBe(400);
+    const posted = await browser.post("/invitation", { token: page.split("token=")[1] ?? "", form_token: "x", name });
+    expect(posted.status).toBe(403);
+  });
+
+  it("does nothing with SIGN_UP=off", async () => {
+    useSettings({ SIGN_UP: "off" });
+    expect((await browser.get(await invite())).status).toBe(400);
+  });
+
+  it("does not lead from one invitation to another one's address or roles", async () => {
+    const theirs = await invite("theirs", { of: "other@example.com" });
+    await authEnv.DB.prepare("UPDATE invitations SET document = ?1")
+      .bind(JSON.stringify({ roles: ["boss"], groups: [] }))
+      .run();
+    const create = await accept(await invite());
+    await postOnce(browser, create, password);
+    expect(await values("SELECT role FROM user_roles")).toEqual(["auditor"]);
+    expect((await browser.get(theirs)).status).toBe(200);
+  });
+});

@@ -1,0 +1,346 @@
+/** **Signing up**: what is stored and when, what a page tells, and the ways around the proof of an address. */
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
+import type { AuthEnv } from "../src/auth-env.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+const address = "Nina@example.com";
+const name = "Nina Newcomer";
+const chosen = "a long and new secret of Nina";
+const password = { new: chosen, repeat: chosen };
+
+let fixtures: AuthFixtures;
+let codes: MailedCodes;
+let browser: Browser;
+
+function useSettings(settings: Partial<AuthEnv> = {}): void {
+  codes = new MailedCodes({ ...authEnv, SIGN_UP: "open", ...settings } as AuthEnv);
+  browser = fixtures.browser(codes.env);
+}
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures({ skip_consent: true });
+  useSettings();
+});
+
+/** To the page for the code. */
+async function named(visitor = browser, of: Record<string, string> = { name, address }): Promise<string> {
+  const signIn = locationOf(await visitor.authorize());
+  return follow(visitor, await follow(visitor, signIn, { "sign-up": "1" }), of);
+}
+
+/** To the page for the passkey or password. */
+async function proven(visitor = browser, of = { name, address }): Promise<string> {
+  const page = await follow(visitor, await named(visitor, of), { code: codes.code });
+  expect(stepOf(page)).toBe("create-account");
+  return page;
+}
+
+function count(table: string): Promise<number | null> {
+  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
+}
+
+const html = async (page: string, visitor = browser) => (await visitor.get(page)).text();
+const fOf = (page: string) => new URL(page, "https://op.example.com").searchParams.get("f")!;
+const known = 3;
+
+describe("a newcomer", () => {
+  it("has an account after an address, its code and a passkey; nothing is stored before; and signs in by it again", async () => {
+    const page = locationOf(await browser.authorize());
+    expect(await html(page)).toContain('id="sign-up"');
+    const create = await proven();
+    expect([await count("users"), await count("user_addresses")]).toEqual([known, 1]);
+    const { passkey, credential } = await SoftwarePasskey.create(await html(create));
+    const response = await postOnce(browser, create, { credential });
+    expect(sentToClient(response).code).toBeDefined();
+    const person = await authEnv.DB.prepare("SELECT * FROM users WHERE username = ?1").bind(address).first();
+    expect(JSON.parse(String(person!["claims"]))).toMatchObject({ name, email: address, email_verified: true });
+    const row = await authEnv.DB.prepare("SELECT * FROM user_addresses WHERE sub = ?1").bind(person!["sub"]).first();
+    expect(row).toMatchObject({ address_key: "nina@example.com", address });
+    const event = await authEnv.DB.prepare("SELECT * FROM admin_events WHERE action = 'user.sign_up'").first();
+    expect(event).toMatchObject({ target: person!["sub"], detail: '{"method":"passkey"}' });
+    const again = fixtures.browser(codes.env);
+    const signIn = locationOf(await again.authorize());
+    const text = await html(signIn, again);
+    const fields = { form_token: formTokenOf(text), credential: await passkey.assert(text) };
+    expect(sentToClient(await again.post(signIn, fields)).code).toBeDefined();
+  });
+
+  it("may choose a password, and then signs in with the address", async () => {
+    expect(sentToClient(await postOnce(browser, await proven(), password)).code).toBeDefined();
+    const again = fixtures.browser(codes.env);
+    const signedIn = await again.signIn(locationOf(await again.authorize()), address.toLowerCase(), chosen);
+    expect(sentToClient(signedIn).code).toBeDefined();
+  });
+
+  it("at a page of this provider, without an application", async () => {
+    const signIn = locationOf(await browser.get("/account"));
+    const start = await follow(browser, signIn, { "sign-up": "1" });
+    const create = await follow(browser, await follow(browser, start, { name, address }), { code: codes.code });
+    expect(locationOf(await postOnce(browser, create, password))).toBe("/account");
+    expect(await html("/account")).toContain(name);
+  });
+
+  it("with MFA=required sets up an app after a password", async () => {
+    useSettings({ MFA: "required" });
+    expect(stepOf(await follow(browser, await proven(), password))).toBe("enrol");
+  });
+
+  it.each([
+    ["no name", { name: " ", address }],
+    ["a name that turns the text around", { name: "Ni\u202ena", address }],
+    ["a name of 101 characters", { name: "n".repeat(101), address }],
+    ["no address", { name, address: "nina" }],
+    ["a quoted local part", { name, address: '"nina"@example.com' }],
+    ["a look-alike letter", { name, address: "nın@example.com" }],
+  ])("%s: is told so, keeps what was typed, and no mail is sent", async (_, typed) => {
+    const page = await named(browser, typed);
+    const response = await browser.get(page);
+    const text = await response.text();
+    expect([response.status, codes.mails]).toEqual([400, []]);
+    expect(text).toContain('role="alert"');
+    expect(text).toContain(`value="${typed.address.replaceAll('"', "&quot;")}"`);
+  });
+
+  it.each([
+    ["too short", { new: "short", repeat: "short" }],
+    ["that differ", { new: chosen, repeat: "another long secret" }],
+    ["of their own words", { new: "nina@example.com!", repeat: "nina@example.com!" }],
+  ])("passwords %s are refused, and nobody is inserted", async (_, fields) => {
+    const page = await follow(browser, await proven(), fields);
+    expect((await browser.get(page)).status).toBe(400);
+    expect(await count("users")).toBe(known);
+  });
+});
+
+describe("prompt=create", () => {
+  it("begins with signing up, and a person who has an account goes on as usual", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "create" }));
+    expect(stepOf(page)).toBe("sign-up");
+    const signIn = await follow(browser, page, { account: "existing" });
+    expect(stepOf(signIn)).toBe("sign-in");
+    expect(sentToClient(await browser.signIn(signIn)).code).toBeDefined();
+    const inSession = locationOf(await browser.authorize({ prompt: "create" }));
+    expect(stepOf(inSession)).toBe("sign-up");
+    expect(sentToClient(await postOnce(browser, inSession, { account: "existing" })).code).toBeDefined();
+  });
+
+  it("ends with the code for the client, and the request is not asked to sign up again", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "create" }));
+    const create = await follow(browser, await follow(browser, page, { name, address }), { code: codes.code });
+    expect(sentToClient(await postOnce(browser, create, password)).code).toBeDefined();
+  });
+
+  it.each(["off", "invitation"] as const)("is refused with SIGN_UP=%s, and no page offers it", async (SIGN_UP) => {
+    useSettings({ SIGN_UP });
+    expect(sentToClient(await browser.authorize({ prompt: "create" }))).toMatchObject({ error: "invalid_request" });
+    const signIn = locationOf(await browser.authorize());
+    expect(await html(signIn)).not.toContain('id="sign-up"');
+    const page = await follow(browser, await follow(browser, signIn, { "sign-up": "1" }), { name, address });
+    expect((await browser.get(page)).status).toBe(400);
+    expect(codes.mails).toEqual([]);
+  });
+});
+
+describe("an address", () => {
+  const accounts = [
+    ["that nobody has", "nobody@example.com"],
+    ["of an account", "alice@example.com"],
+    ["of a suspended account", "mallory@example.com"],
+    ["that is kept for its last owner", "held@example.com"],
+  ] as const;
+
+  it("has the same pages, headers and calls, whatever belongs to it", async () => {
+    await seedAddress("mallory", "mallory@example.com");
+    await seedAddress("bob", "held@example.com", Date.now() + 86_400_000);
+    const seen = [];
+    for (const [, each] of accounts) seen.push(await observe(each));
+    for (const each of seen) expect(each).toEqual(seen[0]);
+  });
+
+  async function observe(of: string): Promise<unknown> {
+    const meter = new DepthMeter(fixtures.app, { ...authEnv, SIGN_UP: "open" } as AuthEnv);
+    const visitor = new Browser({ app: meter.app }, new MailedCodes(meter.env).env);
+    const start = await follow(visitor, locationOf(await visitor.authorize()), { "sign-up": "1" });
+    const sent = await postOnce(visitor, start, { name, address: of });
+    const { object, d1 } = meter.last;
+    expect(d1).toBe(0);
+    const page = await visitor.get(locationOf(sent));
+    const text = (await page.text()).replaceAll(of, "ADDRESS").replaceAll(/value="[^"]*"/g, "");
+    const headers = [...sent.headers.keys(), ...page.headers.keys()].filter((header) => header !== "set-cookie");
+    return { statuses: [sent.status, page.status], object, text, headers };
+  }
+
+  it.each(accounts.slice(1))("%s: only the code of its mail tells, and nobody is inserted", async (_, of) => {
+    await seedAddress("mallory", "mallory@example.com");
+    await seedAddress("bob", "held@example.com", Date.now() + 86_400_000);
+    const page = await named(browser, { name, address: of });
+    const wrong = await browser.get(await follow(browser, page, { code: codes.wrongCode }));
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.not.stringContaining("already have an account")]);
+    const taken = await follow(browser, page, { code: codes.code });
+    expect(stepOf(taken)).toBe("sign-up");
+    expect(await html(taken)).toContain("You already have an account");
+    expect(locationOf(await browser.get(`/flow/create-account?f=${fOf(taken)}`))).toMatch(/^\/flow\/restart/);
+    expect(await count("users")).toBe(known);
+  });
+
+  it("that is somebody's username is theirs", async () => {
+    await authEnv.DB.prepare("UPDATE users SET username = ?1, username_key = ?1 WHERE sub = 'bob'")
+      .bind("nina@example.com")
+      .run();
+    const taken = await follow(browser, await named(), { code: codes.code });
+    expect(await html(taken)).toContain("You already have an account");
+  });
+
+  it.each([
+    ["the domain", "nina@corp.example", true],
+    ["in capitals", "nina@CORP.example", true],
+    ["a subdomain", "nina@sub.corp.example", false],
+    ["a longer domain", "nina@corp.example.evil.test", false],
+    ["another domain", "corp.example@evil.test", false],
+  ])("SIGN_UP_DOMAINS: %s", async (_, of, isAllowed) => {
+    useSettings({ SIGN_UP_DOMAINS: "corp.example example.org" });
+    const page = await named(browser, { name, address: of });
+    expect((await browser.get(page)).status).toBe(isAllowed ? 200 : 400);
+    expect(codes.mails).toHaveLength(isAllowed ? 1 : 0);
+  });
+});
+
+describe("an attacker", () => {
+  it("does not skip the code by a URL, nor post the form of another step", async () => {
+    const page = await named();
+    const f = fOf(page);
+    expect(locationOf(await browser.get(`/flow/create-account?f=${f}`))).toMatch(/^\/flow\/restart/);
+    const form_token = formTokenOf(await html(page));
+    expect((await browser.post("/flow/create-account", { f, form_token, ...password })).status).toBe(403);
+    expect(await count("users")).toBe(known);
+  });
+
+  it("does not use another person's page, nor their proof, in another browser", async () => {
+    const create = await proven();
+    const thief = fixtures.browser(codes.env);
+    expect((await thief.get(create)).status).toBe(400);
+    expect((await thief.post(create, { form_token: "x", ...password })).status).toBe(400);
+  });
+
+  it("does not get an address by the code of another one, nor by a code for a new password", async () => {
+    const page = await named();
+    const { code } = codes;
+    const other = await follow(browser, page, { other: "1" });
+    const victims = await follow(browser, other, { name, address: "victim@example.com" });
+    expect((await browser.get(await follow(browser, victims, { code }))).status).toBe(400);
+    const signIn = locationOf(await browser.authorize());
+    const recover = await follow(browser, signIn, { recover: "1" });
+    await follow(browser, recover, { address: "alice@example.com" });
+    expect((await browser.get(await follow(browser, victims, { code: codes.code }))).status).toBe(400);
+    expect(await count("users")).toBe(known);
+  });
+
+  it("who signs up with an address that another person proves meanwhile has nothing", async () => {
+    const create = await proven();
+    await seedAddress("bob", address);
+    const taken = await follow(browser, create, password);
+    expect(await html(taken)).toContain("You already have an account");
+    expect([await count("users"), await count("user_passwords")]).toEqual([known, 3]);
+  });
+
+  it("gets one account from one proof: in parallel, by an old page, and after it was deleted", async () => {
+    const create = await proven();
+    const form_token = formTokenOf(await html(create));
+    const post = () => browser.once(create, formOf({ form_token, ...password }));
+    const posted = await Promise.all([post(), post(), post()]);
+    expect(posted.filter((each) => locationOf(each).startsWith("https://app.example.com"))).toHaveLength(1);
+    await post();
+    expect(await count("users")).toBe(known + 1);
+    const sub = await authEnv.DB.prepare("SELECT sub FROM users WHERE username = ?1")
+      .bind(address)
+      .first<string>("sub");
+    const { sha256 } = await import("@edge-op/protocol/encoding/bytes");
+    const retired = (await sha256(sub!)).slice(0, 16).buffer;
+    await authEnv.DB.batch([
+      authEnv.DB.prepare("DELETE FROM users WHERE sub = ?1").bind(sub),
+      authEnv.DB.prepare("INSERT INTO retired_subs (hash) VALUES (?1)").bind(retired),
+    ]);
+    await post();
+    expect(await count("users")).toBe(known);
+  });
+
+  it("does not use a passkey made for another flow", async () => {
+    const { credential } = await SoftwarePasskey.create(await html(await proven()));
+    const other = fixtures.browser(codes.env);
+    const create = await proven(other, { name, address: "other@example.com" });
+    expect((await other.get(await follow(other, create, { credential }))).status).toBe(400);
+    expect(await count("users")).toBe(known);
+  });
+
+  it("does not make the isolate hash without end", async () => {
+    const create = await proven();
+    const form_token = formTokenOf(await html(create));
+    await authEnv.DB.prepare(
+      "CREATE TRIGGER no_users BEFORE INSERT ON users BEGIN SELECT raise(ABORT, 'constraint'); END",
+    ).run();
+    const results = [];
+    for (let attempt = 0; attempt < 11; attempt += 1) {
+      const page = locationOf(await browser.once(create, formOf({ form_token, ...password })));
+      results.push((await browser.get(page)).status);
+    }
+    await authEnv.DB.prepare("DROP TRIGGER no_users").run();
+    expect(results.at(-1)).toBe(429);
+  });
+
+  it("RFC 6265 §8.4: who planted a session loses it to the newcomer's own, with a new id", async () => {
+    await browser.signIn(locationOf(await browser.authorize()));
+    const planted = browser.cookies.get("__Host-op-session");
+    const page = locationOf(await browser.authorize({ prompt: "create" }));
+    const create = await follow(browser, await follow(browser, page, { name, address }), { code: codes.code });
+    expect(sentToClient(await postOnce(browser, create, password)).code).toBeDefined();
+    expect(browser.cookies.get("__Host-op-session")).not.toBe(planted);
+    expect(await html("/account")).toContain(name);
+  });
+});
+
+describe("the way to sign in", () => {
+  it.each([
+    ["SIGN_UP_METHODS=passkey", { SIGN_UP_METHODS: "passkey" }, {}],
+    ["an application that requires a passkey", {}, phr()],
+  ])("%s: a password is neither offered nor accepted", async (_, settings, asked) => {
+    useSettings(settings);
+    const start = await follow(browser, locationOf(await browser.authorize(asked)), { "sign-up": "1" });
+    const create = await follow(browser, await follow(browser, start, { name, address }), { code: codes.code });
+    const text = await html(create);
+    expect(text).toContain('data-passkey="create"');
+    expect(text).not.toContain('name="new"');
+    expect((await browser.get(await follow(browser, create, password))).status).toBe(400);
+    const { credential } = await SoftwarePasskey.create(text);
+    expect(sentToClient(await postOnce(browser, create, { credential })).code).toBeDefined();
+  });
+
+  it("a setting that changes meanwhile counts", async () => {
+    const create = await proven();
+    const strict = fixtures.browser({ ...codes.env, SIGN_UP: "off" } as AuthEnv);
+    for (const [cookie, value] of browser.cookies) strict.cookies.set(cookie, value);
+    expect((await strict.get(await follow(strict, create, password))).status).toBe(400);
+    expect(await count("users")).toBe(known);
+  });
+});
+
+function phr(): Record<string, string> {
+  return { claims: JSON.stringify({ id_token: { acr: { essential: true, values: ["phr"] } } }) };
+}
+
+function formOf(fields: Record<string, string>): RequestInit {
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  return { method: "POST", headers, body: new URLSearchParams(fields).toString() };
+}

@@ -1,0 +1,128 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { invitationToken } from "@edge-op/shared/users/invitation-token";
+import { isAddressTaken } from "@edge-op/shared/users/user-addresses";
+import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
+import { mayBeConflict } from "../admin/retry-on-conflict.ts";
+import { takenError } from "../admin/taken-ids.ts";
+import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { invitationCreateSchema, invitationSchema } from "./invitation-schema.ts";
+import {
+  deleteInvitation,
+  findInvitation,
+  insertInvitation,
+  isInvited,
+  listInvitations,
+  type StoredInvitation,
+} from "./invitation-store.ts";
+
+const path = "/invitations";
+const scope = "admin:users";
+
+/** The longest time for which a mail is worth acting upon. */
+const invitationMs = 7 * 86_400_000;
+
+function show({ id, address, name, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation) {
+  return {
+    ...{ invitation_id: id, email: address, roles, groups, invited_by: inviter },
+    ...(name === undefined ? {} : { name }),
+    created_at: toSeconds(createdAtMs),
+    expires_at: toSeconds(untilMs),
+  };
+}
+
+const create = defineRoute({
+  method: "POST",
+  path,
+  operationId: "createInvitation",
+  summary:
+    "Invites a person by mail. The link in it works once, for seven days: it proves the address, and the person chooses how to sign in. Needs SIGN_UP other than off.",
+  scope,
+  body: invitationCreateSchema,
+  response: { status: 201, description: "The invitation. The link is in the mail only.", schema: invitationSchema },
+  async handle(call) {
+    const { body, context, actor } = call;
+    const { env, settings } = context;
+    if (settings.signUp === "off") {
+      const description = "Invitations need SIGN_UP=invitation or SIGN_UP=open.";
+      throw new OAuthError("conflict", "invitations-off", { description });
+    }
+    const { email, name, roles = [], groups = [], locale } = body;
+    const to = parseEmailAddress(email);
+    if (to === undefined)
+      throw invalidFields([{ path: "email", message: "must be an address that mail can be sent to" }]);
+    // Whoever accepts it has these roles, so the inviter must be allowed to give them.
+    if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
+    const atMs = nowMs();
+    if (await isAddressTaken(env.DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
+    const id = randomBase64Url(16);
+    const invitation: StoredInvitation = {
+      ...{ id, address: to.address, name, roles: roles.toSorted(), groups: groups.toSorted() },
+      ...{ inviter: actor.sub, createdAtMs: atMs, untilMs: atMs + invitationMs },
+    };
+    const link = `/invitation?${new URLSearchParams({ token: await invitationToken(env, id) })}`;
+    try {
+      await commitChange(call, {
+        statements: insertInvitation(env.DB, to.key, invitation),
+        forget: [],
+        event: { action: "invitation.create", target: id, detail: { roles, groups } },
+        notice: { sub: id, kind: "invitation", locale, removed: to.address, undo: { address: to.address, path: link } },
+      });
+    } catch (cause) {
+      if (mayBeConflict(cause) && (await isInvited(env.DB, to.key))) throw takenError("email", "is invited already");
+      throw cause;
+    }
+    return { body: show(invitation), headers: { Location: `${settings.issuer}/admin${path}/${id}` } };
+  },
+});
+
+const list = defineRoute({
+  method: "GET",
+  path,
+  operationId: "listInvitations",
+  summary: "Lists invitations that nobody has accepted, a page at a time.",
+  scope,
+  query: pageQuery,
+  response: {
+    status: 200,
+    description: "A page of invitations.",
+    schema: z
+      .strictObject({ invitations: z.array(invitationSchema), next_cursor: nextCursor })
+      .meta({ id: "InvitationList" }),
+  },
+  async handle({ context, query: { cursor, limit } }) {
+    const page = { after: readCursor(cursor), count: limit + 1, atMs: nowMs() };
+    const { page: shown, next } = cutPage(await listInvitations(context.env.DB, page), limit, ({ id }) => id);
+    return { body: { invitations: shown.map(show), ...next } };
+  },
+});
+
+const remove = defineRoute({
+  method: "DELETE",
+  path: `${path}/{invitation_id}`,
+  operationId: "deleteInvitation",
+  summary: "Withdraws an invitation: its link does not work any more when the call returns.",
+  scope,
+  response: { status: 204, description: "The invitation is withdrawn." },
+  async handle(call) {
+    const { DB } = call.context.env;
+    const id = call.parameter("invitation_id");
+    const known = await findInvitation(DB, id, nowMs());
+    if (known === undefined) throw new OAuthError("not_found", "invitation-not-found");
+    const { roles, groups } = known;
+    await requireAuthorityOverRoles(call, roles, groups);
+    const event = { action: "invitation.delete", target: id };
+    await commitChange(call, { statements: [deleteInvitation(DB, id)], forget: [], event });
+    return { body: undefined };
+  },
+});
+
+/** **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3. */
+export const invitationRoutes: readonly AdminRoute[] = [create, list, remove];

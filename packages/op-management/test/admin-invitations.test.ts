@@ -1,0 +1,118 @@
+import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
+import type { PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
+import type { ManagementEnv } from "@edge-op/workers/env";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
+
+const { DB } = bindings;
+
+let admin: AdminCaller;
+let prepared: PreparedNotice[];
+/** Mails whose change was committed. */
+let released: string[];
+
+/** A deployment that sends mail; what is given to `MailSender` is kept. */
+function withMail(settings: Partial<ManagementEnv>): Partial<ManagementEnv> {
+  const stub = {
+    prepare: async (notice: PreparedNotice) => prepared.push(notice) > 0,
+    release: async (id: string) => void released.push(id),
+  };
+  const MAIL_SENDER = { getByName: () => stub } as unknown as ManagementEnv["MAIL_SENDER"];
+  return { MAIL_PROVIDER: "resend", MAIL_FROM: "no-reply@example.com", MAIL_SENDER, ...settings };
+}
+
+beforeEach(() => {
+  prepared = [];
+  released = [];
+  admin = new AdminCaller(withMail({ SIGN_UP: "invitation" }));
+});
+
+const body = { email: "Maria@Example.com", name: "Maria Muster", roles: ["auditor"], groups: ["staff"], locale: "de" };
+
+async function invite(members: object = {}, token?: string) {
+  return admin.call("POST", "/invitations", {
+    body: { ...body, ...members },
+    ...(token === undefined ? {} : { token }),
+  });
+}
+
+describe("/admin/invitations", () => {
+  it("invites by a mail with a link, which is shown and stored nowhere; with an event", async () => {
+    const { status, body: made } = await invite();
+    expect([status, made]).toMatchObject([201, { email: "Maria@example.com", roles: ["auditor"], groups: ["staff"] }]);
+    expect(made.expires_at - made.created_at).toBe(7 * 86_400);
+    const [notice] = prepared;
+    expect(notice).toMatchObject({ kind: "invitation", removed: "Maria@example.com", locale: "de" });
+    const token = new URLSearchParams(notice!.undo!.path.split("?")[1]).get("token")!;
+    expect(await readInvitationToken(bindings, token)).toBe(made.invitation_id);
+    expect(JSON.stringify(made)).not.toContain(token.split(".")[1]);
+    const row = await DB.prepare("SELECT * FROM invitations").first();
+    expect(JSON.stringify(row)).not.toContain(token.split(".")[1]);
+    const event = await DB.prepare("SELECT target FROM admin_events WHERE action = 'invitation.create'").first(
+      "target",
+    );
+    expect(event).toBe(made.invitation_id);
+    // MailSender looks for this event before it sends.
+    expect(notice!.evidence).toMatchObject({ action: "invitation.create", target: made.invitation_id });
+  });
+
+  it("lists them a page at a time, without ended ones, and withdraws one with an event", async () => {
+    const ids = [];
+    for (const each of ["a", "b", "c"]) ids.push((await invite({ email: `${each}@example.com` })).body.invitation_id);
+    await DB.prepare("UPDATE invitations SET until_ms = 1 WHERE address = 'c@example.com'").run();
+    const first = (await admin.call("GET", "/invitations?limit=1")).body;
+    const second = (await admin.call("GET", `/invitations?limit=1&cursor=${first.next_cursor}`)).body;
+    const listed = [...first.invitations, ...second.invitations].map(({ invitation_id: id }) => id);
+    expect(listed).toEqual(ids.slice(0, 2).toSorted());
+    expect(second.next_cursor).toBeUndefined();
+    expect((await admin.call("DELETE", `/invitations/${ids[0]}`)).status).toBe(204);
+    for (const gone of [ids[0], ids[2]]) expect((await admin.call("DELETE", `/invitations/${gone}`)).status).toBe(404);
+    const event = DB.prepare("SELECT target FROM admin_events WHERE action = 'invitation.delete'");
+    expect(await event.first("target")).toBe(ids[0]);
+  });
+
+  it("gives no admin scope that the inviter lacks, by a role or a group, nor withdraws such an invitation", async () => {
+    await DB.batch([
+      DB.prepare("INSERT INTO role_permissions VALUES ('boss', 'admin:keys')"),
+      DB.prepare("INSERT INTO group_roles VALUES ('bosses', 'boss')"),
+    ]);
+    const lesser = await admin.issueToken({ scope: ["admin:users"] });
+    for (const members of [{ roles: ["boss"] }, { groups: ["bosses"] }]) {
+      expect((await invite(members, lesser)).status).toBe(403);
+    }
+    expect(prepared).toEqual([]);
+    const { invitation_id: id } = (await invite({ groups: ["bosses"] })).body;
+    expect((await admin.call("DELETE", `/invitations/${id}`, { token: lesser })).status).toBe(403);
+  });
+
+  it.each([
+    ["text that is no address", { email: "maria" }, 400],
+    ["an address literal", { email: "maria@[127.0.0.1]" }, 400],
+    ["an unknown member", { password: "secret" }, 400],
+    ["a name that turns the text around", { name: "M\u202ea" }, 400],
+    ["the address of an account, in any spelling", { email: "PAT@example.com" }, 409],
+    ["an address that is invited already", { email: "INVITED@example.com" }, 409],
+  ])("refuses %s, and mails nothing", async (_, members, status) => {
+    const claims = { email: "pat@example.com", email_verified: true };
+    await admin.call("POST", "/users", { body: { sub: "pat", username: "pat", claims } });
+    await invite({ email: "invited@example.com" });
+    expect(released.splice(0)).toHaveLength(1);
+    expect((await invite(members)).status).toBe(status);
+    expect(released).toEqual([]);
+  });
+
+  it("invites again once an invitation has ended", async () => {
+    await invite();
+    await DB.prepare("UPDATE invitations SET until_ms = 1").run();
+    expect((await invite()).status).toBe(201);
+    expect(await DB.prepare("SELECT count(*) AS n FROM invitations").first("n")).toBe(1);
+  });
+
+  it("refuses all with SIGN_UP=off", async () => {
+    admin = new AdminCaller(withMail({ SIGN_UP: "off" }));
+    expect((await invite()).body).toMatchObject({
+      error: "conflict",
+      error_description: expect.stringContaining("SIGN_UP"),
+    });
+  });
+});

@@ -1,0 +1,172 @@
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  looks,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
+
+const box = "sign-up";
+const name = "Nina Newcomer";
+
+let fixtures: BrowserFixtures;
+let mailbox: Mailbox;
+
+beforeAll(async () => {
+  mailbox = await Mailbox.start();
+  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables(box), SIGN_UP: "open" } });
+});
+
+afterAll(() => fixtures.close());
+
+async function textOf(address: string, known = 0): Promise<string> {
+  const [mail] = await mailbox.wait(box, address, known, 20_000);
+  if (mail === undefined) throw new Error(`no mail to ${address}`);
+  return mail.text;
+}
+
+async function codeFor(address: string, known = 0): Promise<string> {
+  const [, first, second] = /\b(\d{4}) (\d{4})\b/.exec(await textOf(address, known)) ?? [];
+  return `${first}${second}`;
+}
+
+async function addAuthenticator(context: BrowserContext, page: Page): Promise<void> {
+  const authenticator = await context.newCDPSession(page);
+  await authenticator.send("WebAuthn.enable", { enableUI: false });
+  const options = {
+    protocol: "ctap2" as const,
+    transport: "internal" as const,
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  };
+  await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
+}
+
+async function begin(page: Page, address: string): Promise<void> {
+  await page.goto(`${fixtures.application.origin}/login`);
+  await page.click("#sign-up");
+  await page.fill("#name", name);
+  await page.fill("#address", address);
+}
+
+describe("a newcomer, 390×844 and 1280×900", () => {
+  it.each<Look>(looks)("%s: three taps to an account with a passkey, and back by it", async (look) => {
+    const context = await openContext(fixtures.browser, look);
+    const page = await context.newPage();
+    const problems: string[] = [];
+    page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    const see = async (title: string) => {
+      await page.waitForSelector("h1");
+      await capture(page, `${title}-${look}`);
+      expect(await accessibilityProblems(page), title).toEqual([]);
+    };
+    const address = `nina-${look}@example.com`;
+    await page.goto(`${fixtures.application.origin}/login`);
+    await see("sign-in-with-sign-up");
+    await page.click("#sign-up");
+    await see("sign-up");
+    await page.fill("#name", name);
+    await page.fill("#address", address);
+    await page.click("#sign-up");
+    await page.waitForSelector("#code");
+    await see("sign-up-code");
+    const code = await codeFor(address);
+    await page.fill("#code", code === "00000000" ? "00000001" : "00000000");
+    await page.click("#confirm-code");
+    await page.waitForSelector("#problem");
+    await see("sign-up-code-wrong");
+    problems.length = 0;
+    await page.fill("#code", code);
+    await page.click("#confirm-code");
+    await page.waitForSelector("#create-passkey");
+    await see("create-account");
+    await addAuthenticator(context, page);
+    await page.click("#create-passkey");
+    await page.waitForSelector("#allow");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
+    expect(JSON.parse((await page.textContent("#claims")) ?? "")).toMatchObject({ acr: "phr", email: address });
+    await context.clearCookies();
+    // The autofill of the sign-in page uses the passkey.
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.waitForSelector("#greeting");
+    expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it("without any script: with a password", async () => {
+    const context = await openContext(fixtures.browser, "phone", { javaScriptEnabled: false });
+    const page = await context.newPage();
+    const address = "no-script@example.com";
+    await begin(page, address);
+    await page.click("#sign-up");
+    await page.fill("#code", await codeFor(address));
+    await page.click("#confirm-code");
+    await page.fill("#new", "a long and new secret of Nina");
+    await page.fill("#repeat", "a different one");
+    await capture(page, "create-account-no-script");
+    await page.click("#create-account");
+    await page.waitForSelector("#problem");
+    await capture(page, "create-account-differ");
+    await page.fill("#new", "a long and new secret of Nina");
+    await page.fill("#repeat", "a long and new secret of Nina");
+    await page.click("#create-account");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
+    await context.close();
+  });
+
+  it("an address that has an account: the mail says so, and its code leads to the sign-in", async () => {
+    const context = await openContext(fixtures.browser, "light");
+    const page = await context.newPage();
+    await begin(page, "alice@example.com");
+    await page.click("#sign-up");
+    await page.waitForSelector("#code");
+    await page.fill("#code", await codeFor("alice@example.com"));
+    await page.click("#confirm-code");
+    await page.waitForSelector("text=You already have an account");
+    await capture(page, "account-exists");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.click("a.button");
+    await page.fill("#username", person.username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe(`Hello, ${person.name}`);
+    await context.close();
+  });
+
+  it("an invitation: its link is opened, and the account is made", async () => {
+    const { admin, browser } = fixtures;
+    const email = "maria@example.com";
+    await admin.require("POST", "/invitations", { email, name: "Maria Muster", locale: "de" });
+    const text = await textOf(email);
+    expect(text).toContain("eingeladen");
+    const link = /https?:\S+\/invitation\?token=\S+/.exec(text)![0];
+    const context = await openContext(browser, "phone-dark");
+    const page = await context.newPage();
+    await page.goto(link);
+    await capture(page, "invitation");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await page.inputValue("#name")).toBe("Maria Muster");
+    await page.click("#accept");
+    await page.waitForSelector("#create-passkey");
+    await addAuthenticator(context, page);
+    await page.click("#create-passkey");
+    await page.waitForSelector("#add-passkey");
+    expect(await page.textContent("main")).toContain("Maria Muster");
+    await page.goto(link);
+    await page.waitForSelector("text=This invitation has ended");
+    await capture(page, "invitation-ended");
+    await context.close();
+  });
+});
