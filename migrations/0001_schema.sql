@@ -145,12 +145,22 @@ CREATE TABLE users (
   updated_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 
-CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE json_valid(claims) AND claims ->> '$.email_verified' = 1;
 
 -- Deleted users: their subs are never given to anyone else.
 CREATE TABLE retired_subs (
   hash BLOB PRIMARY KEY                        -- the first half of the SHA-256 of the sub
 ) WITHOUT ROWID;
+
+-- Verified e-mail addresses: each has one person. What nobody has verified is only in the claims. The primary one is in the claims too.
+CREATE TABLE user_addresses (
+  address_key    TEXT    PRIMARY KEY,          -- in lower case, the domain as A-label
+  sub            TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  address        TEXT,                         -- as mail is sent to it; NULL: as address_key
+  verified_at_ms INTEGER NOT NULL,
+  held_until_ms  INTEGER                       -- replaced by another one: until then the person may take it back, and nobody else gets it
+) WITHOUT ROWID;
+CREATE INDEX user_addresses_by_user ON user_addresses (sub);
+CREATE INDEX user_addresses_by_end ON user_addresses (held_until_ms) WHERE held_until_ms IS NOT NULL;
 
 -- Roles of a user, in addition to those of their groups.
 CREATE TABLE user_roles (

@@ -42,6 +42,8 @@ export const ratesPerDay = {
   cutOffs: 5_000,
   /** Mails of changes of passwords and passkeys; a hundredth bounces. */
   notices: 20_000,
+  /** Forgotten passwords and new addresses. */
+  mailedCodes: 50_000,
   clientChanges: 100,
   /** Clients that register themselves, or whose documents receive a consent. */
   newClients: 2_000,

@@ -14,7 +14,10 @@ const committers: Readonly<Record<string, string>> = {
     "spendChange: a budget of the client and of all such clients",
   "packages/op-state/src/keys/key-announcement.ts":
     "each change of the key schedule, by its clock or by an administrator",
-  "packages/op-auth/src/account/change-password.tsx": "each change counts as an attempt at the password",
+  "packages/op-auth/src/account/commit-address.ts":
+    "each change of an address needs a code that was mailed to it, and is taken back once",
+  "packages/op-auth/src/passwords/replace-password.ts":
+    "each change counts as an attempt at the password, or needs a mailed code",
 };
 
 /** Each of these requires an access token with an admin scope. */

@@ -11,6 +11,7 @@ import {
   removeSession,
 } from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
+import { changeAddress, showChangeAddress, showUndo, takeBackAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
 import {
@@ -117,6 +118,8 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
+  servePage(app, isolate, "/account/address", { GET: account(showChangeAddress), POST: account(changeAddress) });
+  servePage(app, isolate, "/account/address/undo", { GET: account(showUndo), POST: account(takeBackAddress) });
   servePage(app, isolate, "/account/sessions/end", { GET: account(confirmEndSession) });
   servePage(app, isolate, "/account/sessions/end-others", {
     GET: account(confirmEndOthers),

@@ -382,7 +382,7 @@ describe("the next step", () => {
   const old: Proof = { method: "password", sub: "alice", atMs: 0, controlVersion: 0 };
   const person = { sub: "alice", subject: "alice", proofs: [old], roles: ["admin"] };
   const fresh = { ...flow, proofs: [{ ...old, atMs: now }] };
-  const none = { totp: false, recoveryCodes: false, passkeys: false, epoch: 0 };
+  const none = { totp: false, recoveryCodes: false, passkeys: false, password: true, epoch: 0 };
   const known = { factors: none, isRemembered: false };
   const nobody = { ...known, person: undefined, allowed: [] };
   const asked = { ...known, person, allowed: [] };
@@ -403,12 +403,57 @@ describe("the next step", () => {
     person: { ...person, proofs: [{ ...old, atMs: passwordAtMs }, code(codeAtMs)] },
   });
   const freshly = { ...flow, proofs: [{ ...old, atMs: now }] };
+  const mailbox: Proof = { ...old, method: "mailedCode", atMs: now };
+  const recovering = { ...flow, proofs: [mailbox] };
+  const byMailbox = { ...allowed, person: { ...person, proofs: [mailbox] } };
+  const onlyPasskeys = { ...none, passkeys: true, password: false };
   const codeAlone = { ...withApp, person: { ...person, proofs: [code(now)] } };
 
   type Input = readonly [Parameters<typeof nextStep>[0], Parameters<typeof nextStep>[1], Partial<Policy>];
 
   it.each<readonly [string, ...Input, string]>([
     ["nobody", flow, nobody, {}, "sign-in"],
+    ["a mailbox: a new password", recovering, byMailbox, {}, "set-password"],
+    ["a mailbox, beside an older session", recovering, allowed, {}, "set-password"],
+    [
+      "a mailbox, for a client that requires two factors",
+      recovering,
+      byMailbox,
+      { secondFactor: "always" },
+      "set-password",
+    ],
+    ["a mailbox, with an app", recovering, { ...byMailbox, factors: app }, {}, "prove-more"],
+    ["a mailbox, of factors that are not known", recovering, { ...byMailbox, factors: undefined }, {}, "prove-more"],
+    ["a mailbox, with a remembered browser", recovering, { ...remembered, person: byMailbox.person }, {}, "prove-more"],
+    [
+      "a mailbox, with a passkey and a password",
+      recovering,
+      { ...byMailbox, factors: { ...none, passkeys: true } },
+      {},
+      "set-password",
+    ],
+    ["a mailbox, with passkeys alone", recovering, { ...byMailbox, factors: onlyPasskeys }, {}, "prove-more"],
+    [
+      "a mailbox and a code",
+      { ...flow, proofs: [mailbox, code(now)] },
+      { ...byMailbox, factors: app },
+      {},
+      "set-password",
+    ],
+    [
+      "a mailbox and somebody else's code",
+      { ...flow, proofs: [mailbox, { ...code(now), sub: "bob" }] },
+      { ...byMailbox, factors: app },
+      {},
+      "prove-more",
+    ],
+    [
+      "two mailboxes are one",
+      { ...flow, proofs: [mailbox, mailbox] },
+      { ...byMailbox, factors: app },
+      {},
+      "prove-more",
+    ],
     ["nobody, silently", flow, nobody, { prompt: ["none"] }, "login_required"],
     ["a person who has allowed it", flow, allowed, {}, "finish"],
     ["a person who has not", flow, asked, {}, "consent"],

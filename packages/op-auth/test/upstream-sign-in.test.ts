@@ -280,6 +280,10 @@ describe("who gets an account", () => {
       ...{ email: "pat@example.com", email_verified: true, updated_at: expect.any(Number) },
     });
     expect(user?.updated_at).not.toBe(5);
+    const address = await authEnv.DB.prepare(
+      "SELECT sub FROM user_addresses WHERE address_key = 'pat@example.com'",
+    ).first();
+    expect(address).toEqual({ sub: user?.sub });
     expect(await countRows("user_roles")).toBe(0);
     expect(await countRows("user_groups")).toBe(0);
     const event = await authEnv.DB.prepare(

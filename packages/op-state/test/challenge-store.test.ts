@@ -37,6 +37,17 @@ it("RFC 7523 §3: exactly one of twenty parallel uses of one assertion id is the
   expect(results.filter(Boolean)).toHaveLength(1);
 });
 
+it("attempts: of twenty parallel wrong ones five count, then no right one is accepted; one right one is", async () => {
+  const attempt = (key: string, isRight: boolean) => store().attempt(key, { isRight, most: 5, untilMs: until });
+  const wrong = await Promise.all(Array.from({ length: 20 }, () => attempt("guessed", false)));
+  expect(wrong.filter((outcome) => outcome === "wrong")).toHaveLength(4);
+  expect(await attempt("guessed", true)).toBe("over");
+  expect(await attempt("typed", false)).toBe("wrong");
+  const right = await Promise.all(Array.from({ length: 8 }, () => attempt("typed", true)));
+  expect(right.toSorted()).toEqual([...Array.from({ length: 7 }, () => "over"), "right"]);
+  expect(await store().attempt("ended", { isRight: true, most: 5, untilMs: start })).toBe("over");
+});
+
 it("several keys are spent in one call: each once, also within the call, and again only by the same operation", async () => {
   await spendOnce("spent before", until);
   const spend = (key: string, operationId: string, untilMs = until) => ({ key, untilMs, operationId });

@@ -1,7 +1,8 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { MailSenderRpc, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
-import { expect, it } from "vitest";
+import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
+import { describe, expect, it } from "vitest";
+import { type AddressHolder, decideRecipient } from "../src/mail/find-recipient.ts";
 import { type MailRow, MailRows } from "../src/mail/mail-rows.ts";
 
 const { MAIL_SENDER: namespace } = env as unknown as { readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc> };
@@ -43,6 +44,77 @@ it("a person without a verified address gets no mail: the row is deleted", async
   expect(await stub.status()).toEqual({ waiting: 0, refused: 0, refusedSinceMs: undefined });
 });
 
+const code: CodeMail = {
+  ...{ id: "request-3.code", purpose: "recover", to: { key: "pat@example.com", address: "Pat@example.com" } },
+  ...{ code: "01234567", atMs: 1_900_000_000_000, locale: "en", sender: "192.0.2.1", knownBrowser: undefined },
+};
+
+it("a code waits for its recipient, sealed; of an address that nobody has, the row is deleted without a mail", async () => {
+  const stub = namespace.getByName("code");
+  expect(await stub.sendCode(code)).toEqual({ kind: "queued" });
+  const [row] = await rowsOf(stub);
+  expect(row).toMatchObject({ id: code.id, step: 1 });
+  for (const secret of ["01234567", "pat@example.com", "recover"]) expect(row!.content).not.toContain(secret);
+  await runDurableObjectAlarm(stub);
+  await expect.poll(() => rowsOf(stub)).toEqual([]);
+});
+
+it("codes are limited for an address, and for a sender over all addresses; a known browser has a limit of its own", async () => {
+  const stub = namespace.getByName("limits");
+  const kindsOf = async (mails: readonly Partial<CodeMail>[]) => {
+    const kinds: string[] = [];
+    for (const mail of mails) kinds.push((await stub.sendCode({ ...code, id: crypto.randomUUID(), ...mail })).kind);
+    return kinds;
+  };
+  const four = Array.from({ length: 4 }, () => ({}));
+  expect(await kindsOf(four)).toEqual(["queued", "queued", "queued", "throttled"]);
+  expect(await kindsOf(four.map(() => ({ knownBrowser: "b" })))).toEqual(["queued", "queued", "queued", "throttled"]);
+  const addresses = Array.from({ length: 25 }, (_, index) => `p${index}@example.com`);
+  const sprayed = await kindsOf(addresses.map((key) => ({ to: { key, address: key } })));
+  expect(sprayed.filter((kind) => kind === "queued")).toHaveLength(14);
+  expect(
+    await kindsOf([{ to: { key: "other@example.com", address: "other@example.com" }, sender: "192.0.2.2" }]),
+  ).toEqual(["queued"]);
+});
+
+describe("what is written to an address for which a code was requested", () => {
+  const to = { key: "pat@example.com", address: "PAT@example.com" };
+  const holder = { sub: "pat", address: "Pat@example.com", isActive: true, isHeld: false };
+  const nobody = undefined;
+
+  it.each<[string, Pick<CodeMail, "purpose" | "sub">, AddressHolder | undefined, string | undefined]>([
+    ["a new password, of nobody", { purpose: "recover" }, nobody, undefined],
+    ["a new password: to the address as it is stored", { purpose: "recover" }, holder, "recover Pat@example.com"],
+    ["a new password, of a suspended person", { purpose: "recover" }, { ...holder, isActive: false }, undefined],
+    ["a new password, by an address that was replaced", { purpose: "recover" }, { ...holder, isHeld: true }, undefined],
+    ["an address that nobody has", { purpose: "address", sub: "pat" }, nobody, "address PAT@example.com"],
+    ["an address of the same person", { purpose: "address", sub: "pat" }, holder, "address PAT@example.com"],
+    [
+      "an address of another person: told only there",
+      { purpose: "address", sub: "eve" },
+      holder,
+      "address-in-use Pat@example.com",
+    ],
+    [
+      "an address that another person holds",
+      { purpose: "address", sub: "eve" },
+      { ...holder, isHeld: true },
+      "address-in-use Pat@example.com",
+    ],
+    ["a new account", { purpose: "sign-up" }, nobody, "sign-up PAT@example.com"],
+    ["a new account of somebody who has one", { purpose: "sign-up" }, holder, "account-exists Pat@example.com"],
+    [
+      "a new account with an address that is held",
+      { purpose: "sign-up" },
+      { ...holder, isHeld: true },
+      "address-in-use Pat@example.com",
+    ],
+  ])("%s", (_, wanted, known, expected) => {
+    const recipient = decideRecipient({ ...wanted, to }, known);
+    expect(recipient && `${recipient.kind} ${recipient.to}`).toBe(expected);
+  });
+});
+
 it("ten thousand mails wait at most", async () => {
   const stub = namespace.getByName("full");
   expect(await stub.prepare(notice)).toBe(true);
@@ -58,6 +130,7 @@ it("ten thousand mails wait at most", async () => {
   await runDurableObjectAlarm(stub);
   await expect.poll(async () => (await stub.status()).waiting).toBe(10_000);
   expect(await stub.prepare({ ...notice, id: "request-2.password-changed" })).toBe(false);
+  expect(await stub.sendCode(code)).toEqual({ kind: "full" });
   expect((await stub.status()).waiting).toBe(10_000);
 });
 

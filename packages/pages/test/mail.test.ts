@@ -1,14 +1,38 @@
 import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
-import { renderNotice } from "../src/mail/notices.ts";
+import { renderAccountMail } from "../src/mail/account-mails.ts";
+import { codeMailKinds } from "../src/mail/codes.ts";
 
 const branding = { name: "Acme & Söhne", logoUrl: undefined, brandColor: "#1f5fd6" };
 const frame = { issuer: "https://op.example.com", branding };
 const atMs = Date.parse("2026-11-23T15:30:00Z");
 
+describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
+  const code = kind === "address-in-use" ? undefined : "01234567";
+
+  it.each(["en", "de"])(
+    "in %s: the code stands in the text and not in the subject, and there is no link to open",
+    (locale) => {
+      const { subject, text, html } = renderAccountMail({ kind, code, atMs, locale }, frame);
+      expect(subject).not.toMatch(/\d/);
+      expect(text.includes("0123 4567")).toBe(code !== undefined);
+      expect(html.includes("0123 4567")).toBe(code !== undefined);
+      expect(html).not.toMatch(/<a |<script|<img|<form|{\w+}/);
+      expect(text).not.toMatch(/{\w+}/);
+    },
+  );
+});
+
+it("the address that another one replaces gets a link that takes the change back", () => {
+  const undoPath = "/account/address/undo?undo=abc";
+  const { text, html } = renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame);
+  expect(text).toContain(`https://op.example.com${undoPath}`);
+  expect(html).toContain(`href="https://op.example.com${undoPath}"`);
+});
+
 describe.each(noticeKinds)("a notice of %s", (kind) => {
   it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {
-    const { subject, text, html } = renderNotice({ kind, atMs, locale }, frame);
+    const { subject, text, html } = renderAccountMail({ kind, atMs, locale }, frame);
     expect(subject.length).toBeGreaterThan(10);
     expect(text).toContain(locale === "en" ? "November 23, 2026" : "23. November 2026");
     expect(text).toContain("https://op.example.com/account");
@@ -24,7 +48,7 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
 
 it("attack 88: a name with markup or lines changes neither the HTML nor the subject", () => {
   const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
-  const { subject, html } = renderNotice(
+  const { subject, html } = renderAccountMail(
     { kind: "password-changed", atMs },
     { ...frame, branding: { ...branding, name } },
   );
@@ -34,7 +58,7 @@ it("attack 88: a name with markup or lines changes neither the HTML nor the subj
 
 it("a logo is shown if it is an https: URL; programs for mail show no data: image", () => {
   const htmlWith = (logoUrl: string) =>
-    renderNotice({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
+    renderAccountMail({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
   expect(htmlWith("https://acme.example/logo.png")).toContain('<img src="https://acme.example/logo.png"');
   expect(htmlWith("data:image/png;base64,AAAA")).not.toContain("<img");
 });

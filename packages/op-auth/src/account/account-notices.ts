@@ -15,6 +15,8 @@ export const accountNotices = {
   "identity-taken": { isGood: false, text: "account.identityTaken" },
   "identity-disconnected": { isGood: true, text: "account.identityDisconnected" },
   "last-identity": { isGood: false, text: "account.lastIdentity" },
+  "address-changed": { isGood: true, text: "account.addressChanged" },
+  "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
 

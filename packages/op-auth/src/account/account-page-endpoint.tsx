@@ -5,6 +5,7 @@ import type { Settings } from "@edge-op/shared/config/settings";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
 import { listIdentities } from "@edge-op/shared/users/identities";
+import { listAddresses } from "@edge-op/shared/users/user-addresses";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { listUserSessions } from "../browser/user-sessions.ts";
@@ -21,7 +22,7 @@ import { type AccountRequest, accountForms, asPerson } from "./require-person.ts
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
-/** **`GET /account`**: password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 6 D1 calls. */
+/** **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }
@@ -41,8 +42,9 @@ function loginStart({ issuer }: Settings, { status, metadata }: Client): string 
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [password, passkeys, factors, consents, sessions, identities, upstreams] = await Promise.all([
+  const [password, addresses, passkeys, factors, consents, sessions, identities, upstreams] = await Promise.all([
     findPassword(context.env.DB, user.username),
+    listAddresses(context.env.DB, user.sub),
     listPasskeys(context.env.DB, user.sub),
     listFactors(context.env.DB, user.sub),
     listConsents(context.env.DB, user.sub, context.arrivedAtMs),
@@ -62,6 +64,8 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     user,
     formToken: await formToken(context, accountForms, sessionId),
     hasPassword: password?.sub === user.sub && password.hash !== undefined,
+    addresses,
+    canChangeAddress: context.settings.mailProvider !== "off",
     passkeys,
     factors,
     identities,

@@ -7,6 +7,7 @@ import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
+import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import type { UserSession } from "../browser/user-sessions.ts";
 import type { Consent } from "../consent/consents.ts";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
@@ -16,6 +17,7 @@ import type { MessageKey } from "../pages/messages.ts";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
 import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
+import { AddressSection } from "./address-section.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities-section.tsx";
 
@@ -23,6 +25,9 @@ export interface AccountView {
   readonly user: User;
   readonly formToken: string;
   readonly hasPassword: boolean;
+  /** Verified ones. */
+  readonly addresses: readonly UserAddress[];
+  readonly canChangeAddress: boolean;
   readonly passkeys: readonly Passkey[];
   readonly factors: readonly ListedFactor[];
   readonly identities: readonly Identity[];
@@ -56,6 +61,7 @@ export function AccountPage({ frame, view }: Props) {
         <Person name={name} text={t("account.signedInAs", { user: name })} />
       </div>
       <Notices t={t} notice={view.notice} />
+      <AddressSection frame={frame} view={view} />
       <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys frame={frame} view={view} />
       <FactorsSection

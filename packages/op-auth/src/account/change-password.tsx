@@ -1,31 +1,25 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { hashPassword, verifyPassword } from "@edge-op/shared/secrets/password-hash";
-import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
-import { findPassword, savePassword } from "@edge-op/shared/users/credentials";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
-import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { findPassword } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { readDeployment } from "../deployment.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { frameOf } from "../pages/frame.ts";
+import { PasswordPage, type PasswordProblem, type PasswordView } from "../passwords/password-page.tsx";
+import { checkNewPassword, replacePassword } from "../passwords/replace-password.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { mfaAcr } from "../steps/second-factor.ts";
 import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
 import { isFreshWithTwo } from "./factor-level.ts";
-import { PasswordPage, type PasswordView } from "./password-page.tsx";
 import {
   type AccountRequest,
   accountForms,
@@ -37,21 +31,21 @@ import {
 
 const path = "/account/password";
 
-type Problem = NonNullable<PasswordView["problem"]>;
-
 /**
  * **Changes the password of a person**: with the current one, or without it within ten minutes of a sign-in by passkey. A cut-off ends
  * every grant and session of the person up to now, on every shard, as an administrator's change does; a new session is then opened for
  * this browser. Each change counts as an attempt at the account's password.
- * Cost: 1 D1 call, 1 call for the notice to the person (tell-person.ts), one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 16).
+ * Cost: 1 D1 call, 1 password hash, and those of replace-password.ts.
  */
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const password = await describePassword(at, person);
     if (password.isBlocked) return signInFor(at, path, { requiredAcr: password.requiredAcr });
-    const problem = checkNewPassword(at, person, form) ?? (await checkCurrent(at, person, password, form));
+    const problem = checkNewPassword(at.context, person.user, form) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
-    const version = await replacePassword(at, person, form.require("new"));
+    const { user, session } = person;
+    const replacement = { action: "password.changed", kept: session.sid } as const;
+    const version = await replacePassword(at.context, user, form.require("new"), replacement);
     return reopenSession(at, person, password.needsCurrent, version);
   });
 }
@@ -88,26 +82,12 @@ async function describePassword(at: AccountRequest, person: SignedInPerson): Pro
   };
 }
 
-function checkNewPassword({ context }: AccountRequest, { user }: SignedInPerson, form: Form): Problem | undefined {
-  const chosen = form.get("new") ?? "";
-  const { settings, env } = context;
-  const service = readDeployment(env).name;
-  const fault = findPasswordFault(chosen, {
-    settings,
-    username: user.username,
-    email: user.claims.email,
-    service,
-  });
-  if (fault !== undefined) return { kind: fault };
-  return chosen === form.get("repeat") ? undefined : { kind: "differ" };
-}
-
 async function checkCurrent(
   at: AccountRequest,
   { user }: SignedInPerson,
   { hash, needsCurrent }: PasswordState,
   form: Form,
-): Promise<Problem | undefined> {
+): Promise<PasswordProblem | undefined> {
   const attempt = await reservePasswordAttempt(at, await identifyBrowser(at.context, at.request), user.username);
   if (attempt.retryAfterSeconds !== undefined) {
     await attempt.recordThrottled(user);
@@ -116,23 +96,6 @@ async function checkCurrent(
   if (!needsCurrent || (await verifyPassword(form.get("current") ?? "", hash))) return undefined;
   await attempt.recordFailure(user, "wrong password at a change of password");
   return { kind: "wrongCurrent" };
-}
-
-/** Returns the control version of the change. The session of this browser is bound to it from now on. */
-async function replacePassword(at: AccountRequest, { user, session }: SignedInPerson, chosen: string): Promise<number> {
-  const { context } = at;
-  const { sub } = user;
-  const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
-  const reason = "password changed";
-  const ending = endUserSessions(context.env.DB, sub, { reason, atMs: context.arrivedAtMs, kept: session.sid });
-  const changed = { action: "password.changed", target: sub, actor: sub };
-  const statements = [...ending, saved, forgetOfflineGrants(context.env.DB, sub), recordAdminEvent(context, changed)];
-  const cutOff = { kind: "sub", id: sub, actor: sub } as const;
-  const notice = { sub, claims: user.claims, kind: "password-changed", evidence: changed } as const;
-  const commit = () => commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
-  const committed = await tellPerson(context, notice, commit);
-  wakeAuditLog(context);
-  return committed.version;
 }
 
 /**
@@ -163,10 +126,13 @@ async function render(
   { context, request }: AccountRequest,
   { user, sessionId }: SignedInPerson,
   { hash, needsCurrent }: PasswordState,
-  problem: Problem | undefined,
+  problem: PasswordProblem | undefined,
 ): Promise<Response> {
+  const frame = frameOf(context, request);
   const view: PasswordView = {
-    formToken: await formToken(context, accountForms, sessionId),
+    form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
+    text: frame.t("password.text"),
+    cancelTo: "/account",
     name: displayName(user),
     username: user.username,
     hasPassword: hash !== undefined,
@@ -175,7 +141,7 @@ async function render(
     problem,
   };
   const isThrottled = problem?.kind === "throttled";
-  return respondPage(<PasswordPage frame={frameOf(context, request)} view={view} />, {
+  return respondPage(<PasswordPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
   });

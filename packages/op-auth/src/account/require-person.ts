@@ -1,4 +1,4 @@
-import { codeMethods, passkeyMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -16,7 +16,7 @@ const longestQuery = 1500;
 export const accountForms = "account";
 
 export function isFresh(at: AccountRequest, person: SignedInPerson): boolean {
-  return hasFreshProof(at, person, ({ method }) => !codeMethods.includes(method));
+  return hasFreshProof(at, person, ({ method }) => signInProofMethods.includes(method));
 }
 
 /** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
@@ -68,5 +68,5 @@ export async function signInFirst(at: AccountRequest): Promise<Response> {
 }
 
 function returnAfterForm(pathname: string): string {
-  return pathname === "/account/password" ? pathname : "/account";
+  return ["/account/password", "/account/address"].includes(pathname) ? pathname : "/account";
 }

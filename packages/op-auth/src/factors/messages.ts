@@ -3,6 +3,10 @@ import type { Catalog } from "@edge-op/pages/translator";
 const en = {
   title: "Confirm with a second factor",
   text: "You have entered your password. Now confirm that it is you.",
+  recoverText:
+    "You have confirmed your email address. Your account also has a second factor: confirm it before you choose a new password.",
+  recoverOther:
+    "You have confirmed your email address. That alone does not open your account: use your passkey, or ask your administrator.",
   code: "Code of your authenticator app",
   submit: "Confirm",
   recovery: "Use a recovery code",
@@ -55,6 +59,10 @@ export const factorMessages: Catalog<FactorText> = {
   de: {
     title: "Mit zweitem Faktor bestätigen",
     text: "Sie haben Ihr Passwort eingegeben. Bestätigen Sie nun, dass Sie es sind.",
+    recoverText:
+      "Sie haben Ihre E-Mail-Adresse bestätigt. Ihr Konto hat auch einen zweiten Faktor: Bestätigen Sie ihn, bevor Sie ein neues Passwort wählen.",
+    recoverOther:
+      "Sie haben Ihre E-Mail-Adresse bestätigt. Das allein öffnet Ihr Konto nicht: Verwenden Sie Ihren Passkey, oder fragen Sie Ihren Administrator.",
     code: "Code Ihrer Authenticator-App",
     submit: "Bestätigen",
     recovery: "Wiederherstellungscode verwenden",

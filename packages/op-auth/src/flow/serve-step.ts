@@ -73,18 +73,18 @@ async function responseAfter(at: FlowRequest, step: Step, open: StepRequest, res
     case "refuse":
       return refuse(at, open, result);
     case "done": {
-      const { proofs = [], marks } = result;
+      const { proofs = [], marks, isAnew = false } = result;
       const foreign = proofs.find(({ method }) => !step.methods.includes(method));
       if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
       const added: Flow = {
         ...flow,
-        proofs: [...flow.proofs.filter(({ sub }) => isAbout(proofs, sub)), ...proofs],
+        proofs: [...(isAnew ? [] : flow.proofs.filter(({ sub }) => isAbout(proofs, sub))), ...proofs],
         marks: { ...flow.marks, ...marks },
         problem: undefined,
         typed: undefined,
       };
       // Only a step that has read the person has one to pass on.
-      const person = step.isForPerson || proofs.length > 0 ? await open.person() : undefined;
+      const person = !isAnew && (step.isForPerson || proofs.length > 0) ? await open.person() : undefined;
       return proceed(at, { flow: added, browser, person, added: result });
     }
   }
@@ -98,7 +98,7 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
 /** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
 async function flowAt(at: FlowRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
   const all = { ...flow.marks, ...marks };
-  if (step === "sign-in" && flow.isOpened) return newFlow(at, flow.purpose, all);
+  if (flow.isOpened && (step === "sign-in" || step === "recover")) return newFlow(at, flow.purpose, all);
   return { ...flow, marks: all, problem: undefined };
 }
 

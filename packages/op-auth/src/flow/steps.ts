@@ -2,9 +2,20 @@ import { consentStep } from "../steps/consent/consent-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
 import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
+import { recoverStep } from "../steps/recover/recover-step.ts";
 import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
+import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
 import type { Step } from "../steps/step.ts";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
-export const steps: readonly Step[] = [signInStep, proveMoreStep, enrolStep, linkStep, selectAccountStep, consentStep];
+export const steps: readonly Step[] = [
+  signInStep,
+  recoverStep,
+  proveMoreStep,
+  setPasswordStep,
+  enrolStep,
+  linkStep,
+  selectAccountStep,
+  consentStep,
+];

@@ -1,7 +1,8 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
 
@@ -48,6 +49,8 @@ export interface Marks {
   readonly consentedBy?: string;
   /** An identity at an upstream provider that its person may connect, after they have signed in here. */
   readonly link?: LinkMark | undefined;
+  /** The code that was mailed last. */
+  readonly mailed?: MailedCode | undefined;
 }
 
 export interface LinkMark {
@@ -56,6 +59,16 @@ export interface LinkMark {
   /** The account. */
   readonly sub: string;
   readonly provider: string;
+}
+
+/** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */
+export interface MailedCode {
+  readonly purpose: CodePurpose;
+  /** As mail is sent to it. */
+  readonly address: string;
+  readonly sentAtMs: number;
+  /** Where its attempts are counted; the same for each code of this flow, purpose and address. */
+  readonly attempts: string;
 }
 
 export type Problem =
@@ -100,9 +113,9 @@ export const isFlow = objectOf<Flow>({
   marks: isJsonObject,
 });
 
-/** Whether a person has signed in in this flow. A code proves nothing without another proof. */
+/** Whether a person has signed in in this flow. A code proves nothing without another proof, and a mailed code signs nobody in. */
 export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boolean {
-  return proofs.some((proof) => proof.sub === sub && !codeMethods.includes(proof.method));
+  return proofs.some((proof) => proof.sub === sub && signInProofMethods.includes(proof.method));
 }
 
 /** Proofs that have not opened a session yet. */

@@ -1,12 +1,13 @@
 import {
-  codeMethods,
   findAuthentication,
   passwordAcr,
+  signInProofMethods,
   upstreamAcr,
 } from "@edge-op/protocol/oauth/authentication-context";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { type Flow, isProvenIn } from "./flow.ts";
+import { isRecovering } from "./recovery.ts";
 import type { Facts, Policy, StepInput } from "./step.ts";
 
 /** The `acr` of one factor, beside which another one is asked for. */
@@ -63,6 +64,7 @@ export function dependsOnFactors(
   policy: Policy,
   nowMs: number,
 ): boolean {
+  if (isRecovering(flow)) return true;
   const sinceMs = sinceOf(policy, flow, person.sub, nowMs);
   if (findAuthentication(person.proofs, mfaAcr, sinceMs) !== undefined) return false;
   const isSigningIn = !flow.isOpened && isProvenIn(flow, person.sub);
@@ -72,7 +74,7 @@ export function dependsOnFactors(
 
 /** Whether a password or passkey was proven so recently that the person may set up another factor. */
 export function hasFreshProof(proofs: readonly Proof[], nowMs: number): boolean {
-  return proofs.some(({ method, atMs }) => !codeMethods.includes(method) && nowMs - atMs <= freshMs);
+  return proofs.some(({ method, atMs }) => signInProofMethods.includes(method) && nowMs - atMs <= freshMs);
 }
 
 /** The age that the request allows a proof: what it asked for is what the code says. A proof made for the request is young enough. */

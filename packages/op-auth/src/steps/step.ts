@@ -29,7 +29,15 @@ export interface Step {
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
-export type StepName = "sign-in" | "prove-more" | "enrol" | "link" | "select-account" | "consent";
+export type StepName =
+  | "sign-in"
+  | "recover"
+  | "prove-more"
+  | "set-password"
+  | "enrol"
+  | "link"
+  | "select-account"
+  | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
@@ -90,6 +98,8 @@ export type StepResult =
   | {
       readonly kind: "done";
       readonly proofs?: readonly Proof[];
+      /** The proofs of before are void, and so is the session of before. */
+      readonly isAnew?: boolean;
       readonly marks?: Marks;
       readonly cookies?: readonly string[];
       /** What the person has allowed the client, if it was read with their credential. */

@@ -16,6 +16,7 @@ import { takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
+import { keepAddress, removedAddress } from "./user-address.ts";
 import { isUsernameTaken, type StoredUser } from "./user-table.ts";
 
 /** **Applies a patch to a user.** A suspension and a new password end every session and grant, and empty the account page. */
@@ -39,18 +40,22 @@ export function patchUser(call: PatchCall) {
     const { username } = changed;
     if (username !== known.username && (await isUsernameTaken(DB, username, sub))) throw takenError("username");
     const statements = [
+      ...keepAddress(DB, changed, known),
       ...(body.roles === undefined ? [] : replaceAssignment(DB, userRoles, { name: sub, values: changed.roles })),
       ...(body.groups === undefined ? [] : replaceAssignment(DB, userGroups, { name: sub, values: changed.groups })),
       ...(password === null ? [deletePassword(DB, sub)] : []),
       ...(hash === undefined ? [] : [savePassword(DB, sub, hash, atMs)]),
       ...(isCutOff ? forgetAccess(DB, sub) : []),
     ];
-    const notice = password === undefined ? undefined : { sub, claims: known.claims, kind: noticeOf(password) };
+    const removed = removedAddress(changed, known);
+    const kind = noticeOf(password, removed);
+    const notice = kind && { sub, claims: known.claims, kind, removed };
     return { changed, statements, notice, cutOff: isCutOff ? ({ kind: "sub", id: sub } as const) : undefined };
   };
 }
 
-function noticeOf(password: unknown): NoticeKind {
+function noticeOf(password: unknown, removedAddress: string | undefined): NoticeKind | undefined {
+  if (password === undefined) return removedAddress === undefined ? undefined : "address-changed-by-administrator";
   return password === null ? "password-removed-by-administrator" : "password-set-by-administrator";
 }
 

@@ -11,6 +11,7 @@ import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-st
 import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
+import { keepAddress } from "./user-address.ts";
 import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
 import { refuseTakenSub, type StoredUser, usernameKey, users } from "./user-table.ts";
 
@@ -74,6 +75,7 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   await users.create(call, record, {
     statements: [
       refuseTakenSub(env.DB, sub, await hashSub(sub)),
+      ...keepAddress(env.DB, record, undefined),
       ...replaceAssignment(env.DB, userRoles, { name: sub, values: roles }),
       ...replaceAssignment(env.DB, userGroups, { name: sub, values: groups }),
       ...(password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)]),

@@ -1,5 +1,8 @@
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
+import { isAddressTaken, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { exists, json, names, text } from "../admin/columns.ts";
 import { isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
@@ -30,13 +33,19 @@ export const users = new VersionedTable({
     { kind: "user", id: sub },
     { kind: "rbac", id: sub },
   ],
-  async findTaken(database, { sub, username }, known) {
+  async findTaken(database, { sub, username, claims }, known) {
     if (known === undefined) {
       if (await isSubjectTaken(database, sub)) return takenError("sub");
       if (await isSubRetired(database, sub)) return takenError("sub", "was a deleted user's, and is never given again");
     }
-    if (username === known?.username || !(await isUsernameTaken(database, username, sub))) return undefined;
-    return takenError("username");
+    if (username !== known?.username && (await isUsernameTaken(database, username, sub))) return takenError("username");
+    const email = verifiedAddress(claims)?.key;
+    const name = parseEmailAddress(username)?.key;
+    if (await isAddressTaken(database, { sub, key: name }, nowMs()))
+      return takenError("username", "is the address of another user");
+    if (await isAddressTaken(database, { sub, key: email }, nowMs())) return takenError("claims.email");
+    if (email === undefined || !(await isUsernameTaken(database, email, sub))) return undefined;
+    return takenError("claims.email", "is the username of another user");
   },
 });
 

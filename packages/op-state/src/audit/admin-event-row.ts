@@ -17,7 +17,16 @@ export interface AdminEventRow {
 }
 
 /** Actions of a person on their own account; `client_id` is then the client that they affect. */
-const personal = new Set(["consent", "passkey", "password", "account", "totp", "recovery_codes", "identity"]);
+const personal = new Set([
+  "consent",
+  "passkey",
+  "password",
+  "account",
+  "totp",
+  "recovery_codes",
+  "address",
+  "identity",
+]);
 const aboutUsers = new Set(["user", "sub"]);
 const aboutClients = new Set(["client", "secret"]);
 

@@ -1,5 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { ChallengeStoreRpc, Spend } from "@edge-op/shared/storage/challenge-rpc";
+import type { AttemptOutcome, ChallengeStoreRpc, CountedAttempt, Spend } from "@edge-op/shared/storage/challenge-rpc";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
 
@@ -13,7 +13,7 @@ const sweepDelayMs = 60_000;
  * succeeds. The response waits until the write is durable, so an eviction loses nothing. A row is deleted after `until_ms`; until
  * then an expired row counts as absent.
  *
- *   challenge(key, value, until_ms)      value NULL: taken; of a key that was spent, the operation that did
+ *   challenge(key, value, until_ms)      value NULL: taken; of a key that was spent, the operation that did; of attempts, how many were wrong
  */
 export class ChallengeStore
   extends FactsObject<object>
@@ -52,6 +52,23 @@ export class ChallengeStore
     const value = this.#read(key);
     if (value !== undefined) this.#sql.exec("UPDATE challenge SET value = NULL WHERE key = ?", key);
     return value;
+  }
+
+  async attempt(key: string, { isRight, most, untilMs }: CountedAttempt): Promise<AttemptOutcome> {
+    const [row] = this.#sql
+      .exec<{ value: string | null }>("SELECT value FROM challenge WHERE key = ? AND until_ms > ?", key, nowMs())
+      .toArray();
+    const wrong = row === undefined ? 0 : Number(row.value ?? most);
+    if (wrong >= most || untilMs <= nowMs()) return "over";
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO challenge (key, value, until_ms) VALUES (?, ?, ?)",
+      key,
+      isRight ? null : String(wrong + 1),
+      untilMs,
+    );
+    this.#alarms.wakeBy(untilMs + sweepDelayMs);
+    if (isRight) return "right";
+    return wrong + 1 < most ? "wrong" : "over";
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {

@@ -26,8 +26,11 @@ const endedGrants = `DELETE FROM user_grants
 const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
    (SELECT key FROM cut_offs WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
+const endedAddresses = `DELETE FROM user_addresses WHERE address_key IN
+   (SELECT address_key FROM user_addresses WHERE held_until_ms <= ?1 ORDER BY held_until_ms LIMIT ?2)`;
+
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, sessions and offline grants of users who do not return. By alarm, once a
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, sessions and offline grants of users who do not return. By alarm, once a
  * day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it is complete. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
@@ -49,6 +52,7 @@ export async function sweepDatabase(
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
+    database.prepare(endedAddresses).bind(atMs, rows),
   ];
   const part = [
     database.prepare(lastOfPart).bind(after, readRows - 1),

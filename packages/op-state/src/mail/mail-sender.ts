@@ -1,17 +1,33 @@
 import { type Branding, readBranding } from "@edge-op/pages/branding";
-import { renderNotice } from "@edge-op/pages/mail/notices";
+import { renderAccountMail } from "@edge-op/pages/mail/account-mails";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
-import type { AddressFailure, MailSenderRpc, MailStatus, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
-import type { AttemptLane } from "@edge-op/shared/users/session-rpc";
+import {
+  type AddressFailure,
+  type CodeMail,
+  type CodeMailResult,
+  type MailSenderRpc,
+  type MailStatus,
+  mailedCodeMs,
+  type PreparedNotice,
+} from "@edge-op/shared/users/mail-sender-rpc";
 import { SignInAttempts } from "../sessions/sign-in-attempts.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { addressKey, FailedAddresses } from "./failed-addresses.ts";
 import { findChange } from "./find-change.ts";
-import { openAddressedMail, openPersonMail, sealMail } from "./mail-content.ts";
+import { decideRecipient, findHolder } from "./find-recipient.ts";
+import {
+  type AddressedMail,
+  openAddressedMail,
+  openWaitingMail,
+  type PersonMail,
+  sealMail,
+  type WaitingCode,
+} from "./mail-content.ts";
+import { codeLimits, sendLimits } from "./mail-limits.ts";
 import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
 import { type MailProviderBindings, sendMail } from "./mail-provider.ts";
 import { type MailRow, MailRows } from "./mail-rows.ts";
@@ -29,15 +45,6 @@ const mailsAtOnce = 4;
 const mostWaiting = 10_000;
 /** The time between two full batches, so that a backlog leaves room for calls. */
 const againMs = 1_000;
-
-/** A person cannot be flooded by a thief of their session, nor a provider's quota be used up by one program: further mails wait. */
-function limitsOf(key: string): AttemptLane {
-  return [
-    { key: `mail ${key}`, limit: { capacity: 3, drainMs: 300_000 } },
-    { key: `mails of a day ${key}`, limit: { capacity: 10, drainMs: 8_640_000 } },
-    { key: "all mails", limit: { capacity: 5_000, drainMs: 1_000 } },
-  ];
-}
 
 /**
  * **The outbox of mails** (ADR 58): mail-machine.ts decides. Nobody waits for a provider: the alarm sends at most 40 mails, 4 at a time, each for at most
@@ -71,7 +78,7 @@ export class MailSender
   async prepare({ id, ...content }: PreparedNotice): Promise<boolean> {
     if (this.#waiting >= mostWaiting) return false;
     this.#waiting += 1;
-    const sealed = await sealMail(this.env, id, content);
+    const sealed = await sealMail(this.env, id, { ...content, type: "notice" });
     const atMs = nowMs();
     this.#rows.insert({
       ...{ id, step: "prepared", tries: 0, content: sealed },
@@ -85,6 +92,22 @@ export class MailSender
     const atMs = nowMs();
     this.#rows.release(id, atMs);
     this.#alarms.wakeBy(atMs);
+  }
+
+  async sendCode({ id, sender, knownBrowser, ...content }: CodeMail): Promise<CodeMailResult> {
+    const limits = await codeLimits({ key: content.to.key, sender, knownBrowser });
+    const sealed = await sealMail(this.env, id, { ...content, type: "code" });
+    if (this.#waiting >= mostWaiting) return { kind: "full" };
+    const atMs = nowMs();
+    const room = this.#limits.reserve([limits], atMs);
+    if (room.kind === "refused") return { kind: "throttled", retryAfterMs: room.retryAfterMs };
+    this.#waiting += 1;
+    this.#rows.insert({
+      ...{ id, step: "released", tries: 0, content: sealed },
+      ...{ createdAtMs: atMs, dueAtMs: atMs, untilMs: atMs + mailedCodeMs },
+    });
+    this.#alarms.wakeBy(atMs);
+    return { kind: "queued" };
   }
 
   async recordFailures(failures: readonly AddressFailure[]): Promise<void> {
@@ -127,19 +150,46 @@ export class MailSender
 
   /** Returns `undefined` if it has written the rows itself. */
   async #lookUp(row: MailRow): Promise<WaitOrDrop | undefined> {
-    const mail = await openPersonMail(this.env, row.id, row.content);
+    const mail = await openWaitingMail(this.env, row.id, row.content);
     if (mail === undefined) return { kind: "drop", reason: "unreadable" };
+    return mail.type === "code" ? this.#lookUpHolder(row, mail) : this.#lookUpPerson(row, mail);
+  }
+
+  async #lookUpHolder(row: MailRow, mail: WaitingCode): Promise<WaitOrDrop | undefined> {
+    const found = await findHolder(this.env.DB, mail, nowMs());
+    const recipient =
+      found === "no response" ? undefined : decideRecipient(mail, found === "nobody" ? undefined : found);
+    const addresses = recipient === undefined ? [] : [recipient.to];
+    const known = found === "no response" ? undefined : { isCommitted: true, addresses };
+    const step = this.#machine.afterLookUp(row, true, known, nowMs());
+    if (step.kind !== "expand" || recipient === undefined) return step.kind === "expand" ? undefined : step;
+    const { locale, atMs, code } = mail;
+    const { to, kind } = recipient;
+    return this.#address(row, [{ ...{ to, kind, locale, atMs }, code: kind === "address-in-use" ? undefined : code }]);
+  }
+
+  async #lookUpPerson(row: MailRow, mail: PersonMail): Promise<WaitOrDrop | undefined> {
     const found = await findChange(this.env.DB, mail);
-    const step = this.#machine.afterLookUp(row, row.step === "released", found, nowMs());
+    const { kind, atMs, removed, undo } = mail;
+    const told = found && {
+      ...found,
+      addresses: [...new Set([...found.addresses, ...(removed === undefined ? [] : [removed])])],
+    };
+    const step = this.#machine.afterLookUp(row, row.step === "released", told, nowMs());
     if (step.kind !== "expand") return step;
-    const { kind, atMs } = mail;
-    const addressed = step.addresses.map(async (to, index): Promise<MailRow> => {
+    const addressed = step.addresses.map((to) => {
+      const undoPath = undo?.address === to ? undo.path : undefined;
+      return { to, locale: found?.locale, kind, atMs, undoPath };
+    });
+    return this.#address(row, addressed);
+  }
+
+  async #address(row: MailRow, mails: readonly AddressedMail[]): Promise<undefined> {
+    const addressed = mails.map(async (mail, index): Promise<MailRow> => {
       const id = `${row.id}.${index}`;
-      const content = await sealMail(this.env, id, { to, locale: found?.locale, kind, atMs });
-      return { ...row, id, step: "addressed", content, dueAtMs: nowMs() };
+      return { ...row, id, step: "addressed", content: await sealMail(this.env, id, mail), dueAtMs: nowMs() };
     });
     this.#rows.replace(row.id, await Promise.all(addressed));
-    return undefined;
   }
 
   async #send(row: MailRow, problems: string[]): Promise<WaitOrDrop> {
@@ -150,7 +200,7 @@ export class MailSender
     const failure = this.#failed.find(key, nowMs());
     if (failure !== undefined) return this.#suppress(row, `the address has ${failure}`);
     // An attempt that the provider did not accept keeps its places.
-    const room = row.tries === 0 ? this.#limits.reserve([limitsOf(key)], nowMs()) : undefined;
+    const room = row.tries === 0 ? this.#limits.reserve([sendLimits(mail.kind, key)], nowMs()) : undefined;
     if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
     const settings = readSettings(this.env);
     const branding: Branding = readBranding(this.env);
@@ -158,7 +208,7 @@ export class MailSender
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },
       to: mail.to,
-      ...renderNotice(mail, { issuer: settings.issuer, branding }),
+      ...renderAccountMail(mail, { issuer: settings.issuer, branding }),
     });
     return this.#judge(row, result, problems);
   }

@@ -17,6 +17,30 @@ const en = {
   "mail.identityUnlinked": "A sign-in with another provider was disconnected from your account",
   "mail.factorRemoved": "An administrator has removed a second factor or passkey from your account",
   "mail.accessEnded": "An administrator has signed you out everywhere",
+  "mail.addressChanged": "The email address of your account was changed",
+  "mail.addressChangedByAdministrator": "An administrator has changed the email address of your account",
+  "mail.undoText":
+    "This was your address before. Was this not you? Take the change back within seven days. That also signs you out everywhere, and you can then set a new password.",
+  "mail.undo": "Take the change back",
+  "mail.codeRecover": "Your code for a new password",
+  "mail.codeRecoverText":
+    "Somebody asked for a new password for your account at {name}. If this was you, enter this code:",
+  "mail.codeAddress": "Your code to confirm this email address",
+  "mail.codeAddressText":
+    "Somebody wants to use this email address for their account at {name}. If this was you, enter this code:",
+  "mail.codeSignUp": "Your code for your new account",
+  "mail.codeSignUpText":
+    "Somebody wants to create an account at {name} with this email address. If this was you, enter this code:",
+  "mail.accountExists": "You already have an account",
+  "mail.accountExistsText":
+    "Somebody wanted to create an account at {name} with this email address. You have one already. If this was you, enter this code to go on:",
+  "mail.addressInUse": "Your email address was entered for another account",
+  "mail.addressInUseText":
+    "Somebody wanted to use this email address for an account at {name}. It belongs to another account there, so nothing was changed. If this was you, sign in to that account.",
+  "mail.codeUse":
+    "Enter it on the page on which you asked for it. It is valid for {minutes} minutes, and only the newest code counts.",
+  "mail.codeNotYou":
+    "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, also not by telephone.",
   "mail.when": "This concerns your account at {name}. It happened on {at} (UTC).",
   "mail.byYou": "If this was you, you do not need to do anything.",
   "mail.notYou":
@@ -42,6 +66,30 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.identityUnlinked": "Eine Anmeldung mit einem anderen Anbieter wurde von Ihrem Konto getrennt",
   "mail.factorRemoved": "Ein Administrator hat einen zweiten Faktor oder Passkey aus Ihrem Konto entfernt",
   "mail.accessEnded": "Ein Administrator hat Sie überall abgemeldet",
+  "mail.addressChanged": "Die E-Mail-Adresse Ihres Kontos wurde geändert",
+  "mail.addressChangedByAdministrator": "Ein Administrator hat die E-Mail-Adresse Ihres Kontos geändert",
+  "mail.undoText":
+    "Dies war bisher Ihre Adresse. Waren Sie das nicht? Machen Sie die Änderung innerhalb von sieben Tagen rückgängig. Sie werden dabei überall abgemeldet und können danach ein neues Passwort festlegen.",
+  "mail.undo": "Änderung rückgängig machen",
+  "mail.codeRecover": "Ihr Code für ein neues Passwort",
+  "mail.codeRecoverText":
+    "Jemand möchte ein neues Passwort für Ihr Konto bei {name} festlegen. Wenn Sie das sind, geben Sie diesen Code ein:",
+  "mail.codeAddress": "Ihr Code, um diese E-Mail-Adresse zu bestätigen",
+  "mail.codeAddressText":
+    "Jemand möchte diese E-Mail-Adresse für ein Konto bei {name} verwenden. Wenn Sie das sind, geben Sie diesen Code ein:",
+  "mail.codeSignUp": "Ihr Code für Ihr neues Konto",
+  "mail.codeSignUpText":
+    "Jemand möchte bei {name} ein Konto mit dieser E-Mail-Adresse anlegen. Wenn Sie das sind, geben Sie diesen Code ein:",
+  "mail.accountExists": "Sie haben bereits ein Konto",
+  "mail.accountExistsText":
+    "Jemand wollte bei {name} ein Konto mit dieser E-Mail-Adresse anlegen. Sie haben dort bereits eines. Wenn Sie das waren, geben Sie diesen Code ein, um fortzufahren:",
+  "mail.addressInUse": "Ihre E-Mail-Adresse wurde für ein anderes Konto angegeben",
+  "mail.addressInUseText":
+    "Jemand wollte diese E-Mail-Adresse für ein Konto bei {name} verwenden. Sie gehört dort zu einem anderen Konto, deshalb wurde nichts geändert. Wenn Sie das waren, melden Sie sich bei diesem Konto an.",
+  "mail.codeUse":
+    "Geben Sie ihn auf der Seite ein, auf der Sie ihn angefordert haben. Er gilt {minutes} Minuten lang, und nur der neueste Code zählt.",
+  "mail.codeNotYou":
+    "Wenn Sie das nicht waren, müssen Sie nichts tun: Ohne den Code kommt niemand hinein. Nennen Sie ihn niemandem, auch nicht am Telefon.",
   "mail.when": "Es geht um Ihr Konto bei {name}. Zeitpunkt: {at} (UTC).",
   "mail.byYou": "Wenn Sie das waren, müssen Sie nichts tun.",
   "mail.notYou":

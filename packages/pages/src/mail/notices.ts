@@ -1,7 +1,7 @@
 import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
-import { chooseLanguage, createTranslator, type Language } from "../translator.ts";
+import { createTranslator, type Language } from "../translator.ts";
 import { mailMessages } from "./messages.ts";
-import { type MailContent, type MailFrame, type RenderedMail, renderMail } from "./render-mail.ts";
+import type { MailContent, MailFrame } from "./render-mail.ts";
 
 export interface NoticeData {
   readonly kind: NoticeKind;
@@ -9,6 +9,8 @@ export interface NoticeData {
   readonly atMs: number;
   /** The person's `locale`. */
   readonly locale?: string | undefined;
+  /** A path of this provider that undoes the change. */
+  readonly undoPath?: string | undefined;
 }
 
 const titles = {
@@ -26,6 +28,8 @@ const titles = {
   "identity-unlinked": "mail.identityUnlinked",
   "factor-removed-by-administrator": "mail.factorRemoved",
   "access-ended-by-administrator": "mail.accessEnded",
+  "address-changed": "mail.addressChanged",
+  "address-changed-by-administrator": "mail.addressChangedByAdministrator",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
 
 const byAdministrator: readonly NoticeKind[] = [
@@ -33,18 +37,18 @@ const byAdministrator: readonly NoticeKind[] = [
   "password-removed-by-administrator",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
+  "address-changed-by-administrator",
 ];
 
 /**
  * **Tells a person that their account was changed**, and what to do if they did not want that (NIST SP 800-63B-4 §4.6). It contains no text of anyone: no
  * name, no device.
  */
-export function renderNotice(data: NoticeData, frame: MailFrame): RenderedMail {
-  const language = chooseLanguage(data.locale === undefined ? [] : [data.locale], null);
-  return renderMail(describeNotice(data, language, frame), language, frame);
-}
-
-function describeNotice({ kind, atMs }: NoticeData, language: Language, { issuer, branding }: MailFrame): MailContent {
+export function describeNotice(
+  { kind, atMs, undoPath }: NoticeData,
+  language: Language,
+  { issuer, branding }: MailFrame,
+): MailContent {
   const t = createTranslator(mailMessages, language);
   const at = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(atMs);
   const values = { name: branding.name, at };
@@ -55,7 +59,13 @@ function describeNotice({ kind, atMs }: NoticeData, language: Language, { issuer
     blocks: [
       paragraph(t("mail.when", values)),
       paragraph(t(isByAdministrator ? "mail.byAdministrator" : "mail.byYou")),
-      ...(isByAdministrator ? [] : [paragraph(t("mail.notYou"))]),
+      ...(isByAdministrator || undoPath !== undefined ? [] : [paragraph(t("mail.notYou"))]),
+      ...(undoPath === undefined
+        ? []
+        : [
+            paragraph(t("mail.undoText")),
+            { kind: "link", text: t("mail.undo"), url: `${issuer}${undoPath}` } as const,
+          ]),
       { kind: "link", text: t("mail.account"), url: `${issuer}/account` },
       paragraph(t("mail.cannotSignIn")),
     ],

@@ -7,9 +7,10 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** A part of a mail: a paragraph, or a link to a page of this provider. */
+/** A part of a mail: a paragraph, a link to a page of this provider, or a code that is typed from it. */
 export type MailBlock =
   | { readonly kind: "paragraph"; readonly text: string }
+  | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "link"; readonly text: string; readonly url: string };
 
 export interface MailContent {
@@ -73,6 +74,9 @@ function logo({ logoUrl }: MailFrame["branding"]): string {
 
 function asHtml(block: MailBlock, color: string): string {
   if (block.kind === "paragraph") return `<p style="margin:0 0 16px">${escapeHtml(block.text)}</p>`;
+  if (block.kind === "code") {
+    return `<p style="margin:0 0 16px;font-size:28px;font-weight:600;letter-spacing:2px">${escapeHtml(block.text)}</p>`;
+  }
   const url = escapeHtml(block.url);
   const link = `<a href="${url}" style="color:inherit;font-weight:600;text-decoration:underline;text-decoration-color:${color}">${escapeHtml(block.text)}</a>`;
   return `<p style="margin:0 0 16px">${link}<br><span style="font-size:14px;opacity:0.75">${url}</span></p>`;

@@ -8,6 +8,18 @@ export interface Spend {
   readonly operationId: string;
 }
 
+/** One attempt at a code that the caller has compared. */
+export interface CountedAttempt {
+  readonly isRight: boolean;
+  /** Wrong attempts that are allowed. */
+  readonly most: number;
+  /** Not before the code has ended; the same for each attempt. */
+  readonly untilMs: number;
+}
+
+/** `over`: the code was used, or there were too many wrong attempts, this one included. */
+export type AttemptOutcome = "right" | "wrong" | "over";
+
 /**
  * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
  * large flows). Times are epoch milliseconds.
@@ -21,4 +33,6 @@ export interface ChallengeStoreRpc extends FactsRpc {
   peek(key: string): Promise<string | undefined>;
   /** Reads and takes the value. */
   take(key: string): Promise<string | undefined>;
+  /** Counts an attempt. Of any number of concurrent ones, `most` wrong ones count, and one right one is `right`. */
+  attempt(key: string, attempt: CountedAttempt): Promise<AttemptOutcome>;
 }

@@ -2,7 +2,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { callObject, shardStub, withoutTimeLimit } from "./call-object.ts";
-import type { ChallengeStoreRpc, Spend } from "./challenge-rpc.ts";
+import type { AttemptOutcome, ChallengeStoreRpc, CountedAttempt, Spend } from "./challenge-rpc.ts";
 import type { RegionShards } from "./generation-table.ts";
 import type { StorageBindings } from "./read-through.ts";
 import { formatOpaqueId, objectName, parseOpaqueId, type ShardAddress } from "./shard-address.ts";
@@ -19,6 +19,7 @@ export type ChallengeKind =
   | "authorization-request"
   | "flow"
   | "logout-request"
+  | "mailed-code"
   | "passkey-ceremony"
   | "upstream-sign-in"
   | "upstream-link";
@@ -87,6 +88,26 @@ export class Challenges {
   /** Takes the value; exactly one caller gets it. */
   take(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
     return this.#call(context, kind, id, (stub, key) => stub.take(key));
+  }
+
+  /**
+   * The id of something that is attempted, in the shard where its attempts are counted. Nothing is stored before the first one. `name` is random, or a hash of
+   * what is random. Cost: 0.
+   */
+  async idOf(context: RequestContext<ChallengeBindings>, name: string): Promise<string> {
+    return formatOpaqueId("ch", await this.#shardMap.place(context, "challenge", name), name);
+  }
+
+  /** Counts an attempt, see `ChallengeStoreRpc.attempt`; `over` for an id outside the generation table. */
+  async attempt(
+    context: RequestContext<ChallengeBindings>,
+    kind: ChallengeKind,
+    id: string,
+    attempt: CountedAttempt,
+  ): Promise<AttemptOutcome> {
+    return (
+      (await this.#call<AttemptOutcome>(context, kind, id, async (stub, key) => stub.attempt(key, attempt))) ?? "over"
+    );
   }
 
   async #call<T>(

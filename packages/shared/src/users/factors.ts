@@ -1,13 +1,14 @@
 import { queryDatabase } from "../storage/query-database.ts";
 import { activeIdentities } from "./identities.ts";
 
-/** **What a person can prove beside a password.** */
+/** **What a person can prove**: the factors beside a password, and whether there is one. */
 export interface Factors {
   /** An authenticator app. A person who has one is asked for its code at each sign-in by password. */
   readonly totp: boolean;
   /** Unused recovery codes. */
   readonly recoveryCodes: boolean;
   readonly passkeys: boolean;
+  readonly password: boolean;
   /** Counts removed factors. */
   readonly epoch: number;
 }
@@ -17,6 +18,7 @@ export interface FactorRow {
   readonly has_totp: number;
   readonly has_recovery_codes: number;
   readonly has_passkeys: number;
+  readonly has_password: number;
 }
 
 export const recoveryCodesOfSet = 8;
@@ -25,13 +27,15 @@ const allUsed = 2 ** recoveryCodesOfSet - 1;
 /** Columns of a query of `users u`. */
 export const factorColumns = `u.factor_epoch, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,
   EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = u.sub AND r.used < ${allUsed}) AS has_recovery_codes,
-  EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys`;
+  EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys,
+  EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password`;
 
 export function toFactors(row: FactorRow): Factors {
   return {
     totp: row.has_totp === 1,
     recoveryCodes: row.has_recovery_codes === 1,
     passkeys: row.has_passkeys === 1,
+    password: row.has_password === 1,
     epoch: row.factor_epoch,
   };
 }

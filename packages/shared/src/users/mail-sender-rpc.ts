@@ -1,4 +1,5 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { EmailAddress } from "./email-address.ts";
 
 /** The name of the one `MailSender`. */
 export const mailSenderName = "mail";
@@ -19,6 +20,8 @@ export const noticeKinds = [
   "identity-unlinked",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
+  "address-changed",
+  "address-changed-by-administrator",
 ] as const;
 
 export type NoticeKind = (typeof noticeKinds)[number];
@@ -38,7 +41,42 @@ export interface PreparedNotice {
   readonly kind: NoticeKind;
   readonly atMs: number;
   readonly evidence: ChangeEvidence;
+  /** An address that the person loses by the change, which is told too. */
+  readonly removed?: string | undefined;
+  /** For the address that another one replaces: a page of this provider that undoes the change. */
+  readonly undo?: { readonly address: string; readonly path: string } | undefined;
 }
+
+/** How long a mailed code is accepted. */
+export const mailedCodeMs = 10 * 60_000;
+
+/** **What a mailed code is for**: a new password, an address of an account, a new account. A code for one is refused for another. */
+export const codePurposes = ["recover", "address", "sign-up"] as const;
+export type CodePurpose = (typeof codePurposes)[number];
+
+/** A code to be mailed. Whether it is, and what else is written to the address, `MailSender` decides when nobody waits for it. */
+export interface CodeMail {
+  /** Chosen by the caller, unique. */
+  readonly id: string;
+  readonly purpose: CodePurpose;
+  readonly to: EmailAddress;
+  readonly code: string;
+  readonly atMs: number;
+  /** Of `address`: the person whose address it is to be. */
+  readonly sub?: string | undefined;
+  /** The language of the page. */
+  readonly locale: string;
+  /** The network address of the request, if it is known. */
+  readonly sender: string | undefined;
+  /** A browser in which a code for this address has succeeded has limits of its own. */
+  readonly knownBrowser: string | undefined;
+}
+
+/** `full`: too many mails wait. */
+export type CodeMailResult =
+  | { readonly kind: "queued" }
+  | { readonly kind: "full" }
+  | { readonly kind: "throttled"; readonly retryAfterMs: number };
 
 /** An address to which mail cannot be delivered, or whose person called a mail unwanted. */
 export interface AddressFailure {
@@ -66,6 +104,11 @@ export interface MailSenderRpc extends FactsRpc {
   prepare(notice: PreparedNotice): Promise<boolean>;
   /** The change is committed. */
   release(id: string): Promise<void>;
+  /**
+   * Mails a code if the address may get it: three at once, then one in five minutes, ten a day; a sender twenty an hour. Counts before it knows anything of
+   * the address.
+   */
+  sendCode(mail: CodeMail): Promise<CodeMailResult>;
   /** No mail is sent to the address for some months. */
   recordFailures(failures: readonly AddressFailure[]): Promise<void>;
   status(): Promise<MailStatus>;

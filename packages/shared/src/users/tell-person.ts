@@ -2,14 +2,20 @@ import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { callObject, objectStub } from "../storage/call-object.ts";
-import { type ChangeEvidence, type MailSenderRpc, mailSenderName, type NoticeKind } from "./mail-sender-rpc.ts";
+import {
+  type ChangeEvidence,
+  type MailSenderRpc,
+  mailSenderName,
+  type NoticeKind,
+  type PreparedNotice,
+} from "./mail-sender-rpc.ts";
 import type { User } from "./user.ts";
 
 export interface MailBindings {
   readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc>;
 }
 
-export interface Notice {
+export interface Notice extends Pick<PreparedNotice, "removed" | "undo"> {
   readonly sub: string;
   /** Where they are known: a person without a verified address is not told, and costs no call. */
   readonly claims?: User["claims"];
@@ -24,7 +30,7 @@ export interface Notice {
  */
 export async function tellPerson<T>(
   context: RequestContext<MailBindings>,
-  { sub, claims, kind, evidence }: Notice,
+  { claims, evidence, ...notice }: Notice,
   commit: () => Promise<T>,
 ): Promise<T> {
   const { env, settings, requestId } = context;
@@ -32,8 +38,8 @@ export async function tellPerson<T>(
   if (settings.mailProvider === "off" || isUnverified) return commit();
   const stub = objectStub(settings, env.MAIL_SENDER, mailSenderName);
   // A change that is attempted again in the same request, on top of another one, is one change.
-  const id = `${requestId}.${kind}`;
-  const prepared = { id, sub, kind, atMs: nowMs(), evidence: { ...evidence, requestId } };
+  const id = `${requestId}.${notice.kind}`;
+  const prepared = { ...notice, id, atMs: nowMs(), evidence: { ...evidence, requestId } };
   const isPrepared = await callObject("mail sender", () => stub.prepare(prepared));
   if (!isPrepared) log("mail-not-prepared", { requestId });
   const result = await commit();

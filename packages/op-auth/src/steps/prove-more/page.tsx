@@ -12,6 +12,7 @@ import { CodeField } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { isRecovering } from "../recovery.ts";
 import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
 import { findSubject } from "../subject.ts";
@@ -28,6 +29,8 @@ interface ProveMoreView {
     | undefined;
   /** 0: not offered. */
   readonly rememberDays: number;
+  /** The person has proven their mailbox, and is about to set a new password. */
+  readonly isRecovering: boolean;
 }
 
 /**
@@ -49,7 +52,12 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
       ? await passkeyMethod.render(at, { language, form, account: user, ...others })
       : undefined,
     problem: problemOf(at),
-    rememberDays: policy.secondFactor === "always" ? 0 : readDeployment(context.env).secondFactor.rememberDeviceDays,
+    isRecovering: isRecovering(at.flow),
+    rememberDays: isRecovering(at.flow)
+      ? 0
+      : policy.secondFactor === "always"
+        ? 0
+        : readDeployment(context.env).secondFactor.rememberDeviceDays,
   };
   const { problem } = view;
   const isThrottled = problem?.kind === "throttled";
@@ -69,7 +77,8 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): ProveMoreVi
 
 function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ProveMoreView }) {
   const t = createTranslator(factorMessages, frame.t.language);
-  const { form, client, user, factors, passkey, problem, rememberDays } = view;
+  const { form, client, user, factors, passkey, problem, rememberDays, isRecovering } = view;
+  const hasCode = factors.totp || factors.recoveryCodes;
   const isWrong = problem?.kind === "refused" && !problem.isPasskey;
   const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
   const name = displayName(user);
@@ -78,7 +87,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{t("title")}</h1>
-        <p class="muted">{t("text")}</p>
+        <p class="muted">{t(!isRecovering ? "text" : hasCode ? "recoverText" : "recoverOther")}</p>
         <Person name={name} text={name} />
       </div>
       {problem && (

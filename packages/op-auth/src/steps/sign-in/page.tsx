@@ -8,6 +8,7 @@ import { upstreamKinds } from "../../upstream/kinds.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
+import { passwordMethod } from "./password/password-method.tsx";
 import { findPersonToConfirm } from "./person-to-confirm.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./state.ts";
@@ -41,6 +42,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
+    canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
   };
   const isThrottled = problem?.kind === "throttled";
   return respondPage(<SignInPage frame={frame} view={view} />, {

@@ -29,6 +29,8 @@ export interface SignInView {
   /** The methods that satisfy the request. */
   readonly methods: readonly SignInMethod[];
   readonly parts: readonly SignInPart[];
+  /** Whether a forgotten password can be replaced by a code that is mailed. */
+  readonly canRecover: boolean;
 }
 
 export interface SignInPart {
@@ -93,6 +95,11 @@ export function SignInPage({ frame, view }: Props) {
         {partsAt(view, "button")}
         <form method="post" action={view.form.action} class="plain-actions">
           <HiddenFields fields={view.form.fields} />
+          {view.canRecover && (
+            <button type="submit" class="plain" name="recover" value="1" id="forgot">
+              {t("signIn.forgot")}
+            </button>
+          )}
           {account && (
             <button type="submit" class="plain" name="account" value="other" id="other-account">
               {t("signIn.other")}

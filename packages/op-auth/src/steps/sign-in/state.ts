@@ -1,6 +1,7 @@
 import { findAuthentication, isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isProvenIn } from "../flow.ts";
+import { isRecovering } from "../recovery.ts";
 import { hasFreshProof, neededFactor } from "../second-factor.ts";
 import type { Policy, StepInput, StepState } from "../step.ts";
 
@@ -18,6 +19,8 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
   }
   const needed: StepState = { kind: "needed", error: "login_required" };
   if (person === undefined) return needed;
+  // They set a new password instead.
+  if (isRecovering(flow)) return { kind: "done" };
   const isProven = isProvenIn(flow, person.sub);
   if (!isProven && (flow.purpose.kind === "account" || flow.marks.otherAccount)) return needed;
   const isExpected = policy.expectedSubject === undefined || policy.expectedSubject === person.subject;

@@ -8,6 +8,7 @@ import { methodOf, methodsFor } from "./methods.ts";
 export async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   if (form.get("account") === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
+  if (form.get("recover") !== undefined) return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   const method = methodOf(form);
   const typed = form.get("username")?.slice(0, 256);
   const again = { kind: "again", typed } as const;

@@ -2,9 +2,14 @@ import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { HiddenFields } from "../pages/hidden-fields.tsx";
 
 export interface PasswordView {
-  readonly formToken: string;
+  readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+  /** Why the person chooses a password, and what follows. */
+  readonly text: string;
+  /** Where a person leaves without a change; absent in a flow, in which there is nothing to go back to. */
+  readonly cancelTo: string | undefined;
   readonly name: string;
   readonly username: string;
   readonly hasPassword: boolean;
@@ -12,11 +17,12 @@ export interface PasswordView {
   readonly needsCurrent: boolean;
   /** The minimum and maximum length of a new password, in characters. */
   readonly min: number;
-  readonly problem:
-    | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
-    | { readonly kind: "throttled"; readonly seconds: number }
-    | undefined;
+  readonly problem: PasswordProblem | undefined;
 }
+
+export type PasswordProblem =
+  | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
+  | { readonly kind: "throttled"; readonly seconds: number };
 
 /** **The form that changes the password.** It contains the username because password managers store passwords by username. */
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
@@ -26,19 +32,19 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
   const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
   const wrongNew = isNewWrong ? invalid : {};
   return (
-    <Layout {...frame} title={title} account>
+    <Layout {...frame} title={title} account={view.cancelTo !== undefined}>
       <div class="head">
         <h1>{title}</h1>
         <Person name={view.name} text={t("account.signedInAs", { user: view.name })} />
-        <p class="muted small">{t("password.text")}</p>
+        <p class="muted small">{view.text}</p>
       </div>
       {view.problem && (
         <p class="note bad" role="alert" id="problem">
           {describe(frame, view.problem, view.min)}
         </p>
       )}
-      <form method="post" action="/account/password">
-        <input type="hidden" name="form_token" value={view.formToken} />
+      <form method="post" action={view.form.action}>
+        <HiddenFields fields={view.form.fields} />
         <div hidden>
           <label for="username">{t("password.username")}</label>
           <input id="username" name="username" type="text" value={view.username} autocomplete="username" readonly />
@@ -67,9 +73,11 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
           <button type="submit" id="change-password">
             {t(view.hasPassword ? "password.submit" : "password.submitSet")}
           </button>
-          <a class="button quiet" href="/account" id="cancel">
-            {t("confirm.cancel")}
-          </a>
+          {view.cancelTo && (
+            <a class="button quiet" href={view.cancelTo} id="cancel">
+              {t("confirm.cancel")}
+            </a>
+          )}
         </div>
       </form>
     </Layout>
@@ -107,7 +115,7 @@ function NewPassword({
   );
 }
 
-function describe({ t }: AuthPageFrame, problem: NonNullable<PasswordView["problem"]>, min: number): string {
+function describe({ t }: AuthPageFrame, problem: PasswordProblem, min: number): string {
   switch (problem.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });

@@ -1,0 +1,194 @@
+import { Layout } from "@edge-op/pages/layout";
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { displayName, Person } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { findFactors } from "@edge-op/shared/users/factors";
+import { type Browser, identifyBrowser } from "../browser/cookies.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
+import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../mailed-codes/code-page.tsx";
+import { requestCode, tryCode } from "../mailed-codes/mailed-code.ts";
+import { frameOf } from "../pages/frame.ts";
+import type { MailedCode } from "../steps/flow.ts";
+import { accountWith } from "./account-notices.ts";
+import { commitAddress, findUndo, undoAddress, undoPath } from "./commit-address.ts";
+import { ConfirmPage } from "./confirm-page.tsx";
+import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+
+const path = "/account/address";
+
+/** A code that was requested on this page, sealed in it for the browser and the person. */
+interface CodeState {
+  readonly id: string;
+  readonly mailed: MailedCode;
+}
+
+const isCodeState = objectOf<CodeState>({
+  id: isText,
+  mailed: objectOf<MailedCode>({
+    purpose: isText,
+    address: isText,
+    sentAtMs: (value) => typeof value === "number",
+    attempts: isText,
+  }),
+});
+
+/** **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object call, 1 D1 call. */
+export function showChangeAddress(at: AccountRequest): Promise<Response> {
+  return asPerson(at, async (person) => (await requireLevel(at, person)) ?? renderAddress(at, person, undefined));
+}
+
+/**
+ * **A posted address, or the code that was mailed to it.** The address changes with the code and not before: one that was mistyped changes nothing, and one
+ * that somebody else has is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those of commit-address.ts.
+ */
+export function changeAddress(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person, form) => {
+    const elsewhere = await requireLevel(at, person);
+    if (elsewhere !== undefined) return elsewhere;
+    const { context, request } = at;
+    const browser = await identifyBrowser(context, request);
+    const state = await openState(at, person, browser, form.get("state"));
+    if (state === undefined || form.get("other") !== undefined) return startWith(at, person, browser, form);
+    const { id, mailed } = state;
+    if (form.get("again") !== undefined) return sendTo(at, person, browser, { id, typed: mailed.address });
+    const attempt = await tryCode(at, { browser, id }, mailed, form.get("code") ?? "");
+    if (attempt.kind !== "right") return renderCode(at, person, browser, state, { kind: attempt.kind });
+    const isChanged = await commitAddress(context, person.user, attempt.address);
+    return redirect(accountWith(isChanged ? "address-changed" : "address-not-changed"), [attempt.cookie]);
+  });
+}
+
+/** Redirects to a sign-in at the level of the account; to the account page where no mail is sent. */
+async function requireLevel(at: AccountRequest, person: SignedInPerson): Promise<Response | undefined> {
+  const factors = await findFactors(at.context.env.DB, person.user.sub);
+  if (factors === undefined || at.context.settings.mailProvider === "off") return redirect("/account");
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+}
+
+function startWith(at: AccountRequest, person: SignedInPerson, browser: Browser, form: Form): Promise<Response> {
+  const typed = form.get("address");
+  if (typed === undefined) return renderAddress(at, person, undefined);
+  return sendTo(at, person, browser, { id: randomBase64Url(16), typed });
+}
+
+async function sendTo(
+  at: AccountRequest,
+  person: SignedInPerson,
+  browser: Browser,
+  { id, typed }: { readonly id: string; readonly typed: string },
+): Promise<Response> {
+  const address = parseEmailAddress(typed);
+  if (address === undefined) return renderAddress(at, person, { kind: "invalidAddress" }, typed.slice(0, 254));
+  const { language } = frameOf(at.context, at.request).t;
+  const wanted = { purpose: "address", address, language, sub: person.user.sub } as const;
+  const requested = await requestCode(at, { browser, id }, wanted);
+  if (requested.kind === "throttled") return renderAddress(at, person, requested, address.address);
+  return renderCode(at, person, browser, { id, mailed: requested.mailed }, undefined);
+}
+
+function boundTo(browser: Browser, { user }: SignedInPerson): string {
+  return `code for an address\n${browser.id}\n${user.sub}`;
+}
+
+async function openState(
+  { context }: AccountRequest,
+  person: SignedInPerson,
+  browser: Browser,
+  sealed: string | undefined,
+): Promise<CodeState | undefined> {
+  const text = sealed && (await openSealed(context.env, "flow-seal", sealed, boundTo(browser, person)));
+  return text ? readStored("code for an address", text, isCodeState) : undefined;
+}
+
+async function renderCode(
+  at: AccountRequest,
+  person: SignedInPerson,
+  browser: Browser,
+  code: CodeState,
+  problem: CodeProblem,
+): Promise<Response> {
+  const { context, request } = at;
+  const state = await sealText(context.env, "flow-seal", JSON.stringify(code), { bound: boundTo(browser, person) });
+  const fields = { form_token: await formToken(context, accountForms, person.sessionId), state };
+  const view = { form: { action: path, fields }, mailed: code.mailed, problem, canCancel: false };
+  const page = <CodePage frame={frameOf(context, request)} view={view} />;
+  return respondPage(page, { ...respondingTo(problem), cookies: [browser.setCookie] });
+}
+
+async function renderAddress(
+  { context, request }: AccountRequest,
+  { user, sessionId }: SignedInPerson,
+  problem: CodeProblem,
+  typed?: string,
+): Promise<Response> {
+  const frame = frameOf(context, request);
+  const { t } = frame;
+  const fields = { form_token: await formToken(context, accountForms, sessionId) };
+  const unverified = user.claims.email_verified === true ? undefined : user.claims.email;
+  const name = displayName(user);
+  const page = (
+    <Layout {...frame} title={t("address.title")} account>
+      <div class="head">
+        <h1>{t("address.title")}</h1>
+        <Person name={name} text={t("account.signedInAs", { user: name })} />
+        <p class="muted small">{t("address.text")}</p>
+      </div>
+      <CodeProblemNote frame={frame} problem={problem} />
+      <AddressForm
+        frame={frame}
+        form={{ action: path, fields }}
+        address={typed ?? unverified}
+        isInvalid={problem?.kind === "invalidAddress"}
+      />
+      <div class="actions">
+        <a class="button quiet" href="/account" id="cancel">
+          {t("confirm.cancel")}
+        </a>
+      </div>
+    </Layout>
+  );
+  return respondPage(page, respondingTo(problem));
+}
+
+/** **The page of the link to the previous address.** It changes nothing, so a program that opens links takes nothing back. Cost: 1 D1 call. */
+export async function showUndo({ context, request }: AccountRequest): Promise<Response> {
+  const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
+  const undo = await findUndo(context, sealed);
+  const frame = frameOf(context, request);
+  const { t } = frame;
+  if (undo === undefined || sealed === undefined) return respondUndone({ context, request }, "address.undoGone", 400);
+  const view = {
+    title: t("address.undo"),
+    text: t("address.undoText", { address: undo.address }),
+    action: undoPath,
+    fields: { undo: sealed },
+    submit: t("address.undoSubmit"),
+  };
+  return respondPage(<ConfirmPage frame={frame} view={view} />);
+}
+
+/** **Takes a change of address back.** Whoever has the link reads the mails of the previous address; a session is not needed. Cost: 1 D1 call, then those of commit-address.ts. */
+export async function takeBackAddress({ context, request }: AccountRequest): Promise<Response> {
+  const undo = await findUndo(context, readForm(request).get("undo"));
+  if (undo === undefined) return respondUndone({ context, request }, "address.undoGone", 400);
+  await undoAddress(context, undo);
+  return respondUndone({ context, request }, "address.undone", 200);
+}
+
+function respondUndone(
+  { context, request }: Pick<AccountRequest, "context" | "request">,
+  text: "address.undone" | "address.undoGone",
+  status: number,
+): Promise<Response> {
+  const frame = frameOf(context, request);
+  const { t } = frame;
+  const link = { href: "/account", text: t("address.toAccount") };
+  return respondPage(<MessagePage frame={frame} title={t("address.title")} text={t(text)} link={link} />, { status });
+}

@@ -1,0 +1,119 @@
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
+import type { User } from "@edge-op/shared/users/user";
+import { findAddress, storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import type { AuthEnv } from "../auth-env.ts";
+
+/** For so long the previous address can take a change back. */
+const heldMs = 7 * 86_400_000;
+const undoBound = "undo of an address";
+
+export const undoPath = "/account/address/undo";
+
+/**
+ * **Makes an address that a person has proven their own**, the one of their claims. The previous one finds nobody any more, is told with a link that takes
+ * the change back, and is kept from everybody else for a week. Returns false if somebody else has or holds the address, or has it as their username.
+ * Sessions and grants stay. Cost: tell-person.ts and one control change.
+ */
+export async function commitAddress(
+  context: RequestContext<AuthEnv>,
+  { sub, claims }: Pick<User, "sub" | "claims">,
+  { key, address }: EmailAddress,
+): Promise<boolean> {
+  const { env, arrivedAtMs: atMs } = context;
+  const previous = verifiedAddress(claims);
+  const isOwn = "EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL)";
+  const take = env.DB.prepare(
+    `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
+       SELECT ?2, ?1, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = ?2 AND sub <> ?1)
+       ON CONFLICT (address_key) DO UPDATE
+         SET sub = ?1, address = ?3, verified_at_ms = ?4, held_until_ms = NULL WHERE sub = ?1 OR held_until_ms <= ?4`,
+  ).bind(sub, key, storedSpelling({ key, address }), atMs);
+  const hold = env.DB.prepare(
+    `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwn}`,
+  ).bind(sub, key, atMs + heldMs);
+  const changed = { action: "address.changed", target: sub, actor: sub };
+  const statements = [
+    take,
+    recordAdminEvent(context, changed, { ifChanged: true }),
+    hold,
+    setClaims(context, { sub, key, address }, isOwn),
+  ];
+  const undo =
+    previous === undefined || previous.key === key
+      ? undefined
+      : { address: previous.address, path: await undoLink(context, { sub, key: previous.key }) };
+  const notice = { sub, claims, kind: "address-changed", evidence: changed, undo } as const;
+  const isTaken = await tellPerson(context, notice, async () => {
+    const { results } = await commitControlChange(context, statements, [{ kind: "user", id: sub }]);
+    return results[0]?.meta.changes === 1;
+  });
+  wakeAuditLog(context);
+  return isTaken;
+}
+
+/** ?1 is the `sub`, ?2 the key. */
+function setClaims(
+  { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,
+  { sub, key, address }: EmailAddress & { readonly sub: string },
+  condition: string,
+): D1PreparedStatement {
+  return env.DB.prepare(
+    `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?4),
+         claims = json_set(claims, '$.email', ?3, '$.email_verified', json('true'), '$.updated_at', ?5)
+       WHERE sub = ?1 AND ${condition}`,
+  ).bind(sub, key, address, atMs, Math.floor(atMs / 1000));
+}
+
+interface Undo {
+  readonly sub: string;
+  readonly key: string;
+}
+
+async function undoLink({ env }: RequestContext<AuthEnv>, { sub, key }: Undo): Promise<string> {
+  const sealed = await sealText(env, "flow-seal", JSON.stringify([sub, key]), { bound: undoBound });
+  return `${undoPath}?${new URLSearchParams({ undo: sealed })}`;
+}
+
+/** Reads the link of a mail; `undefined` if the change cannot be taken back any more, or was. Cost: 1 D1 call; 0 for a forged one. */
+export async function findUndo(
+  { env, arrivedAtMs }: RequestContext<AuthEnv>,
+  sealed: string | undefined,
+): Promise<(Undo & { readonly address: string }) | undefined> {
+  const text = sealed === undefined ? undefined : await openSealed(env, "flow-seal", sealed, undoBound);
+  if (text === undefined) return undefined;
+  const [sub = "", key = ""] = JSON.parse(text) as readonly string[];
+  const row = await findAddress(env.DB, key);
+  const isHeld = row?.sub === sub && row.heldUntilMs !== undefined && row.heldUntilMs > arrivedAtMs;
+  return isHeld ? { sub, key, address: row.address } : undefined;
+}
+
+/**
+ * **Takes a change of address back**: whoever made it is signed out everywhere, and later addresses are gone. Nobody is signed in by it; the person sets a
+ * new password by the address. Cost: one control change, with a cut-off.
+ */
+export async function undoAddress(
+  context: RequestContext<AuthEnv>,
+  { sub, key, address }: Undo & { readonly address: string },
+): Promise<void> {
+  const { env, arrivedAtMs: atMs } = context;
+  const others = "DELETE FROM user_addresses WHERE sub = ?1 AND address_key <> ?2";
+  const own = "UPDATE user_addresses SET held_until_ms = NULL WHERE sub = ?1 AND address_key = ?2";
+  const undone = { action: "address.undone", target: sub, actor: sub };
+  const statements = [
+    env.DB.prepare(own).bind(sub, key),
+    recordAdminEvent(context, undone, { ifChanged: true }),
+    env.DB.prepare(others).bind(sub, key),
+    setClaims(context, { sub, key, address }, "?2 IS NOT NULL"),
+    ...endUserSessions(env.DB, sub, { reason: "address change undone", atMs }),
+    forgetOfflineGrants(env.DB, sub),
+  ];
+  await commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
+  wakeAuditLog(context);
+}

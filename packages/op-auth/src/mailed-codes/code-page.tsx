@@ -1,0 +1,144 @@
+import { Layout } from "@edge-op/pages/layout";
+import { createTranslator } from "@edge-op/pages/translator";
+import { CodeField } from "../factors/setup-app.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { HiddenFields } from "../pages/hidden-fields.tsx";
+import type { MailedCode, Problem } from "../steps/flow.ts";
+import { mailedCodeMessages } from "./messages.ts";
+
+/** What is wrong with an address or a code, as a flow keeps it: `refused` with one of these as its method. */
+export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
+export type CodeFault = (typeof codeFaults)[number];
+
+export type CodeProblem =
+  | { readonly kind: CodeFault }
+  | { readonly kind: "throttled"; readonly seconds: number }
+  | undefined;
+
+/** The problem of a flow, if it concerns an address or a code. A person who waited long enough is not told to wait. */
+export function codeProblemOf(problem: Problem | undefined, nowMs: number): CodeProblem {
+  if (problem?.kind === "refused") {
+    const fault = codeFaults.find((each) => each === problem.method);
+    return fault && { kind: fault };
+  }
+  if (problem?.kind !== "throttled") return undefined;
+  const seconds = Math.ceil((problem.untilMs - nowMs) / 1000);
+  return seconds > 0 ? { kind: "throttled", seconds } : undefined;
+}
+
+/** Status and headers of a page with a problem. */
+export function respondingTo(problem: CodeProblem): {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  if (problem?.kind === "throttled") return { status: 429, headers: { "Retry-After": String(problem.seconds) } };
+  return { status: problem === undefined ? 200 : 400, headers: {} };
+}
+
+type Forms = { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+
+export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFrame; readonly problem: CodeProblem }) {
+  if (problem === undefined) return null;
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const isThrottled = problem.kind === "throttled";
+  return (
+    <p class="note bad" role="alert" id="problem">
+      {isThrottled ? t("throttled", { minutes: String(Math.ceil(problem.seconds / 60)) }) : t(problem.kind)}
+    </p>
+  );
+}
+
+/** **The form for an address that gets a code**: the field `address`. */
+export function AddressForm(props: {
+  readonly frame: AuthPageFrame;
+  readonly form: Forms;
+  readonly address: string | undefined;
+  readonly isInvalid: boolean;
+}) {
+  const { frame, form, address = "", isInvalid } = props;
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const invalid = isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      <label for="address">{t("address")}</label>
+      <input
+        id="address"
+        name="address"
+        type="email"
+        autocomplete="email"
+        autocapitalize="none"
+        spellcheck={false}
+        required
+        maxlength={254}
+        value={address}
+        autofocus
+        {...invalid}
+      />
+      <div class="actions">
+        <button type="submit" id="send-code">
+          {t("send")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export interface CodePageView {
+  readonly form: Forms;
+  readonly mailed: MailedCode;
+  readonly problem: CodeProblem;
+  /** Whether the flow can be cancelled. */
+  readonly canCancel: boolean;
+}
+
+/**
+ * **The page for a mailed code.** It says the same whether the address got a mail or not. Its forms post `code`, `again` (another code), `other` (another
+ * address) or `cancel`.
+ */
+export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const { form, mailed, problem, canCancel } = view;
+  const { address, purpose } = mailed;
+  const isWrong = problem !== undefined && problem.kind !== "throttled";
+  const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
+  return (
+    <Layout {...frame} title={t("codeTitle")}>
+      <div class="head">
+        <h1>{t("codeTitle")}</h1>
+        <p class="muted">{t(purpose === "recover" ? "sentRecover" : "sent", { address })}</p>
+        <p class="muted small">{t("sentHint")}</p>
+      </div>
+      <CodeProblemNote frame={frame} problem={problem} />
+      {problem?.kind !== "over" && (
+        <form method="post" action={form.action}>
+          <HiddenFields fields={form.fields} />
+          <CodeField id="code" label={t("code")} invalid={invalid} />
+          <div class="actions">
+            <button type="submit" id="confirm-code">
+              {t("submit")}
+            </button>
+          </div>
+        </form>
+      )}
+      <div class="actions">
+        <form method="post" action={form.action} class="plain-actions">
+          <HiddenFields fields={form.fields} />
+          {problem?.kind !== "over" && (
+            <button type="submit" class="plain" name="again" value="1" id="another-code">
+              {t("again")}
+            </button>
+          )}
+          <button type="submit" class="plain" name="other" value="1" id="other-address">
+            {t("other")}
+          </button>
+          {canCancel && (
+            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
+              {t("cancel")}
+            </button>
+          )}
+        </form>
+      </div>
+    </Layout>
+  );
+}

@@ -1,0 +1,58 @@
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
+import { savePassword } from "@edge-op/shared/users/credentials";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
+import type { User } from "@edge-op/shared/users/user";
+import type { AuthEnv } from "../auth-env.ts";
+import { readDeployment } from "../deployment.ts";
+import type { PasswordProblem } from "./password-page.tsx";
+
+/** What is wrong with the new password of a form (`new`, `repeat`); `undefined`: nothing. */
+export function checkNewPassword(
+  { settings, env }: RequestContext<AuthEnv>,
+  { username, claims }: Pick<User, "username" | "claims">,
+  form: Form,
+): PasswordProblem | undefined {
+  const chosen = form.get("new") ?? "";
+  const service = readDeployment(env).name;
+  const fault = findPasswordFault(chosen, { settings, username, email: claims.email, service });
+  if (fault !== undefined) return { kind: fault };
+  return chosen === form.get("repeat") ? undefined : { kind: "differ" };
+}
+
+/** Why a password is replaced: the action of its event, and the `sid` of the session that stays. */
+export interface Replacement {
+  readonly action: "password.changed" | "password.recovered";
+  readonly kept?: string;
+}
+
+/**
+ * **Replaces the password of a person.** A cut-off ends every grant and session of the person up to now, on every shard, and the person is told. Returns the
+ * control version of the change, which the proofs of a new session rest on. Cost: 1 password hash, tell-person.ts, one control change over all live
+ * shards. `ControlPlane` ends the sessions (ADR 16).
+ */
+export async function replacePassword(
+  context: RequestContext<AuthEnv>,
+  { sub, claims }: Pick<User, "sub" | "claims">,
+  chosen: string,
+  { action, kept }: Replacement,
+): Promise<number> {
+  const { env, arrivedAtMs: atMs } = context;
+  const saved = savePassword(env.DB, sub, await hashPassword(chosen), atMs);
+  const reason = action.replace(".", " ");
+  const ending = endUserSessions(env.DB, sub, { reason, atMs, ...(kept === undefined ? {} : { kept }) });
+  const changed = { action, target: sub, actor: sub };
+  const statements = [...ending, saved, forgetOfflineGrants(env.DB, sub), recordAdminEvent(context, changed)];
+  const cutOff = { kind: "sub", id: sub, actor: sub } as const;
+  const notice = { sub, claims, kind: "password-changed", evidence: changed } as const;
+  const commit = () => commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
+  const committed = await tellPerson(context, notice, commit);
+  wakeAuditLog(context);
+  return committed.version;
+}

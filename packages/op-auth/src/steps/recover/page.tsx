@@ -1,0 +1,46 @@
+import { Layout } from "@edge-op/pages/layout";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
+import { frameOf } from "../../pages/frame.ts";
+import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import type { StepPageRequest } from "../step.ts";
+import { recoverMessages } from "./messages.ts";
+
+/** **The page for an address, then the one for its code.** The same for every address. Cost: 0. */
+export async function showRecover(at: StepPageRequest): Promise<Response> {
+  const { context, request, authorization, form, flow, restart } = at;
+  if (context.settings.mailProvider === "off") return redirect(restart);
+  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
+  const options = { ...respondingTo(problem), formTarget: authorization?.request.redirectUri };
+  const { mailed } = flow.marks;
+  if (mailed?.purpose === "recover") {
+    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    return respondPage(<CodePage frame={frame} view={view} />, options);
+  }
+  const t = createTranslator(recoverMessages, frame.t.language);
+  const isInvalid = problem?.kind === "invalidAddress";
+  // A name that was typed on the sign-in page may be an address.
+  const address = isInvalid ? flow.typed : parseEmailAddress(flow.typed ?? "")?.address;
+  const page = (
+    <Layout {...frame} title={t("title")}>
+      <div class="head">
+        <h1>{t("title")}</h1>
+        <p class="muted">{t("text")}</p>
+      </div>
+      <CodeProblemNote frame={frame} problem={problem} />
+      <AddressForm frame={frame} form={form} address={address} isInvalid={isInvalid} />
+      {authorization && (
+        <form method="post" action={form.action} class="plain-actions">
+          <HiddenFields fields={form.fields} />
+          <button type="submit" class="plain" name="cancel" value="1" id="cancel">
+            {frame.t("signIn.cancel")}
+          </button>
+        </form>
+      )}
+    </Layout>
+  );
+  return respondPage(page, options);
+}

@@ -1,0 +1,30 @@
+import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Factors } from "@edge-op/shared/users/factors";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { type Flow, isProvenIn } from "./flow.ts";
+
+/** The proof of a mailbox by which a person sets a new password; `undefined` if they have signed in in the flow, or proven no mailbox. */
+export function recoveryProof(flow: Pick<Flow, "proofs">): Proof | undefined {
+  const mailed = flow.proofs.find(({ method }) => method === "mailedCode");
+  return mailed === undefined || isProvenIn(flow, mailed.sub) ? undefined : mailed;
+}
+
+export function isRecovering(flow: Pick<Flow, "proofs">): boolean {
+  return recoveryProof(flow) !== undefined;
+}
+
+/**
+ * **What a person must prove beside their mailbox before they set a new password**, so that recovery is never weaker than signing in (NIST SP 800-63B-4
+ * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or passkeys and no password. `other`: they would need one and have none, so
+ * only a passkey or an administrator helps. Pure.
+ */
+export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | undefined): "none" | "code" | "other" {
+  const mailed = recoveryProof(flow);
+  if (mailed === undefined) return "none";
+  if (flow.proofs.some(({ method, sub }) => sub === mailed.sub && codeMethods.includes(method))) return "none";
+  // Without knowledge of the factors nothing is granted.
+  if (factors === undefined) return "other";
+  if (factors.totp) return "code";
+  if (!factors.passkeys || factors.password) return "none";
+  return factors.recoveryCodes ? "code" : "other";
+}

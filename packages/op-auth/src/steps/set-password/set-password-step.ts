@@ -1,0 +1,18 @@
+import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { isRecovering } from "../recovery.ts";
+import type { Step } from "../step.ts";
+import { showSetPassword } from "./page.tsx";
+import { submitSetPassword } from "./submit.ts";
+
+/**
+ * **The new password** of a person who has proven their mailbox and, if the account has one, a second factor. It ends everything that rests on the previous
+ * one, so the proofs of the flow are made anew at the version of the change; that of the mailbox is not among them.
+ */
+export const setPasswordStep: Step = {
+  name: "set-password",
+  methods: ["password", ...codeMethods],
+  isForPerson: false,
+  state: ({ flow }) => (isRecovering(flow) ? { kind: "needed", error: "login_required" } : { kind: "done" }),
+  page: showSetPassword,
+  submit: submitSetPassword,
+};

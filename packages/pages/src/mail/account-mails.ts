@@ -1,0 +1,19 @@
+import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { chooseLanguage } from "../translator.ts";
+import { type CodeData, describeCode } from "./codes.ts";
+import { describeNotice, type NoticeData } from "./notices.ts";
+import { type MailFrame, type RenderedMail, renderMail } from "./render-mail.ts";
+
+/** **A mail about an account**: a notice of a change, or a code. */
+export type AccountMail = NoticeData | CodeData;
+
+/** Renders a mail in its language. */
+export function renderAccountMail(mail: AccountMail, frame: MailFrame): RenderedMail {
+  const language = chooseLanguage(mail.locale === undefined ? [] : [mail.locale], null);
+  const content = isNotice(mail) ? describeNotice(mail, language, frame) : describeCode(mail, language, frame);
+  return renderMail(content, language, frame);
+}
+
+function isNotice(mail: AccountMail): mail is NoticeData {
+  return noticeKinds.some((kind) => kind === mail.kind);
+}
