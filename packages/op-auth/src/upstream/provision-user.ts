@@ -20,7 +20,7 @@ export function maySignUp({ document }: Upstream, { address }: UpstreamPerson): 
   if (isLinkOnly || signUp === "off") return false;
   if (signUp === "anyone") return true;
   const domain = address?.isBelieved === true ? domainOf(address.address) : undefined;
-  return domain !== undefined && Object.hasOwn(domains, domain);
+  return domain !== undefined && domains.includes(domain);
 }
 
 /**
