@@ -53,6 +53,11 @@ const compactExcluded = [
   "audit-trail",
   "certify",
   "client-snippets",
+  "command-line-declared",
+  "command-line-operations",
+  "command-line-sign-in",
+  "command-line-tokens",
+  "doctor",
   "deployment-settings",
   "edge-op-package",
   "ends-of-grants",
@@ -87,13 +92,16 @@ const bindings = {
   SHARD_ROWS: process.env["SHARD_ROWS"] ?? "30000",
 };
 
+/** A few RSA keys in turn: generating one takes a tenth of a second of CPU. */
+const fewKeys = { find: "@edge-op/protocol/jwt/import-key", replacement: `${root}test/fixtures/import-key.ts` };
+
 const objectsBundle = buildSync({
   entryPoints: [`${root}packages/op-state/src/index.ts`],
   bundle: true,
   format: "esm",
   target: "es2024",
   external: ["cloudflare:*"],
-  alias: { "@edge-op/protocol/jwt/import-key": `${root}test/fixtures/import-key.ts` },
+  alias: { [fewKeys.find]: fewKeys.replacement },
   write: false,
 });
 
@@ -144,7 +152,7 @@ const cheapPasswords = { find: /^\.\/password-cost\.ts$/, replacement: `${root}t
 
 function workerProject(name: string, configPath: string, workers: ReturnType<typeof echoWorker>[]) {
   return {
-    resolve: { alias: [cheapPasswords] },
+    resolve: { alias: [cheapPasswords, fewKeys] },
     plugins: [
       cloudflareTest({
         wrangler: { configPath },
@@ -166,7 +174,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
 export default defineConfig({
   test: {
     // Tests mostly wait: for leases, alarms, clocks.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],

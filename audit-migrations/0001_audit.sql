@@ -13,7 +13,9 @@ CREATE TABLE audit_events (
   chain    BLOB    NOT NULL,                  -- SHA-256 of the chain value at position - 1 and of hash
   sub TEXT AS (payload ->> '$.sub') VIRTUAL,
   client_id TEXT AS (coalesce(payload ->> '$.clientId', payload ->> '$.client_id')) VIRTUAL,
-  actor TEXT AS (payload ->> '$.actor') VIRTUAL
+  actor TEXT AS (payload ->> '$.actor') VIRTUAL,
+  target TEXT AS (payload ->> '$.target') VIRTUAL,
+  request_id TEXT AS (payload ->> '$.requestId') VIRTUAL
 );
 CREATE UNIQUE INDEX audit_events_by_shard ON audit_events (shard, seq);
 CREATE INDEX audit_events_by_time ON audit_events (at_ms);
@@ -21,6 +23,9 @@ CREATE INDEX audit_events_by_type ON audit_events (type, at_ms);
 CREATE INDEX audit_events_by_sub ON audit_events (sub, at_ms) WHERE sub IS NOT NULL;
 CREATE INDEX audit_events_by_client ON audit_events (client_id, at_ms) WHERE client_id IS NOT NULL;
 CREATE INDEX audit_events_by_actor ON audit_events (actor, at_ms) WHERE actor IS NOT NULL;
+CREATE INDEX audit_events_by_target ON audit_events (target, at_ms) WHERE target IS NOT NULL;
+-- The events of a request are few: they are sorted.
+CREATE INDEX audit_events_by_request ON audit_events (request_id) WHERE request_id IS NOT NULL;
 
 -- Per shard, the last seq up to which nothing is missing: an outbox deletes below it and sends again what is above.
 CREATE TABLE audit_watermarks (
@@ -43,4 +48,9 @@ CREATE TABLE audit_anchors (
   shard TEXT PRIMARY KEY,
   seq   INTEGER NOT NULL,
   hash  BLOB    NOT NULL
+) WITHOUT ROWID;
+
+-- As retired_subs of the control database, and written before it: a sub stays retired if that database is set back to before the deletion.
+CREATE TABLE retired_subjects (
+  hash BLOB PRIMARY KEY
 ) WITHOUT ROWID;

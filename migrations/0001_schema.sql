@@ -78,9 +78,13 @@ CREATE TABLE clients (
   updated_at_ms    INTEGER NOT NULL,
   origin           TEXT,                       -- NULL: an administrator; document | registration
   fresh_until_ms   INTEGER,                    -- of a document: fetched again after this time
-  used_at_ms       INTEGER                     -- last use, to the day; NULL: never used. A daily sweep deletes those without use
+  used_at_ms       INTEGER,                    -- last use, to the day; NULL: never used. A daily sweep deletes those without use
+  name_key TEXT AS (lower(metadata ->> '$.client_name')) VIRTUAL
 ) WITHOUT ROWID;
 CREATE INDEX clients_by_use ON clients (coalesce(used_at_ms, created_at_ms)) WHERE origin IS NOT NULL;
+-- Lists of the admin API: each page begins where its index does.
+CREATE INDEX clients_by_name ON clients (name_key, client_id) WHERE name_key IS NOT NULL;
+CREATE INDEX clients_disabled ON clients (client_id) WHERE status = 'disabled';
 -- Counted at each registration: those that nobody has agreed to yet are limited.
 CREATE INDEX clients_unused ON clients (created_at_ms) WHERE origin = 'registration' AND used_at_ms IS NULL;
 
@@ -142,13 +146,19 @@ CREATE TABLE users (
   claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
   factor_epoch  INTEGER NOT NULL DEFAULT 0,    -- counts removed factors: remembered devices of an earlier epoch are forgotten
   created_at_ms INTEGER NOT NULL,
-  updated_at_ms INTEGER NOT NULL
+  updated_at_ms INTEGER NOT NULL,
+  email_key TEXT AS (lower(claims ->> '$.email')) VIRTUAL,
+  name_key TEXT AS (lower(claims ->> '$.name')) VIRTUAL
 ) WITHOUT ROWID;
 
+-- Lists of the admin API: each page begins where its index does.
+CREATE INDEX users_by_email ON users (email_key, sub) WHERE email_key IS NOT NULL;
+CREATE INDEX users_by_name ON users (name_key, sub) WHERE name_key IS NOT NULL;
+CREATE INDEX users_suspended ON users (sub) WHERE status = 'suspended';
 
--- Deleted users: their subs are never given to anyone else.
+-- Deleted users: their subs are never given to anyone else. The audit database has the same rows, which a restored database would lack.
 CREATE TABLE retired_subs (
-  hash BLOB PRIMARY KEY                        -- the first half of the SHA-256 of the sub
+  hash BLOB PRIMARY KEY                        -- MAC of the sub, 16 bytes
 ) WITHOUT ROWID;
 
 -- Verified e-mail addresses: each has one person. What nobody has verified is only in the claims. The primary one is in the claims too.

@@ -5,12 +5,14 @@ import type { BuiltWorker } from "../packages/edge-op/src/builds.ts";
 import { instancesName, type PackedWorkers } from "../packages/edge-op/src/packed-builds.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
 import { compactWorker, repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { adminApiDocument } from "./reference/admin-api-document.ts";
 
 /** **The built files of the package `edge-op`**: its programs for Node, and the Workers that they run (`packed-builds.ts`). */
 const source = join(repositoryRoot, "packages/edge-op/src");
 
 export async function buildEdgeOp(into: string): Promise<void> {
   await Promise.all([buildPrograms(into), writeWorkers(join(into, "workers"))]);
+  writeFileSync(join(into, "admin-api.json"), JSON.stringify(adminApiDocument()));
   copyFileSync(join(source, "workerd-of-parent.sh"), join(into, "workerd-of-parent.sh"));
   cpSync(join(source, "../starter"), join(into, "starter"), { recursive: true });
 }
@@ -25,8 +27,13 @@ async function buildPrograms(into: string): Promise<void> {
     splitting: true,
     format: "esm",
     platform: "node",
-    target: "node22",
+    // `edge-op dev` needs the Node of its runtime, the other commands this one.
+    target: "node20",
     external: ["miniflare"],
+    // The parser of YAML is CommonJS, and requires modules of Node.
+    banner: {
+      js: 'import { createRequire as makeRequire } from "node:module";const require = makeRequire(import.meta.url);',
+    },
     sourcemap: true,
     logLevel: "warning",
   });

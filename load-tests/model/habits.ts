@@ -71,11 +71,11 @@ export const rowBytes = {
   session_clients: 180,
   session_grants: 460,
   spent_code: 120,
-  audit_events: 550,
+  audit_events: 580,
 } as const;
 
 /** The lifetime of rows in days: a refresh family (`REFRESH_TOKEN_LIFETIME`), and the maximum for a session (`SESSION_LIFETIME`). */
-export const lifeDays = { family: 30, session: 14 } as const;
+export const lifeDays = { family: 31, session: 14 } as const;
 
 /** The limit of a D1 database, and of the SQLite of an object. @see https://developers.cloudflare.com/durable-objects/platform/limits/ */
 export const limitBytes = 10_000_000_000;

@@ -24,8 +24,8 @@ const writeSeconds = 0.015;
 const logBytesPerLine = 1000;
 const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
-/** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
-const rowsPerAuditEvent = 6;
+/** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person, client and request. */
+const rowsPerAuditEvent = 7;
 /** A shard in use renews its lease on the control log so often, and `ControlPlane` has an alarm in so many seconds meanwhile. */
 const followsInLease = 4;
 const alarmSeconds = 8;

@@ -107,14 +107,14 @@ test("the cost of Cloudflare's own example, 15 million requests of 7 ms, is 8.00
 });
 
 test("sizing: shards are the power of two that plans 500 calls a second, and 5 GB, for each", () => {
-  // 300,000 users on a day refresh 400 times: 1,389 a second, 5,556 in the busiest minute, for 11.1 shards; 11.7 GB are for 2.3.
+  // 300,000 users on a day refresh 400 times: 1,389 a second, 5,556 in the busiest minute, for 11.1 shards; 12.1 GB are for 2.4.
   const busy = sizeFor(1_000_000, 300, { ...defaultHabits, refreshes: 400 });
   expect(busy.peak.refreshes).toBeCloseTo(5555.6, 0);
   expect(busy.refreshShards).toBe(16);
-  // 15 million users on a day, each with 30 families of 1,300 bytes: 585 GB, for 117 shards; 5,556 refreshes a second are for 11.1.
+  // 15 million users on a day, each with 31 families of 1,300 bytes: 604.5 GB, for 120.9 shards; 5,556 refreshes a second are for 11.1.
   // 14 sessions of 450 + 2 × 180 bytes, 12.6 of their grants and one of the further code of 460: 263.9 GB, for 52.8 shards; spent codes: 3.6 GB.
   const large = sizeFor(50_000_000, 300);
-  expect(storeBytes(50_000_000)).toEqual({ refresh: 585e9, session: expect.closeTo(263.94e9, -7), code: 3.6e9 });
+  expect(storeBytes(50_000_000)).toEqual({ refresh: 604.5e9, session: expect.closeTo(263.94e9, -7), code: 3.6e9 });
   expect([large.refreshShards, large.sessionShards]).toEqual([128, 64]);
   const small = sizeFor(10_000, 10);
   expect([small.refreshShards, small.sessionShards]).toEqual([8, 8]);
@@ -171,7 +171,7 @@ describe("cost", () => {
     // The shard in use follows the control log every 2.5 s: 1.0368 million calls in 30 days, and 0.324 million alarms, each 8 s.
     // Audit events of a day and user: 2 of the session, 2 codes, 0.2 failures, 0.1 revoked tokens, 0.4 grants: 4.7; 28 tokens, which are
     // 84,000 a day, below the limit of 86,400. 3,000 × 32.7 × 30 = 2.943 million, in 8.829 million queue operations, one million included,
-    // at 0.40; their 17.7 million rows are included.
+    // at 0.40; their 20.6 million rows are included.
     // CPU (26.1 million ms), time awake, rows, KV and 1.25 GB of lines are included too.
     expect(audit).toBeCloseTo(7.829 * 0.4, 5);
     expect(metrics).toBeCloseTo(2.537 * 0.25, 5);
@@ -180,15 +180,15 @@ describe("cost", () => {
     expect(total).toBeCloseTo(5 + 2.537 * (0.3 + 0.25) + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
   });
 
-  test("a million users: 290.82 dollars for the audit log, which fills its database in 12.15 days, and 310.93 for data points", () => {
+  test("a million users: 335.71 dollars for the audit log, which fills its database in 11.52 days, and 310.93 for data points", () => {
     const { audit, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
     // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
-    // million included, at 0.40; six rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
-    expect(audit).toBeCloseTo((3 * 44.892 - 1) * 0.4 + (6 * 44.892 + 18 - 50), 5);
+    // million included, at 0.40; seven rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
+    expect(audit).toBeCloseTo((3 * 44.892 - 1) * 0.4 + (7 * 44.892 + 18 - 50), 5);
     // 9 million days of users with 139.3 requests.
     expect(metrics).toBeCloseTo((1253.7 - 10) * 0.25, 5);
-    // 1,496,400 × 550 bytes = 0.823 GB a day.
-    expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(12.15, 2);
+    // 1,496,400 × 580 bytes = 0.868 GB a day.
+    expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(11.52, 2);
   });
 
   const costOfLines = (gigabytes: number) => (gigabytes - 50) * 0.25 + ((gigabytes * 7) / 30 - 12) * 0.1;

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
+import { commandsPage } from "./commands-page.ts";
 import { commonPasswordsModule } from "./common-passwords.ts";
 import { logEventsPage } from "./log-events-page.ts";
 import { refusalReasonsPage } from "./refusal-reasons-page.ts";
@@ -11,6 +12,7 @@ import { wranglerFile } from "./wrangler-files.ts";
 
 /** **The files that are generated from the sources**, by path: pages of `docs/reference/`, wrangler files, and the list of common passwords. */
 const generatedFiles: ReadonlyMap<string, () => string> = new Map([
+  ["docs/reference/commands.md", commandsPage],
   ["docs/reference/log-events.md", logEventsPage],
   ["docs/reference/refusal-reasons.md", refusalReasonsPage],
   ["docs/reference/settings.md", settingsPage],

@@ -1,7 +1,8 @@
 /** **The fixtures of the browser tests**: the running Workers, the demo application, a real browser. */
 
 import { mkdirSync } from "node:fs";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import axe, { type AxeResults } from "axe-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import {
@@ -75,11 +76,17 @@ export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "
 
 const screenshots = new URL("../../test-output/screenshots/", import.meta.url).pathname;
 
-export type Look = "light" | "dark" | "phone" | "phone-dark" | "german";
+export const looks = ["light", "dark", "phone", "phone-dark", "german"] as const;
+export type Look = (typeof looks)[number];
 
-export async function openContext(browser: Browser, look: Look = "light"): Promise<BrowserContext> {
+export async function openContext(
+  browser: Browser,
+  look: Look = "light",
+  options: Pick<BrowserContextOptions, "javaScriptEnabled"> = {},
+): Promise<BrowserContext> {
   const isPhone = look.startsWith("phone");
   const context = await browser.newContext({
+    ...options,
     viewport: isPhone ? { width: 390, height: 844 } : { width: 1280, height: 900 },
     deviceScaleFactor: isPhone ? 2 : 1,
     colorScheme: look.endsWith("dark") ? "dark" : "light",
@@ -147,7 +154,11 @@ const findAccessibilityProblems = `(() => {
   return problems;
 })()`;
 
-/** Accessibility and small-screen defects of a page. */
-export function accessibilityProblems(page: Page): Promise<string[]> {
-  return page.evaluate<string[]>(findAccessibilityProblems);
+/** Accessibility and small-screen defects of a page: our own rules, and those of axe. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  const own = await page.evaluate<string[]>(findAccessibilityProblems);
+  await page.evaluate(axe.source);
+  const found = await page.evaluate<AxeResults>("axe.run()");
+  const violations = found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  return [...own, ...violations];
 }

@@ -5,6 +5,7 @@ import {
   type BrowserFixtures,
   capture,
   type Look,
+  looks,
   openBrowserFixtures,
   openContext,
   person,
@@ -258,7 +259,7 @@ describe("a person's own page", () => {
 });
 
 describe("the layout of the pages, 390×844 and 1280×900", () => {
-  it.each<Look>(["light", "dark", "phone", "phone-dark", "german"])("%s", async (look) => {
+  it.each<Look>(looks)("%s", async (look) => {
     const context = await openContext(fixtures.browser, look);
     const page = await context.newPage();
     const { origin } = fixtures.application;

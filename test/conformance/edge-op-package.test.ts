@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AuthorizationServerMetadata, refreshAuthorization } from "@modelcontextprotocol/client";
 import { createRemoteJWKSet, jwtVerify } from "jose";
@@ -23,6 +23,12 @@ const command = folder.file("node_modules/.bin/edge-op");
 
 beforeAll(() => folder.install("edge-op", ["miniflare"]), 240_000);
 afterAll(() => folder.remove());
+
+/** The machine's own Node, beside the one of the toolchain. */
+function oldestNode(): string {
+  const found = (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, "node"));
+  return found.find((path) => existsSync(path) && !path.includes("node_modules")) ?? process.execPath;
+}
 
 function blockOf(name: string): string {
   const [, block] = new RegExp(`<!-- ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];
@@ -74,6 +80,24 @@ describe("edge-op dev", () => {
     expect([response.status, response.body["scope"]]).toEqual([200, "api:read api:write"]);
     expect((await fetch(`http://localhost:${port + 1}/`)).status).toBe(200);
     expect(output).toContain("alice                        correct horse battery staple");
+  });
+
+  test("the command line in the oldest Node of this machine: a client's sign-in, a list, and why a request was refused", async () => {
+    const port = await findFreePort("127.0.0.1");
+    const output = await start("--port", String(port));
+    const [, secret = ""] = /^ +admin +(\S+)/m.exec(output) ?? [];
+    const issuer = `http://localhost:${port}`;
+    const environment = [`EDGE_OP_ISSUER=${issuer}`, "EDGE_OP_CLIENT_ID=admin", `EDGE_OP_CLIENT_SECRET=${secret}`];
+    const run = (...words: readonly string[]) => folder.run("env", [...environment, oldestNode(), command, ...words]);
+    expect(await run("help")).toContain("edge-op <command>");
+    expect(await run("clients", "list")).toContain("demo-service");
+    writeFileSync(folder.file("declared.yaml"), "roles: { declared: [documents:read] }");
+    expect(await run("plan", "declared.yaml")).toContain("create roles.declared");
+    const refused = await fetch(`${issuer}/token`, {
+      method: "POST",
+      body: new URLSearchParams({ grant_type: "none" }),
+    });
+    expect(await run("why", refused.headers.get("request-id")!)).toContain("client-authentication-missing");
   });
 
   test("--seed and --data: the page's seed with a secret of its own, and a second start with the same keys", async () => {

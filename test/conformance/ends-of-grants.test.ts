@@ -147,6 +147,18 @@ const ends: readonly (readonly [string, (scene: Scene) => Promise<unknown>, stri
   ],
   ["a deletion of the user", ({ person }) => fixtures.admin.require("DELETE", `/users/${person.sub}`)],
   [
+    "the end of one session by an administrator",
+    (scene) => administer("DELETE", scene, `/sessions/${encodeURIComponent(sidOf(scene))}`),
+  ],
+  ["the end of all sessions by an administrator", (scene) => administer("DELETE", scene, "/sessions")],
+  [
+    "the end of a consent by an administrator",
+    (scene) => administer("DELETE", scene, `/consents/${scene.application.client.client_id}`),
+  ],
+  ["the end of all consents by an administrator", (scene) => administer("DELETE", scene, "/consents"), offline],
+  ["the end of one grant by an administrator", (scene) => endOnlyGrant(scene), offline],
+  ["the end of all grants by an administrator", (scene) => administer("DELETE", scene, "/grants"), offline],
+  [
     "a revocation of everything of the user",
     ({ person }) => fixtures.admin.require("POST", "/revocations", { sub: person.sub }),
   ],
@@ -174,6 +186,16 @@ const ends: readonly (readonly [string, (scene: Scene) => Promise<unknown>, stri
     offline,
   ],
 ];
+
+function administer(method: string, { person }: Scene, path: string) {
+  return fixtures.admin.require(method, `/users/${encodeURIComponent(person.sub)}${path}`);
+}
+
+async function endOnlyGrant(scene: Scene): Promise<void> {
+  const { grants } = (await administer("GET", scene, "/grants")) as { grants: { grant_id: string }[] };
+  expect(grants).toHaveLength(1);
+  await administer("DELETE", scene, `/grants/${encodeURIComponent(grants[0]!.grant_id)}`);
+}
 
 async function logOut({ application, browser, tokens }: Scene): Promise<Page> {
   const page = await browser.openPage(application.logoutUrl({ id_token_hint: tokens.idToken }));

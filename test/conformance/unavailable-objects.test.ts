@@ -207,15 +207,13 @@ describe("an unreachable KeyManager", () => {
     expect((await fixtures.userinfo(issued)).status).toBe(200);
   });
 
-  test("K6: ten thousand tokens with unknown keys cause no call to it, and delay no other request", {
-    timeout: 120_000,
-  }, async () => {
+  test("K6: a thousand tokens with unknown keys cause no call to it, and delay no other request", async () => {
     const forged = (index: number) => withKid(token, `unknown-${index}`);
     const callsBefore = (await provider.objectCalls())["KeyManager.schedule"] ?? 0;
     const wrong: string[] = [];
     let next = 0;
     const attack = async (): Promise<void> => {
-      while (next < 10_000) {
+      while (next < 1_000) {
         next += 1;
         const { text } = await fixtures.introspect(resourceServer, forged(next));
         if (text !== '{"active":false}') wrong.push(text);

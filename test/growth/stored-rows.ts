@@ -364,6 +364,15 @@ const database: readonly StoredRows[] = [
     text: { shard: 20, type: 16, previous: 32, hash: 32, chain: 32, sub, client_id: clientId, actor: 10 },
   },
   {
+    table: "retired_subjects",
+    where: "audit database",
+    writtenBy: "the deletion of a user",
+    perDay: deletedUsers,
+    endedBy: "none: a sub is never given again",
+    life: "kept",
+    text: { hash: 16 },
+  },
+  {
     table: "audit_watermarks",
     where: "audit database",
     writtenBy: "an object's first event",
@@ -433,9 +442,9 @@ const objects: readonly StoredRows[] = [
     where: "RefreshTokenRotator",
     writtenBy: "the first refresh of a grant; updated by each other",
     perDay: refreshFamilies,
-    endedBy: "alarm, an hour after `REFRESH_TOKEN_LIFETIME` (30 days)",
-    life: 30 + hour,
-    text: { grant_id: grantId, family: 600, status: 4, successor: 250 },
+    endedBy: "alarm, a day after `REFRESH_TOKEN_LIFETIME` (30 days)",
+    life: 31 + 2 * hour,
+    text: { grant_id: grantId, family: 600, status: 4, successor: 260 },
   },
   {
     table: "ended_grant",
@@ -662,7 +671,8 @@ const objects: readonly StoredRows[] = [
     writtenBy: "a cut-off of a user",
     ...one,
     endedBy: "one row",
-    text: {},
+    text: { moved_to: 40 },
+    absent: ["before_ms"],
   },
   { table: "change_sweep", where: "ControlPlane", writtenBy: "the daily sweep", ...one, endedBy: "one row", text: {} },
   {
@@ -759,7 +769,7 @@ const objects: readonly StoredRows[] = [
     perDay: thefts + 5 * signIns,
     endedBy: "the shard's acknowledgement; `until_ms`",
     life: minute,
-    text: { grant_id: grantId, revocation: 220, sid },
+    text: { grant_id: grantId, revocation: 220, sid, shards: 24 },
   },
   {
     table: "unanswered_shard",

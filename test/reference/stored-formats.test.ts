@@ -79,6 +79,7 @@ test("tables are found in the migrations and in every object", () => {
     "origin",
     "fresh_until_ms",
     "used_at_ms",
+    "name_key",
   ]);
   expect(stored.length).toBeGreaterThan(40);
 });

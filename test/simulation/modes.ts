@@ -1,7 +1,6 @@
-import { ControlLedger } from "../../packages/op-state/src/control/control-ledger.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
-
-import { around, type Restore } from "./replace-method.ts";
+import { idLifeMs } from "../../packages/shared/src/control/generation-life.ts";
+import type { Restore } from "./replace-method.ts";
 
 /** The circumstances of one run. */
 export interface Modes {
@@ -34,11 +33,14 @@ export function adoptLimits({ filters, paced, sweeps, tight }: Modes): () => voi
   };
 }
 
-/** The time after which a generation of revocation shards is retired when its successor is opened, in place of a year. */
+/** The time after which a generation of revocation shards is retired when its successor is opened, in place of a day. */
 export const retiredAfterMs = 4_000;
 
 export function hastenRetirement(): Restore {
-  return around(ControlLedger, "addRetirement", (_self, add, retirement, dueMs) => {
-    add(retirement, retirement.store === "revocation" ? Date.now() + retiredAfterMs : dueMs);
-  });
+  const lives: Record<string, number> = idLifeMs;
+  const { revocation } = idLifeMs;
+  lives["revocation"] = retiredAfterMs;
+  return () => {
+    lives["revocation"] = revocation;
+  };
 }

@@ -1,8 +1,8 @@
-import { endSession } from "../../packages/op-auth/src/logout/end-session.ts";
 import { OAuthError, UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
 import { commitControlChange, controlPlane } from "../../packages/shared/src/control/commit-control-change.ts";
 import { controlCallMs } from "../../packages/shared/src/control/control-plane-rpc.ts";
 import { settle } from "../../packages/shared/src/control/settle.ts";
+import { endSession } from "../../packages/shared/src/grants/end-session.ts";
 import { newGrantId, readGrantVersions } from "../../packages/shared/src/leases/grant-id.ts";
 import { rowUntilMs } from "../../packages/shared/src/leases/grant-revocation.ts";
 import { tokenKey } from "../../packages/shared/src/leases/revocation-shard-rpc.ts";

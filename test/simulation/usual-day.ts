@@ -1,7 +1,7 @@
 import { defaultHabits, readsPerDay } from "../../load-tests/model/habits.ts";
 import type { MeasuredDay } from "../../load-tests/model/measured-days.ts";
-import { endSession } from "../../packages/op-auth/src/logout/end-session.ts";
 import { settle } from "../../packages/shared/src/control/settle.ts";
+import { endSession } from "../../packages/shared/src/grants/end-session.ts";
 import { newGrantId } from "../../packages/shared/src/leases/grant-id.ts";
 import { tokenKey } from "../../packages/shared/src/leases/revocation-shard-rpc.ts";
 import type { RevocationSubject } from "../../packages/shared/src/leases/revocation-subject.ts";

@@ -15,6 +15,7 @@ const adminScopes = [
   "admin:users",
   "admin:keys",
   "admin:tokens",
+  "admin:revoke-all",
   "admin:shards",
   "admin:audit",
 ];

@@ -1,25 +1,26 @@
 #!/usr/bin/env node
-/** **The command `edge-op`** of the published package. Each command reads its own options. */
+/**
+ * **The command `edge-op`** of the published package. `dev` and `init` read their own options; their code is loaded only for them, so that the commands
+ * for deployments need neither the runtime of Workers nor its version of Node.
+ */
 
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runDevCommand } from "./dev/dev-command.ts";
-import { runInitCommand } from "./init/init-command.ts";
-import { packedBuilds } from "./packed-builds.ts";
+import { allCommands } from "./commands/all-commands.ts";
+import { runCommandLine } from "./commands/run-command-line.ts";
+import { processTerminal } from "./console/terminal.ts";
+import type { ApiDocument } from "./operations/api-document.ts";
 
-const usage = `edge-op <command> [options]
-
-  dev     run the provider on this machine, with a demo or with a seed file
-  init    write a starter into an empty folder: an application, an API, configuration, CI
-
-edge-op <command> --help lists the options of a command.`;
-
+const folder = import.meta.dirname;
 const [command, ...rest] = process.argv.slice(2);
 if (command === "dev") {
-  await runDevCommand(packedBuilds(join(import.meta.dirname, "workers")), rest);
+  const { runDevCommand } = await import("./dev/dev-command.ts");
+  const { packedBuilds } = await import("./packed-builds.ts");
+  await runDevCommand(packedBuilds(join(folder, "workers")), rest);
 } else if (command === "init") {
-  runInitCommand(join(import.meta.dirname, "starter"), rest);
+  const { runInitCommand } = await import("./init/init-command.ts");
+  runInitCommand(join(folder, "starter"), rest);
 } else {
-  const isHelp = command === undefined || command === "--help" || command === "help";
-  console[isHelp ? "log" : "error"](isHelp ? usage : `edge-op has no command "${command}".\n\n${usage}`);
-  process.exitCode = isHelp ? 0 : 2;
+  const document = JSON.parse(readFileSync(join(folder, "admin-api.json"), "utf8")) as ApiDocument;
+  process.exitCode = await runCommandLine(allCommands(document), process.argv.slice(2), processTerminal());
 }

@@ -21,6 +21,7 @@ import {
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
+import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 useAnnouncedSetUp();
@@ -105,6 +106,24 @@ describe("depth of the requests of a sign-in", () => {
     expect(meter.last).toEqual(calls(1, 0, 1));
     expect(sentToClient(await browser.post(next, { form_token, code })).code).toBeDefined();
     expect(meter.last).toEqual(calls(3, 3, 4));
+  });
+
+  it("a forgotten password: 1 for the address, 1 for a wrong code, 2 for the right one", async () => {
+    const mailed = new MailedCodes(meter.env);
+    browser = new Browser({ app: meter.app }, mailed.env);
+    const signIn = locationOf(await browser.authorize());
+    const page = await follow(browser, signIn, { recover: "1" });
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    const code = await follow(browser, page, { address: "alice@example.com" });
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    await browser.once(code);
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    await follow(browser, code, { code: mailed.wrongCode });
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    const next = await follow(browser, code, { code: mailed.code });
+    expect(meter.last).toEqual(calls(2, 1, 1));
+    await browser.once(next);
+    expect(meter.last).toEqual(calls(1, 0, 1));
   });
 
   it("a wrong password: 2, and the page that says so 0", async () => {

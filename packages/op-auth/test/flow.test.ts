@@ -382,7 +382,7 @@ describe("the next step", () => {
   const old: Proof = { method: "password", sub: "alice", atMs: 0, controlVersion: 0 };
   const person = { sub: "alice", subject: "alice", proofs: [old], roles: ["admin"] };
   const fresh = { ...flow, proofs: [{ ...old, atMs: now }] };
-  const none = { totp: false, recoveryCodes: false, passkeys: false, password: true, epoch: 0 };
+  const none = { totp: false, recoveryCodes: false, passkeys: false, password: true, identities: false, epoch: 0 };
   const known = { factors: none, isRemembered: false };
   const nobody = { ...known, person: undefined, allowed: [] };
   const asked = { ...known, person, allowed: [] };
@@ -407,6 +407,7 @@ describe("the next step", () => {
   const recovering = { ...flow, proofs: [mailbox] };
   const byMailbox = { ...allowed, person: { ...person, proofs: [mailbox] } };
   const onlyPasskeys = { ...none, passkeys: true, password: false };
+  const onlyIdentities = { ...none, identities: true, password: false };
   const codeAlone = { ...withApp, person: { ...person, proofs: [code(now)] } };
 
   type Input = readonly [Parameters<typeof nextStep>[0], Parameters<typeof nextStep>[1], Partial<Policy>];
@@ -429,6 +430,20 @@ describe("the next step", () => {
       "a mailbox, with a passkey and a password",
       recovering,
       { ...byMailbox, factors: { ...none, passkeys: true } },
+      {},
+      "set-password",
+    ],
+    [
+      "a mailbox, of an upstream provider's person",
+      recovering,
+      { ...byMailbox, factors: onlyIdentities },
+      {},
+      "prove-more",
+    ],
+    [
+      "a mailbox, with no way in",
+      recovering,
+      { ...byMailbox, factors: { ...none, password: false } },
       {},
       "set-password",
     ],

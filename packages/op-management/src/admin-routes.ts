@@ -26,7 +26,9 @@ import { rbacRoutes } from "./roles/role-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
 import { upstreamRoutes } from "./upstreams/upstream-routes.ts";
+import { accessRoutes } from "./users/access-routes.ts";
 import { factorRoutes } from "./users/factor-routes.ts";
+import { personalDataRoutes } from "./users/personal-data-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 export const adminRouteTable: readonly AdminRoute[] = [
@@ -37,6 +39,8 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...documentHostRoutes,
   ...userRoutes,
   ...factorRoutes,
+  ...accessRoutes,
+  ...personalDataRoutes,
   ...rbacRoutes,
   ...keyRoutes,
   ...revocationRoutes,
@@ -121,6 +125,7 @@ async function run(
     actor: await authorizeAdmin(context, isolate, received, route.scope),
     parameter,
     ifMatch: received.headers.get("if-match") ?? undefined,
+    ifNoneMatch: received.headers.get("if-none-match") ?? undefined,
     json: format && readJson(received),
     search: new URL(received.url).searchParams,
   });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
+import { exampleBodies } from "../src/admin/examples.ts";
 import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, dumpDatabase, everyScope, issuer } from "./fixtures/admin-fixtures.ts";
 
@@ -150,6 +151,30 @@ describe("OpenAPI 3.1", () => {
     }
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(routes.length);
+  });
+
+  it("OpenAPI 3.1.1 §4.8.10: every operation has a summary of one line, a description, a tag and examples of what is sent", async () => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    for (const { method, path, scope, operationId, body: schema } of adminRouteTable) {
+      const described = body.paths[path][method.toLowerCase()];
+      expect(described.summary.length, operationId).toBeLessThan(160);
+      expect(described.description, operationId).toMatch(new RegExp(`\\. It needs the scope \`${scope}\`\\.$`));
+      expect(described.tags, operationId).toEqual([path.split("/")[1]]);
+      for (const parameter of described.parameters ?? []) {
+        if (parameter.in === "path") expect(parameter.example, `${operationId} ${parameter.name}`).toMatch(/./);
+      }
+      if (schema === undefined) continue;
+      const [{ example }] = Object.values<{ example: unknown }>(described.requestBody.content) as [
+        { example: unknown },
+      ];
+      const { error } = schema.safeParse(example);
+      expect([example === undefined, error?.issues], operationId).toEqual([false, undefined]);
+    }
+    expect(Object.keys(exampleBodies).toSorted()).toEqual(
+      adminRouteTable
+        .flatMap(({ operationId, body: schema }) => (schema === undefined ? [] : [operationId]))
+        .toSorted(),
+    );
   });
 
   it("OpenAPI 3.1.1 §4.8.24: the described schemas are those that validate", async () => {

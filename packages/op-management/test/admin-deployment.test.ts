@@ -29,6 +29,13 @@ describe("GET /admin/deployment", () => {
     for (const { name, bytes } of body.objects) expect(bytes, name).toBeGreaterThan(0);
   });
 
+  it("reports the variables as they are set, and no secret", async () => {
+    const { settings } = (await new AdminCaller().call("GET", "/deployment")).body;
+    expect(settings).toMatchObject({ ISSUER: bindings.ISSUER, REFRESH_GRACE: null });
+    expect(JSON.stringify(settings)).not.toContain(bindings.OP_MASTER_KEY);
+    expect(Object.keys(settings).filter((name) => /SECRET|MASTER|API_KEY|TOKEN$/.test(name))).toEqual([]);
+  });
+
   it("names the objects that do not respond", async () => {
     const admin = new AdminCaller();
     const token = await admin.issueToken();

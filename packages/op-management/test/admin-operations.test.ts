@@ -10,6 +10,7 @@ import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
+import { openSecondGeneration } from "../../../test/fixtures/open-generation.ts";
 import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
@@ -268,11 +269,14 @@ describe("POST /admin/revocations", () => {
       expect(await isLive(await start())).toBe(false);
     });
 
-    it("while the family's shard does not respond, the row refuses its refresh tokens for their maximum lifetime", async () => {
+    it("while the family's shard does not respond, 503: the family alone knows where its tokens are revoked", async () => {
       const { token, grantId } = await grantWithFamily();
       const kill = () => Promise.reject(new Error("unreachable"));
       const unreachable = withMethods(bindings.REFRESH_TOKEN_ROTATOR, () => ({ kill }));
-      expect(await revoke(grantId, { REFRESH_TOKEN_ROTATOR: unreachable })).toBeGreaterThan(365 * day);
+      const caller = new AdminCaller({ REFRESH_TOKEN_ROTATOR: unreachable });
+      expect((await caller.call("POST", "/revocations", { body: { grant_id: grantId } })).status).toBe(503);
+      expect(await works(token)).toBe(true);
+      expect(await revoke(grantId)).toBeLessThan(day + 10 * 60_000);
       expect(await works(token)).toBe(false);
     });
   });
@@ -327,6 +331,19 @@ describe("/admin/shards/generations", () => {
     ]);
     expect(shown).toContainEqual(["revocation", 1, { wnam: { shards: 8, hint: "wnam" } }]);
     expect(shown).toContainEqual(["refresh", 1, { wnam: { shards: 8, hint: "wnam" } }]);
+  });
+
+  it.each([
+    ["revocation", 86_400 + 45 * 60],
+    ["refresh", 366 * 86_400 + 15 * 60],
+  ] as const)("G2: a closed generation of %s shows when it retires", async (store, lifeSeconds) => {
+    const closedMs = Date.now() - 3_600_000;
+    await openSecondGeneration(bindings, store, closedMs);
+    const { body } = await admin.call("GET", "/shards/generations");
+    const [first, second] = body.generations.filter((row: { store: string }) => row.store === store);
+    const closed = Math.floor(closedMs / 1000);
+    expect(first).toMatchObject({ generation: 1, minted_until: closed, retires_at: closed + lifeSeconds });
+    expect([second.generation, second.minted_until, second.retires_at]).toEqual([2, undefined, undefined]);
   });
 
   it("protocols.md §1: an opened generation takes new ids, and old tokens keep working and can be revoked", async () => {

@@ -1,5 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
+import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { macText } from "@edge-op/shared/secrets/mac";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
@@ -229,6 +231,53 @@ describe("PATCH /admin/users/{sub}", () => {
     expect((await admin.call("PATCH", "/users/bob", { body: { username: "BOB" } })).body.username).toBe("BOB");
   });
 
+  it("a verified address has one user: 409 in any spelling, for a creation and a change; an unverified one is not taken", async () => {
+    await create();
+    const email = "ALICE@Example.com";
+    const taken = { status: 409, body: { error_description: "claims.email: is taken" } };
+    const verified = { email, email_verified: true };
+    expect(await admin.call("POST", "/users", { body: { username: "bob", claims: verified } })).toMatchObject(taken);
+    await create({ sub: "bob", username: "bob", claims: { email } });
+    const patch = (claims: object) => admin.call("PATCH", "/users/bob", { body: { claims } });
+    expect(await patch({ email_verified: true })).toMatchObject(taken);
+    // Given up by a change, an address is free.
+    expect((await admin.call("PATCH", "/users/alice", { body: { claims: { email_verified: false } } })).status).toBe(
+      200,
+    );
+    expect((await patch({ email_verified: true })).status).toBe(200);
+    const select = "SELECT address_key, sub, address FROM user_addresses";
+    expect((await bindings.DB.prepare(select).all()).results).toEqual([
+      { address_key: "alice@example.com", sub: "bob", address: "ALICE@example.com" },
+    ]);
+  });
+
+  it("a username is not somebody else's verified address, nor the other way round", async () => {
+    await create();
+    const named = await admin.call("POST", "/users", { body: { username: "Alice@example.com" } });
+    expect(named).toMatchObject({
+      status: 409,
+      body: { error_description: "username: is the address of another user" },
+    });
+    expect((await admin.call("PATCH", "/users/alice", { body: { username: "alice@example.com" } })).status).toBe(200);
+    await create({ sub: "bob", username: "bob@example.com" });
+    const addressed = await admin.call("PATCH", "/users/alice", { body: { claims: { email: "bob@example.com" } } });
+    expect(addressed).toMatchObject({
+      status: 409,
+      body: { error_description: "claims.email: is the username of another user" },
+    });
+  });
+
+  it.each(['"alice"@example.com', "alıce@example.com", "alice@localhost", "alice@[192.0.2.1]"])(
+    "%s cannot be verified: 400, and it may stand in the claims without that",
+    async (email) => {
+      const refused = await admin.call("POST", "/users", {
+        body: { username: "a", claims: { email, email_verified: true } },
+      });
+      expect(refused).toMatchObject({ status: 400, body: { fields: [{ path: "claims.email" }] } });
+      expect((await admin.call("POST", "/users", { body: { username: "a", claims: { email } } })).status).toBe(201);
+    },
+  );
+
   it("RFC 8265 §3.3: a name is taken in every spelling, and found by every spelling", async () => {
     await create({ sub: "unal", username: "Ünal" });
     for (const username of ["ünal", "ÜNAL"]) {
@@ -292,14 +341,29 @@ describe("DELETE /admin/users/{sub}", () => {
     const sub = "alice@example.com";
     expect((await create({ ...alice, sub })).status).toBe(201);
     expect((await admin.call("DELETE", `/users/${encodeURIComponent(sub)}`)).status).toBe(204);
-    const { results } = await bindings.DB.prepare("SELECT * FROM retired_subs").all();
-    expect(results).toHaveLength(1);
-    expect(JSON.stringify(results)).not.toContain("alice");
+    const retired = await Promise.all([
+      bindings.DB.prepare("SELECT hex(hash) AS hash FROM retired_subs").all(),
+      bindings.AUDIT_DB.prepare("SELECT hex(hash) AS hash FROM retired_subjects").all(),
+    ]);
+    const hash = await macText(bindings, "pairwise-mac", `retired:\n${sub}`);
+    const bytes = Array.from(decodeBase64Url(hash)!, (byte) => byte.toString(16).padStart(2, "0"));
+    const row = { hash: bytes.join("").toUpperCase() };
+    expect(retired.map(({ results }) => results)).toEqual([[row], [row]]);
     const before = await dumpDatabase();
     const again = await admin.call("POST", "/users", { body: { ...alice, sub } });
     const message = "was a deleted user's, and is never given again";
     expect([again.status, again.body.error, again.body.fields]).toEqual([409, "conflict", [{ path: "sub", message }]]);
     expect(await dumpDatabase()).toBe(before);
+    // As after a restoration of either database.
+    for (const [database, table] of [
+      [bindings.DB, "retired_subs"],
+      [bindings.AUDIT_DB, "retired_subjects"],
+    ] as const) {
+      const { results } = await database.prepare(`DELETE FROM ${table} RETURNING hash`).all<{ hash: number[] }>();
+      expect((await admin.call("POST", "/users", { body: { ...alice, sub } })).status).toBe(409);
+      const insert = database.prepare(`INSERT INTO ${table} VALUES (?)`);
+      await database.batch(results.map((deleted) => insert.bind(new Uint8Array(deleted.hash))));
+    }
     expect((await create({ ...alice, sub: "alice" })).status).toBe(201);
     expect((await admin.call("DELETE", "/users/alice")).status).toBe(204);
     const client = { client_id: "alice", grant_types: ["client_credentials"] };

@@ -3,14 +3,14 @@ import { matchesClientSecret } from "@edge-op/shared/callers/client-secret";
 import { loadClient } from "@edge-op/shared/clients/stored-clients";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { MailBindings } from "@edge-op/shared/users/tell-person";
 import { describe, expect, it } from "vitest";
 import type { SharedEnv } from "../../shared/test/fixtures/request-fixtures.ts";
 import type { Actor } from "../src/admin/actor.ts";
+import type { RetirementBindings } from "../src/admin/taken-ids.ts";
 import { type ClientRegistration, createClient } from "../src/clients/create-client.ts";
 
-type Env = SharedEnv & ControlPlaneBindings & MailBindings & MasterKeyBindings;
+type Env = SharedEnv & ControlPlaneBindings & MailBindings & RetirementBindings;
 const bindings = env as unknown as Env;
 
 /** An actor that is not an access token, as a registration endpoint or a command has one. */

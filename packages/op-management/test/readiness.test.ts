@@ -1,6 +1,8 @@
 import { createExecutionContext } from "cloudflare:test";
+import { retirementDueMs } from "@edge-op/shared/control/generation-life";
 import { describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
+import { openSecondGeneration } from "../../../test/fixtures/open-generation.ts";
 import { createApp } from "../src/app.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
@@ -51,12 +53,25 @@ describe("GET /ready", () => {
         { name: "d1", required: true, ok: true },
         { name: "keys", required: true, ok: true },
         { name: "shards", required: true, ok: true },
+        { name: "generations", required: false, ok: true },
         { name: "audit-database", required: false, ok: true },
         { name: "audit-outbox", required: false, ok: true },
       ],
     });
     const other = await admin.issueToken({ scope: ["admin:users"] });
     expect((await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${other}` })).status).toBe(403);
+  });
+
+  it.each([
+    ["an hour late", 3_600_000, { ok: false, detail: "not retired: code 1" }],
+    ["due", 0, { ok: true }],
+  ])("G2: a generation whose retirement is %s is reported or not, and changes nothing", async (_, lateMs, result) => {
+    const issuing = new AdminCaller();
+    const authorization = `Bearer ${await issuing.issueToken()}`;
+    await openSecondGeneration(bindings, "code", Date.now() - retirementDueMs("code", 0) - lateMs);
+    const { status, body } = await ready(createApp(), bindings, { authorization });
+    expect(status).toBe(200);
+    expect(body.checks).toContainEqual({ name: "generations", required: false, ...result });
   });
 
   it("a provider of mail that accepts nothing is reported and changes nothing", async () => {

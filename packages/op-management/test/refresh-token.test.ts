@@ -44,7 +44,7 @@ async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000, tokensEndA
 
 function rotate(refreshToken: string) {
   return fixtures.within(async (context) => {
-    const accessToken = { jti: "j2", iatSeconds: 1, expSeconds: 2 };
+    const accessToken = { jti: "g1:wnam:3:grant.j2", iatSeconds: 1, expSeconds: 2 };
     const use = {
       ...{ clientId: "app", cnf: undefined, scope: undefined, resources: undefined, authorizationDetails: undefined },
       ...{

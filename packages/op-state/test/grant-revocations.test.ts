@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
-import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import type { GrantPlace, GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { GrantRevocations } from "../src/outbox/grant-revocations.ts";
 import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
@@ -24,6 +24,8 @@ class Fixtures {
   readonly revocations: GrantRevocations;
   readonly calls: { readonly shard: string; readonly keys: readonly string[] }[] = [];
   down = new Set<string>();
+  /** The places of families that have been used. */
+  readonly places = new Map<string, readonly GrantPlace[]>();
 
   constructor(ctx: DurableObjectState) {
     const getByName = (shard: string) => ({
@@ -35,9 +37,20 @@ class Fixtures {
       check: async () => TOKEN_REVOCATION_STORE.getByName(shard).check([], [], -1),
     });
     const namespace = { getByName } as unknown as DurableObjectNamespace<RevocationShard>;
+    const rotators = {
+      getByName: (shard: string) => ({
+        kill: async (...args: Parameters<RefreshTokenRotatorRpc["kill"]>) => {
+          this.calls.push({ shard, keys: [args[0]] });
+          if (this.down.has(shard)) throw new Error("down");
+          const { kind, ...state } = await REFRESH_TOKEN_ROTATOR.getByName(shard).kill(...args);
+          const places = this.places.get(args[0]);
+          return places === undefined ? { kind, ...state } : { kind: "found", snapshot: { successor: { places } } };
+        },
+      }),
+    } as unknown as DurableObjectNamespace<RefreshTokenRotatorRpc>;
     this.revocations = new GrantRevocations(
       ctx,
-      { ISSUER: "https://op.example.com", TOKEN_REVOCATION_STORE: namespace, REFRESH_TOKEN_ROTATOR },
+      { ISSUER: "https://op.example.com", TOKEN_REVOCATION_STORE: namespace, REFRESH_TOKEN_ROTATOR: rotators },
       new AlarmSchedule(ctx),
     );
     vi.spyOn(console, "error").mockImplementation(() => {});
@@ -94,6 +107,51 @@ it("R3: many unreachable shards are tried in turn", () =>
     expect(fixtures.revocations.find("live")).toBe(undefined);
     expect(new Set(fixtures.calls.map(({ shard }) => shard)).size).toBe(9);
   }));
+
+describe("R3: a grant with a refresh family", () => {
+  const untilMs = start + 3_600_000;
+  const place = (shard: number, generation = 1): GrantPlace => ({
+    address: { generation, region: "wnam", shard },
+    untilMs,
+  });
+  const withFamily = (grantId: string, family: number): GrantRevocation => ({
+    ...revocation(grantId, 1),
+    family: { address: place(family).address, tokensEndAtMs: start + 60_000 },
+  });
+  const sentTo = ({ calls }: Fixtures, shard: string) =>
+    calls.filter((call) => call.shard === shard).map(({ keys }) => keys);
+
+  it("delays no other grant while the shard of its family does not respond, and has no row before", () =>
+    inFixtures(async (fixtures) => {
+      fixtures.down.add("refresh:g1:wnam:0");
+      for (let index = 0; index < 100; index += 1) fixtures.revocations.add(withFamily(`dead-${index}`, 0), start);
+      fixtures.revocations.add({ ...withFamily("live", 2), untilMs: start + 7_200_000 }, start);
+      expect(await fixtures.flushAll(start + 500)).toBeGreaterThanOrEqual(start + 2_500);
+      expect(fixtures.revocations.find("live")).toBe(undefined);
+      expect(sentTo(fixtures, "revocation:g1:wnam:1")).toEqual([["g:live"]]);
+      fixtures.down.clear();
+      expect(await fixtures.flushAll(start + 10_000)).toBe(undefined);
+      expect(sentTo(fixtures, "revocation:g1:wnam:1").flat()).toHaveLength(101);
+    }));
+
+  it("stays due until each of its places has acknowledged; its family is asked for them once", () =>
+    inFixtures(async (fixtures) => {
+      fixtures.places.set("moved", [place(4), place(5, 2)]);
+      fixtures.down.add("revocation:g2:wnam:5");
+      fixtures.revocations.add(withFamily("moved", 0), start);
+      await fixtures.flushAll(start + 500);
+      for (const shard of ["revocation:g1:wnam:1", "revocation:g1:wnam:4"])
+        expect(sentTo(fixtures, shard)).toEqual([["g:moved"]]);
+      expect(fixtures.revocations.find("moved")).toMatchObject({
+        places: [place(4), place(5, 2), place(1)].map(({ address }) => ({ address })),
+      });
+      fixtures.down.clear();
+      expect(await fixtures.flushAll(start + 10_000)).toBe(undefined);
+      expect(sentTo(fixtures, "revocation:g2:wnam:5")).toHaveLength(2);
+      expect(sentTo(fixtures, "refresh:g1:wnam:0")).toEqual([["moved"]]);
+      expect(fixtures.revocations.find("moved")).toBe(undefined);
+    }));
+});
 
 it("ADR 15: a clock that jumps ahead drops no due revocation", () =>
   inFixtures(async (fixtures) => {

@@ -47,7 +47,7 @@ it.each([
     insert("session_grants (grant_id, sid, client_id, address, until_ms)", "i, 'sid', 'app', '{}', at"),
     1_000,
   ],
-  ["SESSION_STORE", "due_revocation", insert("due_revocation", "i, '{}', at, NULL"), 1_000],
+  ["SESSION_STORE", "due_revocation", insert("due_revocation", "i, '{}', at, NULL, '[]'"), 1_000],
   ["SESSION_STORE", "attempts", insert("attempts", "i, 1, 0, at"), 500],
   ["SESSION_STORE", "spent_names", insert("spent_names", "i, at"), 500],
   ["SESSION_STORE", "throttle_reports", insert("throttle_reports", "i, at"), 500],

@@ -1,22 +1,26 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
-import { objectName, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
+import { objectName, parseRefreshToken, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,
+  firstPlace,
   fixtureEnv,
   forgetTable,
   Isolate,
   isGrantRevoked,
+  jtiAt,
   newFamily,
   openGeneration,
   registration,
   ring,
   rotatorAt,
   rotatorOf,
+  type UseOptions,
 } from "./fixtures/rotation-fixtures.ts";
 
 /** Far ahead of the real clock, so that alarms fire when a test requires it. */
@@ -35,8 +39,8 @@ function advance(seconds: number): void {
 }
 
 /** Uses a token and expects a successor. */
-async function refresh(isolate: Isolate, token: string): Promise<string> {
-  const rotation = await isolate.use(token);
+async function refresh(isolate: Isolate, token: string, options: UseOptions = {}): Promise<string> {
+  const rotation = await isolate.use(token, options);
   if ("reason" in rotation) throw new Error(rotation.reason);
   return rotation.refreshToken;
 }
@@ -149,7 +153,8 @@ describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is no
     await isolate.use(token, { keepsToken, lifeSeconds: 60 });
     const context = isolate.context();
     const parsed = await readRefreshToken(context, token);
-    expect(await isolate.families.kill(context, parsed!, "test")).toBeGreaterThanOrEqual(endMs);
+    const [place] = (await isolate.families.kill(context, parsed!, "test"))!;
+    expect(place!.untilMs).toBeGreaterThanOrEqual(endMs);
     expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "refresh-family-ended" });
   });
 
@@ -178,6 +183,7 @@ it("R3: a use after the grace ends the family and its access tokens", async () =
       clientId: "app",
       reason: "refresh_token_reused",
       untilMs: start + 3_600_000 + 60_000,
+      places: [{ address: firstPlace, untilMs: start + 3_600_000 + 60_000 }],
     },
   });
   expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "refresh-family-reused" });
@@ -260,7 +266,7 @@ it("R4: a token that was never issued changes nothing", async () => {
       scope: undefined,
       resources: undefined,
       ...registration,
-      accessToken: { jti: "j", iatSeconds: 0, expSeconds: 1 },
+      accessToken: { jti: jtiAt(firstPlace), iatSeconds: 0, expSeconds: 1 },
       ...{ tokensEndAtMs: 1_000, keepsToken: false, bindsToken: false, dropsScope: false, graceMs: 30_000 },
     },
   );
@@ -425,7 +431,7 @@ it("G1: a generation outside the table is refused and no object is called", asyn
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-generation-retired" });
 });
 
-it("a row is deleted with its family, and expired families are refused before that", async () => {
+it("a row is deleted when the last access token of its family has expired; an expired family is refused before that", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily({ expiresAtMs: start + 60_000 }));
   expect(await countRows(token, "family")).toBe(0);
@@ -433,7 +439,10 @@ it("a row is deleted with its family, and expired families are refused before th
   advance(60);
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-expired" });
   expect(await countRows(token, "family")).toBe(1);
-  advance(3600);
+  advance(86_400);
+  await ring(rotatorOf(token));
+  expect(await countRows(token, "family")).toBe(1);
+  advance(900 + 3600);
   await ring(rotatorOf(token));
   expect(await countRows(token, "family")).toBe(0);
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-expired" });
@@ -455,8 +464,8 @@ describe("a grant's row is kept as long as the issued tokens", () => {
     const v0 = await isolate.create(family, address, 86_400);
     const rotation = await isolate.use(v0, { lifeSeconds: 60 });
     expect(rotation).toMatchObject({ kind: "rotated" });
-    const { untilMs } = await isolate.families.end(isolate.context(), ended(family));
-    expect(untilMs).toBe(start + 86_400_000 + 60_000);
+    const { places } = await isolate.families.end(isolate.context(), ended(family));
+    expect(places).toEqual([{ address: firstPlace, untilMs: start + 86_400_000 + 60_000 }]);
     if ("reason" in rotation) throw new Error(rotation.reason);
     expect(await isolate.use(rotation.refreshToken)).toMatchObject({ reason: "refresh-family-ended" });
   });
@@ -464,7 +473,8 @@ describe("a grant's row is kept as long as the issued tokens", () => {
   it("a grant that ends before its family starts: the family starts ended, and the tokens of the code count", async () => {
     const isolate = new Isolate();
     const family = newFamily();
-    expect((await isolate.families.end(isolate.context(), ended(family))).untilMs).toBe(start + 120_000 + 60_000);
+    const { places } = await isolate.families.end(isolate.context(), ended(family));
+    expect(places).toEqual([{ address: firstPlace, untilMs: start + 120_000 + 60_000 }]);
     await evictDurableObject(rotatorAt(address));
     const v0 = await isolate.create(family, address);
     expect(await isolate.use(v0)).toMatchObject({ reason: "refresh-family-ended" });
@@ -483,12 +493,40 @@ describe("a grant's row is kept as long as the issued tokens", () => {
     expect(await warm.use(v1)).toMatchObject({ reason: "refresh-family-ended" });
   });
 
-  it("a shard that does not respond: the row itself refuses refresh tokens for their maximum lifetime", async () => {
+  it.each(["before", "after"] as const)(
+    "a shard that does not respond (%s): unavailable, because the places of the grant are not known; a repetition finds them",
+    async (when) => {
+      const isolate = new Isolate();
+      const family = newFamily();
+      await isolate.create(family, address);
+      const lost = isolate.context({ lost: { index: 0, when } });
+      await expect(isolate.families.end(lost, ended(family))).rejects.toThrow(UnavailableError);
+      const { places } = await isolate.families.end(isolate.context(), ended(family));
+      expect(places).toEqual([{ address: firstPlace, untilMs: start + 120_000 + 60_000 }]);
+    },
+  );
+
+  it("a refresh in a newer generation adds a place, which a move of the family keeps and a rotation forgets when it is over", async () => {
     const isolate = new Isolate();
     const family = newFamily();
-    await isolate.create(family, address);
-    const lost = isolate.context({ lost: { index: 0, when: "before" } });
-    expect((await isolate.families.end(lost, ended(family))).untilMs).toBe(family.expiresAtMs + 86_400_000);
+    const at = (generation: number): ShardAddress => ({ generation, region: "wnam", shard: 7 });
+    const v0 = await isolate.create(family, address, 7_200);
+    const v1 = await refresh(isolate, v0, { place: at(2), lifeSeconds: 60 });
+    const context = isolate.context();
+    expect(await isolate.use(v1, { place: at(3), lifeSeconds: 600, isUnchecked: true, context })).toMatchObject({
+      kind: "rotated",
+    });
+    await isolate.families.takeBack(context, (await readRefreshToken(context, v1))!);
+    await openGeneration(2);
+    advance(300);
+    const v2 = await refresh(new Isolate(), v1, { place: at(3), lifeSeconds: 60 });
+    const kept = [
+      { address: firstPlace, untilMs: start + 7_200_000 + 60_000 },
+      { address: at(3), untilMs: start + 600_000 + 60_000 },
+    ];
+    const state = await rotatorOf(v2).inspect(family.grant.grantId);
+    expect(state).toMatchObject({ kind: "found", snapshot: { successor: { places: kept } } });
+    expect((await isolate.families.end(isolate.context(), ended(family))).places).toEqual(kept);
   });
 
   it("the refusal of a family that has not started is deleted at the end of its grant", async () => {

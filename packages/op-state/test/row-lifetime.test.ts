@@ -5,11 +5,18 @@
 
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
-import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
-import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-address";
+import {
+  type GrantPlace,
+  type GrantRevocation,
+  grantRevocationRequests,
+  joinPlaces,
+  type PlacedRequest,
+  rowUntilMs,
+} from "@edge-op/shared/leases/grant-revocation";
+import { objectName, parseTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { fixtureEnv, Isolate, newFamily, openGeneration, rotatorAt } from "./fixtures/rotation-fixtures.ts";
+import { firstPlace, fixtureEnv, Isolate, newFamily, openGeneration, rotatorAt } from "./fixtures/rotation-fixtures.ts";
 
 const start = Date.parse("2030-01-01T00:00:00Z");
 const hourMs = 3_600_000;
@@ -39,14 +46,21 @@ function endOf({ grant, expiresAtMs }: RefreshFamily): GrantRevocation {
   };
 }
 
-/** Ends the grant of `family` and returns the expiry of its row. `meanwhile` is a use of the family by another isolate. */
-type Ending = (isolate: Isolate, family: RefreshFamily, meanwhile: () => Promise<void>) => Promise<number>;
+/** Ends the grant of `family` and returns its rows. `meanwhile` is a use of the family by another isolate. */
+type Ending = (isolate: Isolate, family: RefreshFamily, meanwhile: () => Promise<void>) => Promise<Rows>;
+type Rows = readonly GrantPlace[];
 
 const endFirst: Ending = async (isolate, family, meanwhile) => {
-  const { untilMs } = await isolate.families.end(isolate.context(), endOf(family));
+  const { places } = await isolate.families.end(isolate.context(), endOf(family));
   await meanwhile();
-  return untilMs;
+  return places!;
 };
+
+/** The rows of a family in this state, and of the tokens of its code. */
+function rowsOf(snapshot: { readonly successor: { readonly places: Rows } } | undefined): Rows {
+  const ofCode = { address: firstPlace, untilMs: rowUntilMs(codeTokensEndAtMs) };
+  return joinPlaces([...(snapshot?.successor.places ?? []), ofCode]);
+}
 
 async function findFamily(family: RefreshFamily) {
   const state = await rotatorAt(address).inspect(family.grant.grantId);
@@ -58,30 +72,39 @@ const mutants: Readonly<Record<string, Ending>> = {
     const known = await findFamily(family);
     await meanwhile();
     await isolate.families.end(isolate.context(), endOf(family));
-    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : known.successor.tokensEndAtMs));
+    return rowsOf(known);
   },
   "a family that is not ended": async (_isolate, family, meanwhile) => {
     const known = await findFamily(family);
     await meanwhile();
-    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : known.successor.tokensEndAtMs));
+    return rowsOf(known);
   },
   "a family that has not started, taken for an ended one": async (_isolate, family, meanwhile) => {
     const state = await rotatorAt(address).kill(family.grant.grantId, "ended", undefined);
     await meanwhile();
-    return rowUntilMs(Math.max(codeTokensEndAtMs, state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0));
+    return rowsOf(state.kind === "found" ? state.snapshot : undefined);
   },
   "the end of the newest token alone": async (isolate, family, meanwhile) => {
     await isolate.families.end(isolate.context(), endOf(family));
     await meanwhile();
     const known = await findFamily(family);
-    return rowUntilMs(Math.max(codeTokensEndAtMs, (known?.successor.accessToken.expSeconds ?? 0) * 1000));
+    const untilMs = rowUntilMs((known?.successor.accessToken.expSeconds ?? 0) * 1000);
+    return rowsOf(undefined).map((row) => ({ ...row, untilMs: Math.max(row.untilMs, untilMs) }));
+  },
+  "the row at the grant's first place alone": async (isolate, family, meanwhile) => {
+    const rows = await endFirst(isolate, family, meanwhile);
+    return rows.filter(({ address: { generation } }) => generation === firstPlace.generation);
+  },
+  "the row at the newest place alone": async (isolate, family, meanwhile) => {
+    const rows = await endFirst(isolate, family, meanwhile);
+    return rows.filter(({ address: { generation } }) => rows.length === 1 || generation !== firstPlace.generation);
   },
   "a family that moved, not followed": async (_isolate, family, meanwhile) => {
     const { grant, expiresAtMs } = family;
     const state = await rotatorAt(address).kill(grant.grantId, "ended", undefined, expiresAtMs + dayMs);
     await meanwhile();
     const snapshot = state.kind === "found" ? state.snapshot : state.kind === "moved" ? state.handover : undefined;
-    return rowUntilMs(Math.max(codeTokensEndAtMs, snapshot === undefined ? 0 : snapshot.successor.tokensEndAtMs));
+    return rowsOf(snapshot);
   },
 };
 
@@ -100,8 +123,10 @@ class History {
   readonly #ending: Ending;
   readonly #old = new Isolate();
   #tokens: string[] = [];
-  #lastExpiryMs = codeTokensEndAtMs;
-  #rowEndsAtMs: number | undefined;
+  /** The last expiry at each place. */
+  #ends: Rows = [{ address: firstPlace, untilMs: codeTokensEndAtMs }];
+  #rows: Rows | undefined;
+  #endedAtMs = 0;
   violations = 0;
 
   constructor(ending: Ending) {
@@ -114,8 +139,14 @@ class History {
       advance(each.afterSeconds);
       await this.#do(each);
     }
-    if (this.#rowEndsAtMs !== undefined && this.#rowEndsAtMs < this.#lastExpiryMs) this.violations += 1;
+    if (this.#rows !== undefined && this.#ends.some((end) => !this.#isCovered(end))) this.violations += 1;
     return this.violations;
+  }
+
+  /** A token that expired before the grant ended needs no row. */
+  #isCovered(end: GrantPlace): boolean {
+    const row = this.#rows!.find(({ address: { generation } }) => generation === end.address.generation);
+    return end.untilMs <= this.#endedAtMs || (row !== undefined && row.untilMs >= end.untilMs);
   }
 
   async #do(each: Step): Promise<void> {
@@ -123,8 +154,9 @@ class History {
     if (each.does !== "end") return this.#use(each);
     // The end may occur between the redemption of a code and the start of its family, or concurrently with a refresh.
     const concurrent = this.#tokens.length === 0 ? () => this.#start() : () => this.#use({ ...each, does: "refresh" });
-    const untilMs = await this.#ending(this.#old, this.#family, concurrent);
-    this.#rowEndsAtMs ??= untilMs;
+    const rows = await this.#ending(this.#old, this.#family, concurrent);
+    if (this.#rows === undefined) this.#endedAtMs = Date.now();
+    this.#rows ??= rows;
   }
 
   /** The first access token is the code's own: it ends with `codeTokensEndAtMs`. */
@@ -136,15 +168,14 @@ class History {
   async #use({ does, lifeSeconds, moves }: Step): Promise<void> {
     const token = this.#tokens.at(does === "retry" ? -2 : -1) ?? this.#tokens[0];
     if (token === undefined) return;
-    const rotation = await (moves ? new Isolate() : this.#old).use(token, { lifeSeconds });
+    const place = moves ? { ...firstPlace, generation: 2 } : firstPlace;
+    const rotation = await (moves ? new Isolate() : this.#old).use(token, { lifeSeconds, place });
     if ("reason" in rotation) return;
-    if (this.#rowEndsAtMs !== undefined) this.violations += 1;
+    if (this.#rows !== undefined) this.violations += 1;
+    const { accessToken } = rotation.successor;
+    const { address: at } = parseTokenId(accessToken.jti)!;
     if (rotation.kind === "rotated") this.#tokens.push(rotation.refreshToken);
-    this.#note(rotation.successor.accessToken.expSeconds * 1000);
-  }
-
-  #note(expiresAtMs: number): void {
-    this.#lastExpiryMs = Math.max(this.#lastExpiryMs, expiresAtMs);
+    this.#ends = joinPlaces([...this.#ends, { address: at, untilMs: accessToken.expSeconds * 1000 }]);
   }
 }
 
@@ -187,7 +218,8 @@ describe("the rows of a shard do not grow beyond the lifetime of an access token
     const token = await isolate.create(family, address);
     await isolate.use(token, { lifeSeconds });
     const revocation = await isolate.families.end(isolate.context(), endOf(family));
-    return { token, request: grantRevocationRequest(revocation) };
+    const [{ request }] = grantRevocationRequests(revocation, Date.now()) as [PlacedRequest];
+    return { token, request };
   }
 
   it.each([2_580, 25_000])(

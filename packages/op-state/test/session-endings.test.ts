@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { endUserSessions, listEndingSession } from "@edge-op/shared/users/ending-sessions";
 import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
@@ -95,6 +95,44 @@ it("a published change ends every session of its user except the kept one, in on
   await ring();
   expect(await noticesOf(first, second, kept, sidOf(1, "of-bob"))).toEqual([first, second]);
   expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [sidOf(1, "of-bob"), kept]]);
+});
+
+describe("a revocation of everything", () => {
+  const everything = () =>
+    settled(() => plane().cutOff({ kind: "tenant", id: "default", operationId: "all", actor: "admin" }));
+  const insertMany = (count: number) =>
+    DB.prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 10000 + ?3)
+         INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms)
+           SELECT 'g1.wnam.2.' || i, 'bob', '', ?1, ?2 FROM n`,
+    ).bind(start, start + 14 * day, count);
+
+  it("ends every session that began before, in parts, also after an eviction, and none that began later", async () => {
+    await insertMany(1_200).run();
+    await everything();
+    const later = sidOf(1, "later");
+    await openSession(later, "bob");
+    await DB.prepare("UPDATE user_sessions SET signed_in_at_ms = ?2 WHERE sid = ?1")
+      .bind(later, start + 1)
+      .run();
+    await ring();
+    await recover();
+    expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [later]]);
+    expect(await noticesOf(first, second, kept, sidOf(1, "of-bob"), later)).toEqual([
+      first,
+      second,
+      kept,
+      sidOf(1, "of-bob"),
+    ]);
+  });
+
+  it("a sign-in of before that is stored later is ending", async () => {
+    await everything();
+    const [inserted] = await DB.batch<{ sid: string }>([
+      listEndingSession(DB, { sub: "alice", sid: "late", version: 0, endsAtMs: start + day }),
+    ]);
+    expect(inserted!.meta.changes).toBe(1);
+  });
 });
 
 describe("ControlPlane reads the list of ending sessions only if a change may have listed one", () => {

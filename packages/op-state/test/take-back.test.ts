@@ -2,18 +2,25 @@ import type { RotateRequest } from "@edge-op/shared/grants/refresh-family-rpc";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { decideRotation, decideTakeBack, type FamilyRow } from "../src/refresh/rotation-machine.ts";
-import { newFamily, registration } from "./fixtures/rotation-fixtures.ts";
+import { firstPlace, jtiAt, newFamily, registration } from "./fixtures/rotation-fixtures.ts";
 
 type TakeBack = typeof decideTakeBack;
 
 const address = { generation: 1, region: "wnam", shard: 0 };
 const graceMs = 30_000;
-const accessToken = { jti: "first", iatSeconds: 0, expSeconds: 3_600 };
+const accessToken = { jti: jtiAt(firstPlace, "first"), iatSeconds: 0, expSeconds: 3_600 };
 
 function newRow(): FamilyRow {
   const family = newFamily();
   const { scope, resources } = family;
-  const successor = { scope, resources, accessToken, address, operationId: "login", tokensEndAtMs: 0 };
+  const successor = {
+    scope,
+    resources,
+    accessToken,
+    address,
+    operationId: "login",
+    places: [{ address: firstPlace, untilMs: 0 }],
+  };
   const snapshot = { family, version: 0, rotatedAtMs: 0, replays: 0, status: "live" as const, successor };
   return { snapshot, movedTo: undefined };
 }
@@ -47,7 +54,7 @@ function run(steps: readonly Step[], takeBack: TakeBack): string | undefined {
       ...{ clientId: "app", cnf: undefined, scope: undefined, resources: undefined, keepsToken: false },
       ...{ bindsToken: false, dropsScope: false, graceMs, maxReplays: 1_000, tokensEndAtMs: 0, hopTo: undefined },
       ...{ handover: undefined, grantId: "grant", version: given, address, operationId },
-      accessToken: { ...accessToken, jti: operationId },
+      accessToken: { ...accessToken, jti: jtiAt(firstPlace, operationId) },
     };
     const use = (isUnchecked: boolean) => {
       const { result, next } = decideRotation(row, { ...sent, isUnchecked }, atMs);

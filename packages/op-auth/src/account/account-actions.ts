@@ -1,15 +1,14 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
+import { endSession } from "@edge-op/shared/grants/end-session";
+import { withdrawConsent } from "@edge-op/shared/grants/withdraw-consent";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
-import { listOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { listUserSessions } from "../browser/user-sessions.ts";
-import { deleteConsent, emptyConsent, hasAccess } from "../consent/consents.ts";
+import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import { signInFor } from "../flow/begin-flow.ts";
-import { dismissClient, endSession } from "../logout/end-session.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../session/describe-device.ts";
 import { mfaAcr } from "../steps/second-factor.ts";
@@ -91,30 +90,14 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
   });
 }
 
-/**
- * **Removes an application's access**, consented or first-party: empties the consent, then revokes the offline grants and removes the client from
- * each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again. If there was no access,
- * nothing is recorded. Cost: 5 D1 calls, 1 object call for each session, and those of end-session.ts and of revoke-grants.ts.
- */
+/** **Removes an application's access.** If there was none, nothing is recorded. Cost: that of withdraw-consent.ts. */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async ({ user: { sub } }, form) => {
     const clientId = form.require("client_id");
-    await emptyConsent(context.env.DB, sub, clientId, context.arrivedAtMs);
-    const [grants, sessions] = await Promise.all([
-      listOfflineGrants(context.env.DB, sub, clientId),
-      listUserSessions(context.env.DB, sub, context.arrivedAtMs),
-    ]);
-    const offline = grants.map(({ untilMs, family, ...grant }) => {
-      return { grant, clientId, reason: "consent_withdrawn", untilMs, family } as const;
-    });
-    await Promise.all([
-      revokeGrants(context, isolate, offline),
-      ...sessions.map(({ sid }) => dismissClient(context, isolate, { sid, clientId }, "consent taken back")),
-    ]);
     const withdrawn = { action: "consent.withdrawn", target: sub, clientId, actor: sub };
     const event = recordAdminEvent(context, withdrawn, { ifFound: hasAccess });
-    await deleteConsent(context.env.DB, sub, clientId, grants, event);
+    await withdrawConsent(context, isolate, { sub, clientId, by: "consent_withdrawn" }, event);
     wakeAuditLog(context);
     return redirect("/account");
   });

@@ -10,13 +10,13 @@ export const accountNotices = {
   "app-added": { isGood: true, text: "account.appAdded" },
   "factor-removed": { isGood: true, text: "account.factorRemoved" },
   "last-way-in": { isGood: false, text: "account.lastWayIn" },
+  "address-changed": { isGood: true, text: "account.addressChanged" },
+  "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
   "identity-connected": { isGood: true, text: "account.identityConnected" },
   "identity-not-connected": { isGood: false, text: "account.identityNotConnected" },
   "identity-taken": { isGood: false, text: "account.identityTaken" },
   "identity-disconnected": { isGood: true, text: "account.identityDisconnected" },
   "last-identity": { isGood: false, text: "account.lastIdentity" },
-  "address-changed": { isGood: true, text: "account.addressChanged" },
-  "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
 

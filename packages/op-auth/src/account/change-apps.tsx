@@ -5,6 +5,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
+import { sessionVersion } from "@edge-op/shared/users/sessions";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -13,9 +14,11 @@ import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { SetupApp } from "../factors/setup-app.tsx";
 import { frameOf } from "../pages/frame.ts";
+import { openSession, prepareSession } from "../session/open-session.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { codesAfterApp } from "./recovery-codes.tsx";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/apps";
@@ -34,7 +37,7 @@ export function showAddApp(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other. */
+/** **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other; 1 of each for the session. */
 export function addApp(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
@@ -44,8 +47,22 @@ export function addApp(at: AccountRequest): Promise<Response> {
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const setup = await setupOf(at, person, id);
     const added = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: false });
-    return added === undefined ? renderAddApp(at, person, id, true) : redirect(accountWith("app-added"));
+    if (added === undefined) return renderAddApp(at, person, id, true);
+    const cookies = await addProof(at, person, added);
+    return redirect(factors.recoveryCodes ? accountWith("app-added") : codesAfterApp, cookies);
   });
+}
+
+/** The code that confirmed an app is a second factor, so that the person goes on at the level that the account now has. */
+async function addProof(at: AccountRequest, person: SignedInPerson, factorId: string): Promise<readonly string[]> {
+  const { session, sessionId } = person;
+  const { sub } = session;
+  const version = sessionVersion(sessionId);
+  const atMs = at.context.arrivedAtMs;
+  const proof = { method: "totp", sub, credential: factorId, atMs, controlVersion: version } as const;
+  const signIn = { sub, version, proofs: [...session.proofs.filter(({ method }) => method !== "totp"), proof] };
+  const opened = await openSession(at, signIn, await prepareSession(at, signIn, { person }));
+  return opened.kind === "opened" ? [opened.cookie] : [];
 }
 
 /**

@@ -134,6 +134,7 @@ async function render(
     text: frame.t("password.text"),
     cancelTo: "/account",
     name: displayName(user),
+    isSignedIn: true,
     username: user.username,
     hasPassword: hash !== undefined,
     needsCurrent,

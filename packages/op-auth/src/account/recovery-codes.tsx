@@ -10,12 +10,15 @@ import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
 import { factorMessages } from "../factors/messages.ts";
+import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/recovery-codes";
+/** Where a person without recovery codes goes on after adding an app. */
+export const codesAfterApp = `${path}?notice=app-added`;
 
 /** **The page that makes recovery codes.** Only who has an app or a passkey can need them. Cost: 1 object call and 1 D1 call. */
 export function showMakeCodes(at: AccountRequest): Promise<Response> {
@@ -25,8 +28,9 @@ export function showMakeCodes(at: AccountRequest): Promise<Response> {
     const frame = frameOf(at.context, at.request);
     const t = createTranslator(factorMessages, frame.t.language);
     const token = await formToken(at.context, accountForms, person.sessionId);
+    const isAfterApp = new URL(at.request.url).searchParams.get("notice") === "app-added";
     return respondPage(
-      <CodesPage frame={frame} title={t("makeCodes")} text={t("makeText")}>
+      <CodesPage frame={frame} title={t("makeCodes")} text={t("makeText")} isAfterApp={isAfterApp}>
         <form method="post" action={path} class="actions">
           <input type="hidden" name="form_token" value={token} />
           <button type="submit" id="make-codes">
@@ -57,27 +61,13 @@ export function makeCodes(at: AccountRequest): Promise<Response> {
     wakeAuditLog(context);
     const frame = frameOf(context, request);
     const t = createTranslator(factorMessages, frame.t.language);
-    const text = [`${frame.branding.name} · ${username}`, t("codesTitle"), "", ...codes, ""].join("\n");
     return respondPage(
       <CodesPage frame={frame} title={t("codesTitle")} text={t("codesText")}>
-        <ul class="codes" id="codes">
-          {codes.map((code) => (
-            <li>{code}</li>
-          ))}
-        </ul>
-        <div class="actions">
-          <a
-            class="button"
-            id="download"
-            download="recovery-codes.txt"
-            href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
-          >
-            {t("download")}
-          </a>
+        <RecoveryCodeList frame={frame} username={username} codes={codes}>
           <a class="button quiet" href="/account" id="done">
             {t("done")}
           </a>
-        </div>
+        </RecoveryCodeList>
       </CodesPage>,
     );
   });
@@ -93,10 +83,17 @@ function CodesPage(props: {
   readonly frame: AuthPageFrame;
   readonly title: string;
   readonly text: string;
+  /** The person has just added an app. */
+  readonly isAfterApp?: boolean;
   readonly children?: Child;
 }) {
   return (
     <Layout {...props.frame} title={props.title} account>
+      {props.isAfterApp && (
+        <p class="note good" role="status">
+          {props.frame.t("account.appAdded")}
+        </p>
+      )}
       <div class="head">
         <h1>{props.title}</h1>
         <p class="muted">{props.text}</p>

@@ -4,7 +4,7 @@ import { displayName, Person } from "@edge-op/pages/person";
 import { formatUserCode } from "@edge-op/shared/grants/user-code";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { User } from "@edge-op/shared/users/user";
-import type { Place } from "../browser/user-sessions.ts";
+import type { Place } from "@edge-op/shared/users/user-sessions";
 import { AllowanceList } from "../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";

@@ -1,13 +1,13 @@
-import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { macText } from "@edge-op/shared/secrets/mac";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import { insertTotp } from "./factor-store.ts";
+import { pageSecret } from "./page-secret.ts";
 import { encodeBase32, matchTotp, otpauthUri } from "./totp.ts";
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
@@ -61,8 +61,5 @@ async function secretOf(
   { env }: RequestContext<AuthEnv>,
   { user, browser, id }: AppSetup,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const parts = ["1", "2"].map((part) => macText(env, "cookie-mac", `app\n${part}\n${id}\n${browser.id}\n${user.sub}`));
-  const joined = (await Promise.all(parts)).map((mac) => decodeBase64Url(mac)!);
-  const secret = new Uint8Array(joined.flatMap((bytes) => [...bytes]));
-  return secret.slice(0, secretBytes);
+  return (await pageSecret(env, browser, { purpose: "app", id, of: user.sub })).slice(0, secretBytes);
 }

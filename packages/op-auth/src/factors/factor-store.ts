@@ -1,4 +1,5 @@
 import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { type Form, isNumber, isText, listOf, objectOf, requireForm } from "@edge-op/protocol/encoding/stored-json";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { sealText } from "@edge-op/shared/secrets/seal";
@@ -12,13 +13,28 @@ export interface TotpRow {
   readonly last_step: number;
 }
 
+interface UserRow {
+  readonly status: "active" | "suspended";
+  readonly factor_epoch: number;
+}
+
+interface CodesRow {
+  readonly set_id: string;
+  readonly hashes: string;
+  readonly used: number;
+}
+
 /** What a code of a person is compared with. */
 export interface StoredFactors {
-  readonly status: "active" | "suspended";
+  readonly status: UserRow["status"];
   readonly epoch: number;
   readonly apps: readonly TotpRow[];
-  readonly codes: { readonly set_id: string; readonly hashes: string; readonly used: number } | undefined;
+  readonly codes: CodesRow | undefined;
 }
+
+const isUserRow = objectOf<UserRow>({ status: isText, factor_epoch: isNumber });
+const isTotpRow = objectOf<TotpRow>({ factor_id: isText, secret: isText, last_step: isNumber });
+const isCodesRow = objectOf<CodesRow>({ set_id: isText, hashes: isText, used: isNumber });
 
 /** Apps of a person. */
 export const mostApps = 5;
@@ -32,10 +48,14 @@ export async function readStoredFactors(database: D1Database, sub: string): Prom
       database.prepare("SELECT set_id, hashes, used FROM user_recovery_codes WHERE sub = ?1").bind(sub),
     ]),
   );
-  const [user] = (users?.results ?? []) as { status: StoredFactors["status"]; factor_epoch: number }[];
+  const [user] = rowsOf("a user", users, isUserRow);
   if (user === undefined) return undefined;
-  const [codes] = (sets?.results ?? []) as NonNullable<StoredFactors["codes"]>[];
-  return { status: user.status, epoch: user.factor_epoch, apps: (apps?.results ?? []) as unknown as TotpRow[], codes };
+  const [codes] = rowsOf("recovery codes", sets, isCodesRow);
+  return { status: user.status, epoch: user.factor_epoch, apps: rowsOf("apps", apps, isTotpRow), codes };
+}
+
+function rowsOf<Row>(what: string, result: D1Result | undefined, isRow: Form<Row>): readonly Row[] {
+  return requireForm(what, result?.results, listOf(isRow));
 }
 
 /** Spends the code of a step. Of two requests with the same code, in any isolates, one gets true. */
@@ -105,15 +125,32 @@ export async function insertTotp(
   return inserted!.meta.changes === 1;
 }
 
-/** Replaces the recovery codes of a person. */
+export interface NewCodes {
+  readonly sub: string;
+  readonly setId: string;
+  readonly hashes: string;
+  /** The set that they replace, "" for none; without it, whichever there is. */
+  readonly replaced?: string;
+}
+
+/** Replaces the recovery codes of a person. False if `replaced` is not their set any more; `event` is written only if it is. */
 export async function saveRecoveryCodes(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
-  { sub, setId, hashes }: { readonly sub: string; readonly setId: string; readonly hashes: string },
+  { sub, setId, hashes, replaced }: NewCodes,
   event: D1PreparedStatement,
-): Promise<void> {
+): Promise<boolean> {
   const save = env.DB.prepare(
-    `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms) VALUES (?1, ?2, ?3, 0, ?4)
+    `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms)
+       SELECT ?1, ?2, ?3, 0, ?4
+        WHERE ?5 IS NULL OR ?5 = coalesce((SELECT set_id FROM user_recovery_codes WHERE sub = ?1), '')
        ON CONFLICT (sub) DO UPDATE SET set_id = ?2, hashes = ?3, used = 0, created_at_ms = ?4`,
-  ).bind(sub, setId, hashes, arrivedAtMs);
-  await queryDatabase(() => env.DB.batch([save, event]));
+  ).bind(sub, setId, hashes, arrivedAtMs, replaced ?? null);
+  const [saved] = await queryDatabase(() => env.DB.batch([save, event]));
+  return saved!.meta.changes === 1;
+}
+
+/** The present set, "" for none. Cost: 1 D1 call. */
+export async function findCodesSet(database: D1Database, sub: string): Promise<string> {
+  const select = database.prepare("SELECT set_id FROM user_recovery_codes WHERE sub = ?1").bind(sub);
+  return (await queryDatabase(() => select.first<string>("set_id"))) ?? "";
 }

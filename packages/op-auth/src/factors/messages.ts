@@ -6,7 +6,7 @@ const en = {
   recoverText:
     "You have confirmed your email address. Your account also has a second factor: confirm it before you choose a new password.",
   recoverOther:
-    "You have confirmed your email address. That alone does not open your account: use your passkey, or ask your administrator.",
+    "You have confirmed your email address. That alone does not open your account: sign in as you usually do, or ask your administrator.",
   code: "Code of your authenticator app",
   submit: "Confirm",
   recovery: "Use a recovery code",
@@ -49,6 +49,12 @@ const en = {
     "Recovery codes let you sign in with your password when you do not have your phone. Codes that you made before stop working.",
   download: "Download as text",
   done: "I have saved the codes",
+  firstCodesText:
+    "Save these codes now. Each works once in place of a code of your app, for the day when you do not have your phone.",
+  newCodesText:
+    "You have used a recovery code. Save these new ones: once you confirm that, the old ones stop working. Each works once.",
+  withoutCodes: "Continue without recovery codes",
+  keepCodes: "Keep the old codes",
 } as const;
 
 export type FactorText = keyof typeof en;
@@ -62,7 +68,7 @@ export const factorMessages: Catalog<FactorText> = {
     recoverText:
       "Sie haben Ihre E-Mail-Adresse bestätigt. Ihr Konto hat auch einen zweiten Faktor: Bestätigen Sie ihn, bevor Sie ein neues Passwort wählen.",
     recoverOther:
-      "Sie haben Ihre E-Mail-Adresse bestätigt. Das allein öffnet Ihr Konto nicht: Verwenden Sie Ihren Passkey, oder fragen Sie Ihren Administrator.",
+      "Sie haben Ihre E-Mail-Adresse bestätigt. Das allein öffnet Ihr Konto nicht: Melden Sie sich an wie sonst, oder fragen Sie Ihren Administrator.",
     code: "Code Ihrer Authenticator-App",
     submit: "Bestätigen",
     recovery: "Wiederherstellungscode verwenden",
@@ -107,5 +113,11 @@ export const factorMessages: Catalog<FactorText> = {
       "Mit Wiederherstellungscodes melden Sie sich mit Ihrem Passwort an, wenn Sie Ihr Telefon nicht haben. Früher erstellte Codes gelten dann nicht mehr.",
     download: "Als Text herunterladen",
     done: "Ich habe die Codes gespeichert",
+    firstCodesText:
+      "Speichern Sie diese Codes jetzt. Jeder gilt einmal anstelle eines Codes Ihrer App, für den Tag, an dem Sie Ihr Telefon nicht haben.",
+    newCodesText:
+      "Sie haben einen Wiederherstellungscode benutzt. Speichern Sie diese neuen Codes: Sobald Sie das bestätigen, gelten die alten nicht mehr. Jeder gilt einmal.",
+    withoutCodes: "Ohne Wiederherstellungscodes fortfahren",
+    keepCodes: "Alte Codes behalten",
   },
 };

@@ -15,8 +15,14 @@ export interface RecoveryCodes {
   readonly hashes: string;
 }
 
-export async function makeRecoveryCodes(sub: string): Promise<RecoveryCodes> {
-  const raw = Array.from({ length: recoveryCodesOfSet }, newCode);
+/** `random` returns at least 24 bytes for each code. */
+export async function makeRecoveryCodes(
+  sub: string,
+  random: (index: number) => Promise<Uint8Array> = async () => crypto.getRandomValues(new Uint8Array(characters)),
+): Promise<RecoveryCodes> {
+  const raw = await Promise.all(
+    Array.from({ length: recoveryCodesOfSet }, async (_, index) => toCode(await random(index))),
+  );
   const hashes = await Promise.all(raw.map((code) => hashOf(sub, code)));
   const joined = new Uint8Array(hashBytes * raw.length);
   for (const [index, hash] of hashes.entries()) joined.set(hash, index * hashBytes);
@@ -39,9 +45,9 @@ export function readRecoveryCode(typed: string): string | undefined {
   return code.length === characters && [...code].every((each) => alphabet.includes(each)) ? code : undefined;
 }
 
-function newCode(): string {
+function toCode(random: Uint8Array): string {
   // 32 characters divide 256: each byte has one of them, without bias.
-  return [...crypto.getRandomValues(new Uint8Array(characters))].map((byte) => alphabet[byte % 32]).join("");
+  return [...random.slice(0, characters)].map((byte) => alphabet[byte % 32]).join("");
 }
 
 async function hashOf(sub: string, code: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -6,6 +6,7 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { type OpenDecision, type SettleOptions, settle } from "@edge-op/shared/control/settle";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import { findConsent } from "@edge-op/shared/users/consents";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import type { Session, SessionClient, SessionFlow } from "@edge-op/shared/users/session-rpc";
 import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
@@ -17,7 +18,6 @@ import { checkResponseTarget } from "../authorization/checks/response-target.ts"
 import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
-import { findConsent } from "../consent/consents.ts";
 import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
 import {
   isOffline,
@@ -114,17 +114,24 @@ async function proceedToAccount(
   const { context, isolate } = at;
   const { flow, browser, person, added } = progress;
   const signIn = signInOf(pendingProofs(flow));
-  if (signIn === undefined) return redirect(await pathOf(at, flow, browser, "sign-in"));
+  if (signIn === undefined) {
+    await added?.write?.();
+    return redirect(flow.isOpened ? purpose.path : await pathOf(at, flow, browser, "sign-in"));
+  }
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   const { session } = prepared;
   const policy = accountPolicy(context, purpose);
   const known = await settle(context, isolate, () => readPersonFacts(at, progress, policy, session, session.sub));
   const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
-  if (next.kind === "page") return redirect(await pathOf(at, flow, browser, next.step.name));
+  if (next.kind === "page" && !next.step.isForPerson) {
+    return redirect(await pathOf(at, flow, browser, next.step.name));
+  }
   const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
-  if (opened.kind === "opened") return redirect(purpose.path, [opened.cookie]);
-  return signInAgain(at, flow, browser, opened);
+  if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
+  const path =
+    next.kind === "page" ? await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name) : purpose.path;
+  return redirect(path, [opened.cookie]);
 }
 
 /** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */

@@ -24,7 +24,7 @@ export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
   const opened = await openLive(at, flowParameter(at));
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
-  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+  if (step.isForPerson && !(await mayBeAt(open, step))) {
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   const token = await formToken(at.context, await tokenPurpose(open, step), browser.id);
@@ -42,11 +42,16 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
   const opened = await openLive(at, form.get("f") ?? flowParameter(at));
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
-  if (step.isForPerson && ((await open.person()) === undefined || open.authorization === undefined)) {
+  if (step.isForPerson && !(await mayBeAt(open, step))) {
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
   return continueWith(at, step, open, await step.submit(open, form));
+}
+
+/** A page for a person needs one; all but that of recovery codes, a client too. */
+async function mayBeAt({ person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
+  return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
 /** Continues a flow with the result of a step. */

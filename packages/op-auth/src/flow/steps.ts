@@ -3,6 +3,7 @@ import { enrolStep } from "../steps/enrol/enrol-step.ts";
 import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
 import { recoverStep } from "../steps/recover/recover-step.ts";
+import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
 import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
 import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
@@ -15,6 +16,7 @@ export const steps: readonly Step[] = [
   proveMoreStep,
   setPasswordStep,
   enrolStep,
+  recoveryCodesStep,
   linkStep,
   selectAccountStep,
   consentStep,

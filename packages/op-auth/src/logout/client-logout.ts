@@ -4,6 +4,7 @@ import { authenticateClient } from "@edge-op/shared/callers/authenticate-client"
 import { sessionIdOf } from "@edge-op/shared/clients/pairwise-subject";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { settle } from "@edge-op/shared/control/settle";
+import { dismissClient } from "@edge-op/shared/grants/end-session";
 import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
@@ -14,7 +15,6 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { IdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { dismissClient } from "./end-session.ts";
 import { checkLogoutRequest } from "./logout-request.ts";
 
 /**

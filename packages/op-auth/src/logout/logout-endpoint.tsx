@@ -4,6 +4,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
+import { endSession } from "@edge-op/shared/grants/end-session";
 import type { EndpointResponse } from "@edge-op/shared/http/json-response";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -18,7 +19,6 @@ import { storeParameters, takeParameters } from "../browser/stored-parameters.ts
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";
 import { clientLogout, isClientRequest } from "./client-logout.ts";
-import { endSession } from "./end-session.ts";
 import { frontChannelUrls } from "./front-channel.ts";
 import { FrontChannelPage } from "./front-channel-page.tsx";
 import { LogoutPage } from "./logout-page.tsx";

@@ -3,7 +3,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 const en = {
   address: "Email address",
   send: "Send a code",
-  codeTitle: "Enter the code from your mail",
+  codeTitle: "Enter the code",
   sentRecover: "If there is an account with {address}, it has been sent a code of eight digits.",
   sent: "{address} has been sent a code of eight digits.",
   sentHint: "It may take a minute. If there is no mail, look in the spam folder.",
@@ -27,7 +27,7 @@ export const mailedCodeMessages: Catalog<MailedCodeText> = {
   de: {
     address: "E-Mail-Adresse",
     send: "Code senden",
-    codeTitle: "Code aus Ihrer E-Mail eingeben",
+    codeTitle: "Code eingeben",
     sentRecover: "Wenn es ein Konto mit {address} gibt, wurde dorthin ein achtstelliger Code gesendet.",
     sent: "An {address} wurde ein achtstelliger Code gesendet.",
     sentHint: "Das kann eine Minute dauern. Wenn keine E-Mail kommt, sehen Sie im Spam-Ordner nach.",

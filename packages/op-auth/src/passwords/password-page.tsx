@@ -11,6 +11,8 @@ export interface PasswordView {
   /** Where a person leaves without a change; absent in a flow, in which there is nothing to go back to. */
   readonly cancelTo: string | undefined;
   readonly name: string;
+  /** Whether the person is signed in as `name`. */
+  readonly isSignedIn: boolean;
   readonly username: string;
   readonly hasPassword: boolean;
   /** False after a recent sign-in by passkey. */
@@ -35,7 +37,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
     <Layout {...frame} title={title} account={view.cancelTo !== undefined}>
       <div class="head">
         <h1>{title}</h1>
-        <Person name={view.name} text={t("account.signedInAs", { user: view.name })} />
+        <Person name={view.name} text={view.isSignedIn ? t("account.signedInAs", { user: view.name }) : view.name} />
         <p class="muted small">{view.text}</p>
       </div>
       {view.problem && (

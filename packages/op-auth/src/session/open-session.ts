@@ -1,12 +1,12 @@
+import { endSession } from "@edge-op/shared/grants/end-session";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/users/sessions";
+import { deleteUserSessions, saveUserSession } from "@edge-op/shared/users/user-sessions";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { deleteUserSession, saveUserSession } from "../browser/user-sessions.ts";
 import { readDeployment } from "../deployment.ts";
-import { endSession } from "../logout/end-session.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { describeDevice } from "./describe-device.ts";
 import { placeOf } from "./place-of.ts";
@@ -68,7 +68,7 @@ export async function openSession(
   if (opened === "opened" && saved === "stored") return openedAs(at, prepared);
   await endSession(context, isolate, { sid: prepared.session.sid }, "ended by a change during the sign-in");
   if (saved === "cut off") return { kind: "cut off" };
-  if (saved === "stored") await deleteUserSession(context.env.DB, signIn.sub, prepared.session.sid);
+  if (saved === "stored") await deleteUserSessions(context.env.DB, signIn.sub, [prepared.session.sid]);
   const own = await isolate.sessions.prepare(context, signIn, readDeployment(context.env).session);
   // The first call has spent the flow, unless the session that it should have replaced was gone.
   const flow = opened === "gone" ? options.flow : undefined;
@@ -109,7 +109,7 @@ async function unlist(
   { context }: Pick<FlowRequest, "context">,
   { replaces, session }: PreparedSession,
 ): Promise<void> {
-  if (replaces === undefined) await deleteUserSession(context.env.DB, session.sub, session.sid);
+  if (replaces === undefined) await deleteUserSessions(context.env.DB, session.sub, [session.sid]);
 }
 
 /** Ends the session of this browser unless it is replaced; also one that has ended, which may have remaining work. */

@@ -1,5 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Place } from "../browser/user-sessions.ts";
+import type { Place } from "@edge-op/shared/users/user-sessions";
 
 const longestCity = 100;
 

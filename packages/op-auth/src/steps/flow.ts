@@ -47,18 +47,12 @@ export interface Marks {
   readonly otherAccount?: boolean;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
-  /** An identity at an upstream provider that its person may connect, after they have signed in here. */
-  readonly link?: LinkMark | undefined;
+  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
+  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
   /** The code that was mailed last. */
   readonly mailed?: MailedCode | undefined;
-}
-
-export interface LinkMark {
-  /** Where it waits (pending-link.ts). */
-  readonly id: string;
-  /** The account. */
-  readonly sub: string;
-  readonly provider: string;
+  /** An identity at an upstream provider that its person may connect, after they have signed in here. */
+  readonly link?: LinkMark | undefined;
 }
 
 /** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */
@@ -69,6 +63,14 @@ export interface MailedCode {
   readonly sentAtMs: number;
   /** Where its attempts are counted; the same for each code of this flow, purpose and address. */
   readonly attempts: string;
+}
+
+export interface LinkMark {
+  /** Where it waits (pending-link.ts). */
+  readonly id: string;
+  /** The account. */
+  readonly sub: string;
+  readonly provider: string;
 }
 
 export type Problem =

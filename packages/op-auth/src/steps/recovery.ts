@@ -15,8 +15,9 @@ export function isRecovering(flow: Pick<Flow, "proofs">): boolean {
 
 /**
  * **What a person must prove beside their mailbox before they set a new password**, so that recovery is never weaker than signing in (NIST SP 800-63B-4
- * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or passkeys and no password. `other`: they would need one and have none, so
- * only a passkey or an administrator helps. Pure.
+ * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or sign in by
+ * passkey or at an upstream provider alone. `other`: they would need one and have none, so
+ * only that way in or an administrator helps. Pure.
  */
 export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | undefined): "none" | "code" | "other" {
   const mailed = recoveryProof(flow);
@@ -25,6 +26,7 @@ export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | un
   // Without knowledge of the factors nothing is granted.
   if (factors === undefined) return "other";
   if (factors.totp) return "code";
-  if (!factors.passkeys || factors.password) return "none";
+  const hasOther = factors.passkeys || factors.identities;
+  if (factors.password || !hasOther) return "none";
   return factors.recoveryCodes ? "code" : "other";
 }

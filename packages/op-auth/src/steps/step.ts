@@ -35,6 +35,7 @@ export type StepName =
   | "prove-more"
   | "set-password"
   | "enrol"
+  | "recovery-codes"
   | "link"
   | "select-account"
   | "consent";

@@ -1,5 +1,5 @@
+import { findConsent } from "@edge-op/shared/users/consents";
 import type { User } from "@edge-op/shared/users/user";
-import { findConsent } from "../consent/consents.ts";
 import { pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 

@@ -4,8 +4,9 @@ import * as z from "zod";
 import type { Columns } from "./columns.ts";
 import { type AdminCall, type AdminRoute, type AdminRouteSpec, defineRoute } from "./define-route.ts";
 import { formatEtag, requireMatch } from "./entity-tags.ts";
+import { type ListCondition, listQuery, rowCondition } from "./list-conditions.ts";
 import { mergePatchOf } from "./merge-patch.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "./paging.ts";
+import { cutPage, nextCursor, readCursor } from "./paging.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import type { BesideRecord, RecordOf, VersionedTable } from "./versioned-table.ts";
 
@@ -38,9 +39,8 @@ interface RecordRoutes<
   readonly shown: Shown;
   /** The schema of the response to a creation, if it has more members. */
   readonly created?: Created;
-  /** The conditions that a list may have, as query parameters, and the columns that have the values. */
-  readonly conditions?: Readonly<Record<string, z.ZodType>>;
-  where?(conditions: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  /** The conditions that a list may have, one at a time, by the names of their query parameters. */
+  readonly conditions?: Readonly<Record<string, ListCondition>>;
   /** The error code of a creation and of a patch. */
   readonly errorCode?: Beside["errorCode"];
   readonly faultsBeside?: Readonly<Record<"create" | "update", NonNullable<Beside["faultsBeside"]>>>;
@@ -87,7 +87,7 @@ export function defineRecordRoutes<
     const patch = kind.patch(call);
     return retryOnConflict(async () => {
       const known = await table.require(call.context.env.DB, call.parameter(kind.key));
-      requireMatch(call.ifMatch, known.updatedAtMs);
+      requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
       const { changed, detail, ...beside } = await patch(known);
       return table.update(call, known, changed, { ...beside, detail: { fields: Object.keys(call.body), ...detail } });
     });
@@ -114,17 +114,18 @@ export function defineRecordRoutes<
     operationId: `list${title}s`,
     summary: summaries.list,
     scope,
-    query: z.strictObject({ ...pageQuery.shape, ...kind.conditions }),
+    query: listQuery(kind.conditions),
     response: {
       status: 200,
       description: `A page of ${noun}s.`,
       schema: z.strictObject({ [`${noun}s`]: z.array(shown), next_cursor: nextCursor }).meta({ id: `${title}List` }),
     },
-    async handle({ context, query: { cursor, limit, ...conditions } }) {
-      const where = kind.where?.(conditions) ?? conditions;
-      const rows = await table.list(context.env.DB, { after: readCursor(cursor), count: limit + 1, where });
-      const { page, next } = cutPage(rows, limit, (record) => table.positionOf(record));
-      return { body: { [`${noun}s`]: page.map(show), ...next } };
+    async handle({ context, query: { cursor, limit, ...given } }) {
+      const condition = rowCondition(kind.conditions, given);
+      const page = { after: readCursor(cursor), count: limit + 1, condition: condition ?? undefined };
+      const rows = condition === null ? [] : await table.list(context.env.DB, page);
+      const { page: cut, next } = cutPage(rows, limit, ({ place }) => place);
+      return { body: { [`${noun}s`]: cut.map(({ record }) => show(record)), ...next } };
     },
   });
   const read = defineRoute({

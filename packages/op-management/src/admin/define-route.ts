@@ -15,6 +15,7 @@ export type AdminScope =
   | "admin:users"
   | "admin:keys"
   | "admin:tokens"
+  | "admin:revoke-all"
   | "admin:shards"
   | "admin:audit";
 
@@ -29,6 +30,8 @@ export interface AdminCall<Body, Query> {
   readonly query: Query;
   /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */
   readonly ifMatch: string | undefined;
+  /** The `If-None-Match` header: `*` creates a resource, and replaces none (RFC 9110 §13.1.2). */
+  readonly ifNoneMatch: string | undefined;
   /** A parameter of the path; the router has matched it, so it exists. */
   parameter(name: string): string;
 }
@@ -54,6 +57,8 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   readonly body?: Body;
   readonly query?: Query;
   readonly response: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
+  /** A `PUT` that regards `If-Match` and `If-None-Match`. */
+  readonly isConditional?: true;
   /** The error code of an invalid body; `invalid_request` unless given. */
   readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
   /**

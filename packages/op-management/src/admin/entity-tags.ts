@@ -1,3 +1,4 @@
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 
 /**
@@ -8,11 +9,20 @@ export function formatEtag(updatedAtMs: number): string {
   return `"${updatedAtMs}"`;
 }
 
+/** The tag of a resource without a time of change: a hash of its content. */
+export async function contentEtag(content: readonly string[]): Promise<string> {
+  return `"${encodeBase64Url((await sha256(JSON.stringify(content))).subarray(0, 16))}"`;
+}
+
 /** Refuses with 412 if `If-Match` is given and does not name the version. */
-export function requireMatch(ifMatch: string | undefined, updatedAtMs: number): void {
+export function requireMatch(ifMatch: string | undefined, etag: string): void {
   if (ifMatch === undefined || ifMatch.trim() === "*") return;
-  const named = ifMatch.split(",").map((etag) => etag.trim());
-  if (!named.includes(formatEtag(updatedAtMs))) throw new OAuthError("precondition_failed", "entity-tag-differs");
+  const named = ifMatch.split(",").map((each) => each.trim());
+  if (!named.includes(etag)) throw entityTagDiffers();
+}
+
+export function entityTagDiffers(): OAuthError {
+  return new OAuthError("precondition_failed", "entity-tag-differs");
 }
 
 /** The version after `updatedAtMs`: the current time, or one more than `updatedAtMs` if the clock is not ahead of it. */

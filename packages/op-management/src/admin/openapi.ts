@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { AdminRoute } from "./define-route.ts";
+import { exampleBodies, exampleParameters } from "./examples.ts";
 
 type JsonObject = Record<string, unknown>;
 
@@ -43,16 +44,17 @@ function toComponents(schema: object): JsonObject {
   ) as JsonObject;
 }
 
-function content(schema: JsonObject, mediaType = "application/json"): JsonObject {
-  return { content: { [mediaType]: { schema } } };
+function content(schema: JsonObject, mediaType = "application/json", example?: unknown): JsonObject {
+  return { content: { [mediaType]: { schema, ...(example === undefined ? {} : { example }) } } };
 }
 
-function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
+function parametersOf({ path, query, method, isConditional }: AdminRoute): JsonObject[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
     required: true,
     schema: { type: "string" },
+    example: exampleParameters[name!],
   }));
   const inQuery =
     query instanceof z.ZodObject
@@ -62,14 +64,16 @@ function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
         })
       : [];
   const ifMatch = { name: "If-Match", in: "header", description: "The ETag to change.", schema: { type: "string" } };
-  return [...inPath, ...inQuery, ...(method === "PATCH" ? [ifMatch] : [])];
+  const ifNoneMatch = { ...ifMatch, name: "If-None-Match", description: "`*`: replace nothing." };
+  const inHeaders = isConditional ? [ifMatch, ifNoneMatch] : method === "PATCH" ? [ifMatch] : [];
+  return [...inPath, ...inQuery, ...inHeaders];
 }
 
 function responsesOf(route: AdminRoute, components: Components): JsonObject {
   const { status, description, schema } = route.response;
   const error = content(components.refer(errorSchema, "output"));
   const statuses = Object.entries(refusals).filter(([refused]) => {
-    if (refused === "412") return route.method === "PATCH";
+    if (refused === "412") return route.method === "PATCH" || route.isConditional === true;
     if (refused === "413") return route.body !== undefined;
     if (refused === "404") return route.path.includes("{");
     return refused === "409" ? route.method !== "GET" : true;
@@ -80,19 +84,31 @@ function responsesOf(route: AdminRoute, components: Components): JsonObject {
   };
 }
 
+/** The first sentence is the summary, which generators and command lines show in one line. */
+function endOfSentence(text: string): number {
+  const at = text.search(/[.:] /);
+  return at < 0 ? text.length : at + 1;
+}
+
 function operation(route: AdminRoute, components: Components): JsonObject {
   const { operationId, summary, scope, body, method } = route;
   const parameters = parametersOf(route);
   const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   return {
     operationId,
-    summary,
+    summary: summary.slice(0, endOfSentence(summary)),
+    description: `${summary} It needs the scope \`${scope}\`.`,
     tags: [route.path.split("/")[1]],
     security: [{ admin: [scope] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, ...content(components.refer(body, "input"), mediaType) } }),
+      : {
+          requestBody: {
+            required: true,
+            ...content(components.refer(body, "input"), mediaType, exampleBodies[operationId]),
+          },
+        }),
     responses: responsesOf(route, components),
   };
 }

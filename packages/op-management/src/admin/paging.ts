@@ -4,7 +4,7 @@ import * as z from "zod";
 
 /** **Pages of a list, ordered by id**: a cursor is the last id of the previous page, opaque to the caller. */
 export const pageQuery = z.strictObject({
-  cursor: z.string().max(512).optional().describe("`next_cursor` of the page before."),
+  cursor: z.string().max(4096).optional().describe("`next_cursor` of the page before."),
   limit: z.coerce.number().int().min(1).max(200).default(50).describe("Resources of a page."),
 });
 
@@ -14,8 +14,12 @@ export const nextCursor = z.string().optional().describe("Present when there is 
 export function readCursor(cursor: string | undefined): string {
   if (cursor === undefined) return "";
   const bytes = decodeBase64Url(cursor);
-  if (bytes === undefined) throw invalidFields([{ path: "cursor", message: "is not a cursor of this list" }]);
+  if (bytes === undefined) throw invalidCursor();
   return new TextDecoder().decode(bytes);
+}
+
+export function invalidCursor(): Error {
+  return invalidFields([{ path: "cursor", message: "is not a cursor of this list" }]);
 }
 
 /** `rows` contains one more row than the page if there is another page. */

@@ -22,6 +22,8 @@ const list = defineRoute({
     sub: id.optional().describe("Events about this person."),
     client_id: id.optional().describe("Events about this client."),
     actor: id.optional().describe("Events that this subject caused."),
+    target: id.optional().describe("Administrative changes of this record: a client_id, sub, kid, role, …"),
+    request_id: id.optional().describe("Events of this request: the `request_id` of its error or log line."),
     type: id.optional().describe("A type, or a prefix of types followed by `*`: `sign-in.*`."),
     from: moment.optional().describe("At this time or later: RFC 3339, or seconds since the epoch."),
     to: moment.optional().describe("Before this time."),
@@ -32,8 +34,8 @@ const list = defineRoute({
     schema: z.strictObject({ events: z.array(eventSchema), next_cursor: nextCursor }).meta({ id: "AuditEventList" }),
   },
   async handle({ context, query }) {
-    const { limit, cursor, client_id: clientId, from: fromMs, to: toMs, ...others } = query;
-    const filter = { ...others, clientId, fromMs, toMs, before: readPlace(cursor) };
+    const { limit, cursor, client_id: clientId, request_id: requestId, from: fromMs, to: toMs, ...others } = query;
+    const filter = { ...others, clientId, requestId, fromMs, toMs, before: readPlace(cursor) };
     const rows = await listEvents(context.env.AUDIT_DB, filter, limit + 1);
     const page = rows.slice(0, limit);
     const last = page.at(-1);

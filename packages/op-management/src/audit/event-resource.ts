@@ -1,8 +1,8 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
-import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
+import { invalidCursor } from "../admin/paging.ts";
 import type { EventPlace, EventRow } from "./list-events.ts";
 
 /** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
@@ -54,7 +54,7 @@ export function readPlace(cursor: string | undefined): EventPlace | undefined {
   if (cursor === undefined) return undefined;
   const bytes = decodeBase64Url(cursor);
   const [, atMs, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(new TextDecoder().decode(bytes)) ?? [];
-  if (position === undefined) throw invalidFields([{ path: "cursor", message: "is not a cursor of this list" }]);
+  if (position === undefined) throw invalidCursor();
   return { atMs: Number(atMs), position: Number(position) };
 }
 

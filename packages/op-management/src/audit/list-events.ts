@@ -4,6 +4,8 @@ export interface EventFilter {
   readonly sub?: string | undefined;
   readonly clientId?: string | undefined;
   readonly actor?: string | undefined;
+  readonly target?: string | undefined;
+  readonly requestId?: string | undefined;
   /** A type, or a prefix of types that ends with `*`. */
   readonly type?: string | undefined;
   readonly fromMs?: number | undefined;
@@ -38,6 +40,8 @@ export async function listEvents(database: D1Database, filter: EventFilter, limi
   equal("sub", filter.sub);
   equal("client_id", filter.clientId);
   equal("actor", filter.actor);
+  equal("target", filter.target);
+  equal("request_id", filter.requestId);
   if (filter.type?.endsWith("*") === true) {
     const prefix = filter.type.slice(0, -1);
     conditions.push(`type >= ${bind(prefix)} AND type < ${bind(`${prefix}\u{10ffff}`)}`);

@@ -6,6 +6,7 @@ import { choiceMembers } from "@edge-op/shared/clients/metadata-choices";
 import * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
+import { lowerAscii, textParameter } from "../admin/list-conditions.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { clients, withoutEmptyScope } from "./client-table.ts";
 import { createClient } from "./create-client.ts";
@@ -65,7 +66,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     scope: "admin:clients",
     summaries: {
       create: "Registers a client. Its secret, if it has one, is shown only once.",
-      list: "Lists clients in the order of their ids, a page at a time.",
+      list: "Lists clients in the order of their ids, a page at a time; those whose names have a common beginning in the order of their names.",
       read: "Shows a client.",
       update:
         "Changes a client by JSON Merge Patch: members that are not named are kept, null removes a member. In force everywhere when the call returns. Status disabled also ends every grant of the client, and so does removing an admin scope.",
@@ -75,7 +76,16 @@ export const clientRoutes: readonly AdminRoute[] = [
     createBody,
     shown,
     created,
-    conditions: { status: status.optional() },
+    conditions: {
+      status: { schema: status.optional(), column: "status", match: "literal" },
+      client_id: { schema: textParameter("A client's id."), column: "client_id", match: "text" },
+      client_name: {
+        schema: textParameter("A client's name; a to z are A to Z."),
+        column: "name_key",
+        match: "text",
+        toStored: lowerAscii,
+      },
+    },
     errorCode: clientErrorCode,
     faultsBeside: {
       create: ({ context }, { client_id: _, status: __, ...given }, wrong) =>

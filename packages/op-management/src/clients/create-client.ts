@@ -3,9 +3,8 @@ import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { ActorRequest } from "../admin/actor.ts";
-import { isSubRetired, takenError } from "../admin/taken-ids.ts";
+import { isSubRetired, type RetirementBindings, takenError } from "../admin/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients, type StoredClient } from "./client-table.ts";
 import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
@@ -29,19 +28,19 @@ export interface CreatedClient {
 
 /**
  * **Creates a client** by every rule of this folder, and records the actor. Refuses with every fault of the document, if the actor lacks authority,
- * or if the id is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control plane; a fetch of `sector_identifier_uri` if there is
+ * or if the id is taken. Cost: 1 D1; for a chosen `clientId` 2 more, beside each other, and a round of the control plane; a fetch of `sector_identifier_uri` if there is
  * one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
  */
 export async function createClient(
-  request: ActorRequest<MasterKeyBindings>,
+  request: ActorRequest<RetirementBindings>,
   { clientId: chosen, status, document, registersItself = false }: ClientRegistration,
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings);
   requireAuthorityOver(request.actor, metadata);
-  if (chosen !== undefined && (await isSubRetired(env.DB, chosen))) {
+  if (chosen !== undefined && (await isSubRetired(env, chosen))) {
     throw takenError("client_id", "was the sub of a deleted user, and is never given again");
   }
   if (registersItself) requireRegistrationSize(metadata);

@@ -3,10 +3,12 @@ import type { AuditLogStatus } from "@edge-op/shared/audit/audit-keeper-rpc";
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
+import { retirementDueMs } from "@edge-op/shared/control/generation-life";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
+import type { Generation } from "@edge-op/shared/storage/generation-table";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { type MailSenderRpc, type MailStatus, mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
@@ -34,11 +36,14 @@ const lateMailMs = 600_000;
 /** Events are usually confirmed within 20 seconds, and sent again after a minute. */
 const lateOutboxMs = 600_000;
 
+/** A retirement is an alarm away, unless D1 or the control plane does not respond. */
+const lateRetirementMs = 3_600_000;
+
 type Context = RequestContext<ManagementEnv>;
 
 /**
- * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. The audit and mail are reported and do not make the provider
- * unready, because no request waits for them. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
+ * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. Retirements, the audit and mail are reported and do not make the
+ * provider unready, because no request waits for them. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
  * often, regardless of the number of requests. Each part is limited to `statisticsCallMs`.
  */
 export class ReadinessChecks {
@@ -59,6 +64,7 @@ async function checkAll(context: Context, isolate: ManagementIsolate): Promise<R
     check("d1", true, () => queryDatabase(() => DB.prepare("SELECT 1").first(), limits.statisticsCallMs)),
     check("keys", true, () => isolate.keyRing.requireSigner(context, context.settings.accessTokenAlgorithm)),
     check("shards", true, () => callShards(context, isolate)),
+    check("generations", false, () => requireRetired(context, isolate)),
     check("audit-database", false, () =>
       queryAuditDatabase(() => AUDIT_DB.prepare("SELECT 1").first(), limits.statisticsCallMs),
     ),
@@ -102,6 +108,15 @@ async function callShards(context: Context, isolate: ManagementIsolate): Promise
   });
   const silent = (await Promise.all(calls)).flat();
   if (silent.length > 0) throw new Error(`not responding: ${silent.join(", ")}`);
+}
+
+/** Generations are retired by the alarm of `ControlPlane`; one that is not stays in use. */
+async function requireRetired(context: Context, isolate: ManagementIsolate): Promise<void> {
+  const { all } = await isolate.shardMap.table(context);
+  const isLate = ({ store, mintedUntilMs, retired }: Generation) =>
+    !retired && mintedUntilMs !== undefined && retirementDueMs(store, mintedUntilMs) + lateRetirementMs <= nowMs();
+  const late = all.filter(isLate).map(({ store, generation }) => `${store} ${generation}`);
+  if (late.length > 0) throw new Error(`not retired: ${late.join(", ")}`);
 }
 
 async function requireRecentOutbox(context: Context): Promise<void> {

@@ -1,6 +1,7 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
 import { limits } from "@edge-op/shared/config/limits";
+import { workerSettings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { log } from "@edge-op/shared/runtime/log";
@@ -38,6 +39,9 @@ const reportSchema = z
     worker: factsSchema,
     objects: z.array(objectFactsSchema),
     unreachable: z.array(z.string()).describe("Objects that did not respond within 2 seconds."),
+    settings: z
+      .record(z.string(), z.string().nullable())
+      .describe("The variables of every Worker, as they are set; `null`: its default is in force."),
     not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
   })
   .meta({ id: "DeploymentReport" });
@@ -108,6 +112,9 @@ const report = defineRoute({
           facts === undefined ? [] : [{ ...toResource(name, facts), bytes: facts.bytes }],
         ),
         unreachable: results.flatMap(({ name, facts }) => (facts === undefined ? [name] : [])),
+        settings: Object.fromEntries(
+          Object.values(workerSettings).map(({ variable }) => [variable, context.env[variable] || null]),
+        ),
         not_called: all.length - called.length,
       },
     };

@@ -34,7 +34,10 @@ export async function introspectRefreshToken(
     noteInvisible(context, caller, seen);
     return inactive;
   }
-  const subject = grantSubject(family.grant, family);
+  // The place of its next access token: its family decides about the grant, the shard about cut-offs.
+  const { grantId, address } = family.grant;
+  const place = await isolate.shardMap.placeAgain(context, "revocation", address, grantId);
+  const subject = grantSubject({ grantId, address: place }, family);
   const [user, client, isRevoked] = await Promise.all([
     isolate.users.find(context, family.sub),
     isolate.clients.find(context, family.clientId),

@@ -29,7 +29,13 @@ export const resourceRoutes: readonly AdminRoute[] = defineRecordRoutes({
   writable: resourceMetadataSchema,
   createBody: resourceCreateSchema,
   shown: resourceSchema,
-  conditions: { identifier: resourceSchema.shape.identifier.max(255).optional() },
+  conditions: {
+    identifier: {
+      schema: resourceSchema.shape.identifier.max(255).optional(),
+      column: "identifier",
+      match: "exact",
+    },
+  },
   show: ({ resourceId, identifier, metadata, createdAtMs, updatedAtMs }) => ({
     resource_id: resourceId,
     identifier,

@@ -10,10 +10,13 @@ import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { revokeAtPlaces } from "@edge-op/shared/grants/revoke-grants";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
-import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import { type GrantPlace, requestsAt, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { defaultTenant } from "@edge-op/shared/leases/revocation-subject";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import * as z from "zod";
@@ -61,8 +64,8 @@ const requestSchema = z
 
 const revocationSchema = z
   .strictObject({
-    kind: z.enum(["token", "grant", "sub", "client"]),
-    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, or a client id."),
+    kind: z.enum(["token", "grant", "sub", "client", "everything"]),
+    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, a client id, or the issuer."),
     revoked_at: z.int().describe("Seconds since the epoch."),
   })
   .meta({ id: "Revocation" });
@@ -70,7 +73,7 @@ const revocationSchema = z
 type Request = z.output<typeof requestSchema>;
 type Call = AdminCall<Request, unknown>;
 
-/** The revocations of one shard; a refresh token also ends its family. */
+/** The revocation of a token or a grant; a refresh token also ends its family. */
 interface ShardRevocation {
   readonly kind: "token" | "grant";
   readonly tokenId: TokenId;
@@ -90,7 +93,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
     const { grant } = refreshToken;
-    const untilMs = latestGrantEndMs(context.arrivedAtMs);
+    const untilMs = latestTokenEndMs(context.arrivedAtMs);
     return { kind: "grant", tokenId: { ...grant, random: noToken }, untilMs, refreshToken };
   }
   const accessToken = await readAccessToken(context, isolate, token);
@@ -100,6 +103,11 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
     tokenId: accessToken.id,
     untilMs: rowUntilMs(accessToken.expiresAtSeconds * 1000),
   };
+}
+
+/** Until when the row of a token is needed of which only the id is known. */
+function latestTokenEndMs(nowMs: number): number {
+  return rowUntilMs(nowMs + longestTokenLifetimeSeconds * 1000);
 }
 
 /** `undefined` for a revocation by subject or client, which affects every shard. */
@@ -113,8 +121,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   if (body.jti !== undefined) {
     const tokenId = parseTokenId(body.jti);
     if (tokenId === undefined) throw unknownId("jti", "is not the jti of an access token");
-    const untilMs = rowUntilMs(context.arrivedAtMs + longestTokenLifetimeSeconds * 1000);
-    return { kind: "token", tokenId, untilMs };
+    return { kind: "token", tokenId, untilMs: latestTokenEndMs(context.arrivedAtMs) };
   }
   if (body.grant_id !== undefined) {
     const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.${noToken}`);
@@ -124,48 +131,46 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   return undefined;
 }
 
-/**
- * Ends the family first: it issues no token after that, so the row only needs to outlive the tokens that were issued (ADR 16). Returns the expiry of
- * the row; if the family's shard does not respond, the time when every refresh token has expired.
- */
-async function endFamily(
+/** Ends the family of a grant first: it issues no token after that, and knows the places of those that it has issued (ADR 16). */
+async function findPlaces(
   { context, isolate }: Call,
-  { grantId, address }: TokenId,
-  { untilMs, refreshToken }: { readonly untilMs: number; readonly refreshToken: RefreshToken | undefined },
-): Promise<number> {
+  { kind, tokenId: { grantId, address }, untilMs, refreshToken }: ShardRevocation,
+): Promise<readonly GrantPlace[]> {
   const { refreshFamilies } = isolate;
-  if (refreshToken !== undefined) {
-    return (await refreshFamilies.kill(context, refreshToken, "revoked by an administrator")) ?? untilMs;
-  }
+  const named = [{ address, untilMs }];
+  if (kind === "token") return named;
+  if (refreshToken !== undefined)
+    return (await refreshFamilies.kill(context, refreshToken, "revoked by an administrator")) ?? named;
   const revocation = { grant: { grantId, address }, clientId: "", reason: "administrator", untilMs } as const;
   const tokensEndAtMs = context.arrivedAtMs + longestTokenLifetimeSeconds * 1000;
-  return (await refreshFamilies.endWherever(context, revocation, tokensEndAtMs)).untilMs;
+  return (await refreshFamilies.endWherever(context, revocation, tokensEndAtMs)).places;
 }
 
-async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken }: ShardRevocation): Promise<string> {
+/** An unverified id must not create an object for a shard outside the table (G1). A grant whose first generation was retired may have moved. */
+async function requireKnownShard({ context, isolate, body }: Call, { kind, tokenId }: ShardRevocation): Promise<void> {
+  if (body.token !== undefined) return;
+  const { shardMap } = isolate;
+  if ((await shardMap.locateUnverified(context, "revocation", tokenId.address)) !== undefined) return;
+  const table = await shardMap.table(context);
+  if (kind === "grant" && table.isRetired("revocation", tokenId.address.generation)) return;
+  const field = names.find((name) => body[name] !== undefined) ?? "";
+  throw unknownId(field, "names a shard that does not exist");
+}
+
+async function revokeOnShard(call: Call, revocation: ShardRevocation): Promise<string> {
   const { context, isolate, actor } = call;
+  const { kind, tokenId } = revocation;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
-  // The request's id is not verified, so it must not create an object for a shard outside the table (G1).
-  const { shardMap } = isolate;
-  const region = await (call.body.token === undefined
-    ? shardMap.locateUnverified(context, "revocation", tokenId.address)
-    : shardMap.locate(context, "revocation", tokenId.address));
-  if (region === undefined) {
-    const field = names.find((name) => call.body[name] !== undefined) ?? "";
-    throw unknownId(field, "names a shard that does not exist");
-  }
+  await requireKnownShard(call, revocation);
   await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
-  const endsAtMs = kind === "grant" ? await endFamily(call, tokenId, { untilMs, refreshToken }) : untilMs;
   const named = kind === "token" ? { jti } : { grant_id: tokenId.grantId };
-  await isolate.revocation.revoke(context, tokenId.address, [
-    {
-      key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
-      untilMs: endsAtMs,
-      operationId: operationId(context),
-      event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
-    },
-  ]);
+  const request = {
+    key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
+    operationId: operationId(context),
+    event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
+  };
+  await revokeAtPlaces(context, isolate, requestsAt(await findPlaces(call, revocation), request, nowMs()));
   return id;
 }
 
@@ -194,4 +199,32 @@ const revoke = defineRoute({
   },
 });
 
-export const revocationRoutes: readonly AdminRoute[] = [revoke];
+/**
+ * Its own scope, because it signs everybody out. The token of the call ends too; its client or person gets another one. ControlPlane tells the
+ * applications in the background.
+ */
+const revokeAll = defineRoute({
+  method: "POST",
+  path: "/revocations/everything",
+  operationId: "revokeEverything",
+  summary:
+    "Revokes every token, grant and session of this deployment, that of the call included. In force everywhere when the call returns. Credentials stay: passwords, passkeys, client secrets, keys, consents.",
+  scope: "admin:revoke-all",
+  body: z
+    .strictObject({ confirm: z.string().max(512).describe("The issuer of this deployment, as a confirmation.") })
+    .meta({ id: "RevocationOfEverything" }),
+  response: { status: 200, description: "The revocation.", schema: revocationSchema },
+  async handle(call) {
+    const { issuer } = call.context.settings;
+    if (call.body.confirm !== issuer) throw unknownId("confirm", `must be ${issuer}`);
+    await commitChange(call, {
+      statements: [],
+      forget: [],
+      event: { action: "deployment.cut-off", target: issuer },
+    });
+    await cutOff(call, "tenant", defaultTenant);
+    return { body: { kind: "everything" as const, id: issuer, revoked_at: toSeconds(call.context.arrivedAtMs) } };
+  },
+});
+
+export const revocationRoutes: readonly AdminRoute[] = [revoke, revokeAll];

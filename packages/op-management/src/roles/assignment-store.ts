@@ -58,6 +58,20 @@ export async function listAssignments(
   return results.map(toAssignment);
 }
 
+/** A statement that fails, together with its transaction, unless the name has exactly these values, in their order. */
+export function refuseUnlessAssigned(
+  database: D1Database,
+  { table, holder, value }: AssignmentTable,
+  { name, values }: Assignment,
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO ${table} (${holder}, ${value}) SELECT ?1, NULL
+        WHERE (SELECT json_group_array(${value} ORDER BY ${value}) FROM ${table} WHERE ${holder} = ?1) <> json(?2)`,
+    )
+    .bind(name, JSON.stringify(values));
+}
+
 /** Replaces the assignments of the name by `values`. */
 export function replaceAssignment(
   database: D1Database,

@@ -6,13 +6,16 @@ import { requireAuthority } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { titleOf } from "../admin/define-record-routes.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { contentEtag, entityTagDiffers, requireMatch } from "../admin/entity-tags.ts";
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
+import { mayBeConflict } from "../admin/retry-on-conflict.ts";
 import {
   type Assignment,
   type AssignmentTable,
   findAssignment,
   groupRoles,
   listAssignments,
+  refuseUnlessAssigned,
   replaceAssignment,
   rolePermissions,
 } from "./assignment-store.ts";
@@ -39,11 +42,33 @@ async function replace(
     await requireAuthorityOverRoles(call, [name], []);
   } else await requireAuthorityOverRoles(call, values, [name]);
   await requireOwnPermissions(call, { [noun]: assignment });
-  await commitChange(call, {
-    statements: replaceAssignment(call.context.env.DB, table, assignment),
+  const database = call.context.env.DB;
+  const known = await findVersion(call, table, name);
+  const commit = commitChange(call, {
+    statements: [
+      ...(known === undefined ? [] : [refuseUnlessAssigned(database, table, known)]),
+      ...replaceAssignment(database, table, assignment),
+    ],
     forget: [{ kind: "rbac", id: everyId }],
     event: { action: `${noun}.update`, target: name, detail: { given: values.length } },
   });
+  await commit.catch(async (cause) => {
+    if (known !== undefined && mayBeConflict(cause)) await findVersion(call, table, name);
+    throw cause;
+  });
+}
+
+/** The assignment that a conditional request replaces; `undefined` for an unconditional one. Refuses with 412 if it is another one. */
+async function findVersion(
+  { context, ifMatch, ifNoneMatch }: AdminCall<unknown, unknown>,
+  table: AssignmentTable,
+  name: string,
+): Promise<Assignment | undefined> {
+  if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
+  const known = await findAssignment(context.env.DB, table, name);
+  if (known === undefined ? ifMatch !== undefined : ifNoneMatch !== undefined) throw entityTagDiffers();
+  if (known !== undefined) requireMatch(ifMatch, await contentEtag(known.values));
+  return known ?? { name, values: [] };
 }
 
 async function requireAssignment(call: AdminCall<unknown, unknown>, table: AssignmentTable): Promise<Assignment> {
@@ -59,6 +84,10 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
   const resource = z.strictObject({ [noun]: z.string(), [gives]: z.array(z.string()) }).meta({ id: title });
   const response = { status: 200, description: `The ${noun}.`, schema: resource } as const;
   const show = (assignment: Assignment) => ({ [noun]: assignment.name, [gives]: assignment.values });
+  const respond = async (assignment: Assignment) => ({
+    body: show(assignment),
+    headers: { ETag: await contentEtag(assignment.values) },
+  });
   const list = defineRoute({
     method: "GET",
     path,
@@ -84,7 +113,7 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
     summary: `Shows which ${gives} a ${noun} gives.`,
     scope,
     response,
-    handle: async (call) => ({ body: show(await requireAssignment(call, table)) }),
+    handle: async (call) => respond(await requireAssignment(call, table)),
   });
   const put = defineRoute({
     method: "PUT",
@@ -92,6 +121,7 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
     operationId: `replace${title}`,
     summary: `Sets which ${gives} a ${noun} gives. In force everywhere when the call returns.`,
     scope,
+    isConditional: true,
     body: z.strictObject({ [gives]: values }).meta({ id: `${title}${titleOf(gives)}` }),
     response,
     async handle(call) {
@@ -99,7 +129,7 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
       if (!rbacNamePattern.test(name)) throw invalidFields([{ path: noun, message: "is not a name" }]);
       const assignment = { name, values: (call.body[gives] ?? []).toSorted() };
       await replace(call, { noun, table }, assignment);
-      return { body: show(assignment) };
+      return respond(assignment);
     },
   });
   const remove = defineRoute({
@@ -120,7 +150,8 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
 
 /**
  * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may affect every user, so every copy of RBAC
- * claims is discarded. Cost: a read 1 D1 call; a change 2 D1 calls and the control plane's calls of the live shards.
+ * claims is discarded. The entity tag of an assignment is a hash of its values. Cost: a read 1 D1 call; a change 2 D1 calls, 3 with a condition, and the
+ * control plane's calls of the live shards.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */

@@ -8,6 +8,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
+import { retirementDueMs } from "@edge-op/shared/control/generation-life";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { callObject } from "@edge-op/shared/storage/call-object";
@@ -95,6 +96,12 @@ const generationSchema = z
     regions: z.record(z.string(), regionSchema),
     minted_from: z.int().describe("Seconds since the epoch."),
     minted_until: z.int().optional().describe("Seconds since the epoch; absent while it is the newest."),
+    retires_at: z
+      .int()
+      .optional()
+      .describe(
+        "When nothing that names it can be alive: then it is retired. Seconds since the epoch; absent while it is the newest.",
+      ),
     retired: z.boolean().describe("No live token or session refers to it."),
   })
   .meta({ id: "Generation" });
@@ -107,7 +114,9 @@ async function listGenerations(database: D1Database): Promise<z.input<typeof gen
     // The table contains the regions that this API has opened.
     regions: regions as Record<string, z.input<typeof regionSchema>>,
     minted_from: toSeconds(mintedFromMs),
-    ...(mintedUntilMs === undefined ? {} : { minted_until: toSeconds(mintedUntilMs) }),
+    ...(mintedUntilMs === undefined
+      ? {}
+      : { minted_until: toSeconds(mintedUntilMs), retires_at: toSeconds(retirementDueMs(store, mintedUntilMs)) }),
     retired,
   }));
 }
@@ -116,7 +125,7 @@ function countShards(regions: Regions): number {
   return Object.values(regions).reduce((sum, { shards }) => sum + shards, 0);
 }
 
-/** A generation is live until nothing refers to it: about a year for most stores (G2). */
+/** A generation is live until nothing refers to it: about a day, or for `refresh` and `session` a year (G2). */
 function refuseTooMany(table: readonly Generation[], store: ShardedStore, regions: Regions): void {
   const live = table.filter((row) => row.store === store && !row.retired);
   if (live.length >= mostLiveGenerations) {

@@ -4,9 +4,8 @@ import { factorKinds, listFactors, removeFactor } from "@edge-op/shared/users/fa
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { requireOtherSubject } from "../admin/own-authority.ts";
-import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { forgetAccess } from "./patch-user.ts";
+import { requireOtherUser } from "./require-other-user.ts";
 import { users } from "./user-table.ts";
 
 const path = "/users/{sub}/factors";
@@ -23,6 +22,14 @@ const factorSchema = z
   })
   .meta({ id: "Factor" });
 
+const example = {
+  factors: [
+    { factor_id: "Jm3o0pQm7xYf2bJ0gkYV9A", kind: "totp", created_at: 1795000000, last_used_at: 1795080000 },
+    { factor_id: "c2V0LW9mLWNvZGVzLi4uLg", kind: "recovery_codes", remaining: 7, created_at: 1795000060 },
+    { factor_id: "mWq8Qm0yX3w", kind: "passkey", name: "Firefox · Windows", created_at: 1795000120 },
+  ],
+};
+
 const list = defineRoute({
   method: "GET",
   path,
@@ -32,7 +39,7 @@ const list = defineRoute({
   response: {
     status: 200,
     description: "The factors.",
-    schema: z.strictObject({ factors: z.array(factorSchema) }).meta({ id: "FactorList" }),
+    schema: z.strictObject({ factors: z.array(factorSchema) }).meta({ id: "FactorList", examples: [example] }),
   },
   async handle({ context, parameter }) {
     const { sub } = await users.require(context.env.DB, parameter("sub"));
@@ -61,9 +68,7 @@ const remove = defineRoute({
   response: { status: 204, description: "The factor is removed." },
   async handle(call) {
     const database = call.context.env.DB;
-    const { sub, roles, groups, claims } = await users.require(database, call.parameter("sub"));
-    requireOtherSubject(call.actor, sub);
-    await requireAuthorityOverRoles(call, roles, groups);
+    const { sub, claims } = await requireOtherUser(call);
     const id = call.parameter("factor_id");
     const factor = (await listFactors(database, sub)).find((each) => each.id === id);
     if (factor === undefined) throw new OAuthError("not_found", "factor-not-found");

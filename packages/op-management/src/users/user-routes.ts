@@ -6,17 +6,17 @@ import { savePassword } from "@edge-op/shared/users/credentials";
 import type * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
-import { hashSub } from "../admin/taken-ids.ts";
+import { isSubRetired, recordRetirement, retiredHash, retireSub, takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { keepAddress } from "./user-address.ts";
 import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
-import { refuseTakenSub, type StoredUser, usernameKey, users } from "./user-table.ts";
+import { refuseTakenSub, type StoredUser, users } from "./user-table.ts";
 
 /**
- * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups; a change 4 D1 and the control plane's calls of the live shards; a deletion 5 D1 calls and
+ * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups, and 2 more, beside each other, for a chosen sub; a change 4 D1 and the control plane's calls of the live shards; a deletion 6 D1 calls and
  * three rounds of these; for a new password also its hash.
  */
 export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
@@ -25,7 +25,7 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   scope: "admin:users",
   summaries: {
     create: "Creates a user.",
-    list: "Lists users in the order of their subs, a page at a time.",
+    list: "Lists users in the order of their subs, a page at a time; those with a common beginning in the order of what they have in common.",
     read: "Shows a user.",
     update:
       "Changes a user by JSON Merge Patch: members that are not named are kept, null removes a member. In force everywhere when the call returns. Status suspended, or a new password, also ends every session and grant of the user.",
@@ -36,8 +36,6 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   createBody: userCreateSchema,
   shown: userSchema,
   conditions: userConditions,
-  where: ({ username, ...conditions }) =>
-    typeof username === "string" ? { ...conditions, username_key: usernameKey(username) } : conditions,
   show: ({ sub, username, status, claims, roles, groups, hasPassword, createdAtMs, updatedAtMs }) => ({
     sub,
     username,
@@ -52,9 +50,10 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   create: createUser,
   patch: patchUser,
   ended: { status: "suspended" },
-  async remove({ context }, { sub }) {
-    const retired = context.env.DB.prepare("INSERT OR IGNORE INTO retired_subs (hash) VALUES (?1)");
-    return { statements: [retired.bind(await hashSub(sub))] };
+  async remove({ context: { env } }, { sub }) {
+    const hash = await retiredHash(env, sub);
+    await recordRetirement(env, hash);
+    return { statements: [retireSub(env, hash)] };
   },
 });
 
@@ -62,7 +61,10 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   const { env, settings } = call.context;
   const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
   if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
-  const sub = call.body.sub ?? `u${randomBase64Url(16)}`;
+  const { sub = `u${randomBase64Url(16)}` } = call.body;
+  if (call.body.sub !== undefined && (await isSubRetired(env, sub))) {
+    throw takenError("sub", "was a deleted user's, and is never given again");
+  }
   const atMs = nowMs();
   const record: StoredUser = {
     ...{ sub, username, status, roles: roles.toSorted(), groups: groups.toSorted() },
@@ -74,7 +76,7 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   if (password !== undefined) requireAcceptablePassword(settings, record, password);
   await users.create(call, record, {
     statements: [
-      refuseTakenSub(env.DB, sub, await hashSub(sub)),
+      refuseTakenSub(env.DB, sub, await retiredHash(env, sub)),
       ...keepAddress(env.DB, record, undefined),
       ...replaceAssignment(env.DB, userRoles, { name: sub, values: roles }),
       ...replaceAssignment(env.DB, userGroups, { name: sub, values: groups }),

@@ -4,6 +4,7 @@ import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy"
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
+import { type ListCondition, lowerAscii, textParameter } from "../admin/list-conditions.ts";
 import { rbacNames } from "../roles/role-schema.ts";
 
 export const subPattern = /^[A-Za-z0-9][A-Za-z0-9._~:@|-]{0,254}$/;
@@ -60,6 +61,24 @@ export const userSchema = z
   .meta({ id: "User" });
 
 export const userConditions = {
-  status: status.optional(),
-  username: z.string().max(255).optional().describe("The one user of this name, in any spelling of it (RFC 8265)."),
-};
+  status: { schema: status.optional(), column: "status", match: "literal" },
+  sub: { schema: textParameter("A user's sub."), column: "sub", match: "text" },
+  username: {
+    schema: textParameter("A username, in any spelling of it (RFC 8265)."),
+    column: "username_key",
+    match: "text",
+    toStored: canonicalUsername,
+  },
+  email: {
+    schema: textParameter("The claim `email`; a to z are A to Z."),
+    column: "email_key",
+    match: "text",
+    toStored: lowerAscii,
+  },
+  name: {
+    schema: textParameter("The claim `name`; a to z are A to Z."),
+    column: "name_key",
+    match: "text",
+    toStored: lowerAscii,
+  },
+} as const satisfies Readonly<Record<string, ListCondition>>;

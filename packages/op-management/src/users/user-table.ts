@@ -5,7 +5,7 @@ import type { UserClaims } from "@edge-op/shared/users/user";
 import { isAddressTaken, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { exists, json, names, text } from "../admin/columns.ts";
-import { isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
+import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";
 import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
 import { subPattern } from "./user-schema.ts";
 
@@ -34,10 +34,7 @@ export const users = new VersionedTable({
     { kind: "rbac", id: sub },
   ],
   async findTaken(database, { sub, username, claims }, known) {
-    if (known === undefined) {
-      if (await isSubjectTaken(database, sub)) return takenError("sub");
-      if (await isSubRetired(database, sub)) return takenError("sub", "was a deleted user's, and is never given again");
-    }
+    if (known === undefined && (await isSubjectTaken(database, sub))) return takenError("sub");
     if (username !== known?.username && (await isUsernameTaken(database, username, sub))) return takenError("username");
     const email = verifiedAddress(claims)?.key;
     const name = parseEmailAddress(username)?.key;
@@ -68,7 +65,7 @@ export async function isUsernameTaken(database: D1Database, username: string, su
 }
 
 /** Fails, together with its transaction, if the sub belongs to a client, or belonged to a deleted user, whose hash is stored. */
-export function refuseTakenSub(database: D1Database, sub: string, hash: ArrayBuffer): D1PreparedStatement {
+export function refuseTakenSub(database: D1Database, sub: string, hash: Uint8Array): D1PreparedStatement {
   const isTaken = `EXISTS (SELECT 1 FROM clients WHERE client_id = ?1) OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?2)`;
   return users.refuseIf(database, sub, isTaken, hash);
 }

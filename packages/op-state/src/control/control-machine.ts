@@ -1,34 +1,13 @@
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import { grantLifeMs } from "@edge-op/shared/control/cut-offs";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 
 /** **The durations and sets of `ControlPlane`.** Pure. */
-
-/** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
-const settlingMs = 15 * 60_000;
-
-/** The longest lifetime of an id of a store; a grant stays on its revocation shard for as long as its family. */
-const idLifeMs: Readonly<Record<ShardedStore, number>> = {
-  revocation: grantLifeMs,
-  refresh: grantLifeMs,
-  session: grantLifeMs,
-  code: longestTokenLifetimeSeconds * 1000 + settlingMs,
-  challenge: longestTokenLifetimeSeconds * 1000 + settlingMs,
-  // No id names a relay.
-  relay: settlingMs,
-};
 
 /**
  * How long a row of `control_changes` is kept: for longer than the lifetime of the oldest copy that is compared with it, KV's key schedule (30 days).
  * A reader that lags further detects the gap and discards everything (ADR 27).
  */
 export const changeLifeMs = 31 * 86_400_000;
-
-/** When no live token or session can name a generation (G2). */
-export function retirementDueMs(store: ShardedStore, mintedUntilMs: number): number {
-  return mintedUntilMs + idLifeMs[store];
-}
 
 /** The first resumption after `begin`; a live request deletes its intent long before. */
 export const intentDueMs = 10_000;

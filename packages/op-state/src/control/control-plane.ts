@@ -130,10 +130,12 @@ export class ControlPlane
     if (isOrdered(operation)) return operation;
     const version = committed?.version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
     const atMs = nowMs();
-    const listsSessions = committed?.listsSessions !== false && cutOffKind(operation.key) === "sub";
-    if (listsSessions) this.#alarms.wakeBy(atMs);
+    const kind = cutOffKind(operation.key);
+    const listsSessions = committed?.listsSessions !== false && kind === "sub";
+    if (listsSessions || kind === "tenant") this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
       if (listsSessions) this.#endings.mark(atMs);
+      if (kind === "tenant") this.#endings.markAll(atMs);
       return this.#ledger.cutOffs.order(operation.operationId, version);
     });
   }

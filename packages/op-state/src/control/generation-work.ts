@@ -1,4 +1,5 @@
 import { limits } from "@edge-op/shared/config/limits";
+import { retirementDueMs } from "@edge-op/shared/control/generation-life";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";
@@ -7,7 +8,7 @@ import { everyId } from "@edge-op/shared/storage/record-kinds";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";
-import { newestGeneration, retirementDueMs } from "./control-machine.ts";
+import { newestGeneration } from "./control-machine.ts";
 import { lostGenerations, type OpenedGeneration, type OpenedGenerations } from "./opened-generations.ts";
 
 export interface OpeningRequest {
@@ -85,7 +86,7 @@ export class GenerationWork {
 
   retireDue(atMs: number): Promise<undefined> {
     return this.#oneAtATime(async () => {
-      for (const retirement of this.#tools.ledger.dueRetirements(atMs)) await this.#retire(retirement);
+      for (const retirement of this.#tools.ledger.dueRetirements(atMs)) await this.#retire(retirement, atMs);
       return undefined;
     });
   }
@@ -155,13 +156,13 @@ export class GenerationWork {
   }
 
   /**
-   * Isolates learn of the retirement as of any change, also from the shards of the retired generation. A generation that is the newest again in a
+   * Isolates learn of the retirement as of any change, also from the shards of the retired generation. A generation that has been the newest again in a
    * restored D1 (ADR 11) is not retired; its next end schedules that.
    */
-  async #retire(retirement: Retirement): Promise<void> {
+  async #retire(retirement: Retirement, atMs: number): Promise<void> {
     const { database, ledger, opened, outbox, publishNewest, storage } = this.#tools;
     const { store, generation } = retirement;
-    const isEnded = "minted_until_ms IS NOT NULL";
+    const isEnded = `minted_until_ms <= ${atMs - retirementDueMs(store, 0)}`;
     const isLive = `EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0 AND ${isEnded})`;
     const retire = `UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2 AND ${isEnded}`;
     const statements = [

@@ -20,13 +20,19 @@ interface EndingSession {
 
 /** The number of sessions that are ended at once, and by one run of the alarm. */
 const sessionsAtOnce = 100;
+/** Rows of `user_sessions` that are read before a round, while every session ends. */
+const movedAtOnce = 500;
 const retryMs = 5_000;
 
 /**
  * **Ends the sessions that D1 lists as ending** (ADR 16), in rounds over the list, in the order of their ids. A round has ended when it has seen
  * every row; marks made meanwhile require another round. Repeating is harmless: an object that has ended a session has none.
  *
- *   session_ending(id, marks, due_ms)    one row; due_ms NULL: D1 lists nothing that a round has not ended
+ * When everything is revoked, each round first moves a part of `user_sessions` to that list: sessions that began before. They are refused already, by
+ * the record of their user; their objects tell their clients.
+ *
+ *   session_ending(id, marks, due_ms, before_ms, moved_to)    one row; due_ms NULL: D1 lists nothing that a round has not ended. before_ms: the
+ *                                                             sessions that began until then are moved, up to the sid moved_to so far
  */
 export class SessionEndings {
   readonly #sql: SqlStorage;
@@ -39,13 +45,20 @@ export class SessionEndings {
     this.#env = env;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS session_ending (
-        id INTEGER PRIMARY KEY CHECK (id = 1), marks INTEGER NOT NULL, due_ms INTEGER);
-      INSERT OR IGNORE INTO session_ending VALUES (1, 0, NULL);`);
+        id INTEGER PRIMARY KEY CHECK (id = 1), marks INTEGER NOT NULL, due_ms INTEGER, before_ms INTEGER,
+        moved_to TEXT NOT NULL DEFAULT '');
+      INSERT OR IGNORE INTO session_ending (id, marks) VALUES (1, 0);`);
   }
 
   /** D1 lists sessions. Synchronous: call it in the transaction that records their change. */
   mark(atMs: number): void {
     this.#sql.exec("UPDATE session_ending SET marks = marks + 1, due_ms = ?", atMs);
+  }
+
+  /** Every session ends that began until now. Synchronous, as {@link mark}. */
+  markAll(atMs: number): void {
+    this.mark(atMs);
+    this.#sql.exec("UPDATE session_ending SET before_ms = ?, moved_to = ''", atMs);
   }
 
   /** Runs as a task of the alarm. Cost: 3 D1 calls, and 1 object call for each session. */
@@ -54,6 +67,7 @@ export class SessionEndings {
       .exec<{ marks: number; dueMs: number | null }>("SELECT marks, due_ms AS dueMs FROM session_ending")
       .one();
     if (dueMs === null || dueMs > atMs) return dueMs ?? undefined;
+    if (this.#round === undefined) await this.#moveSome();
     const round = this.#round ?? { marks, after: "", failed: 0 };
     const listed = await this.#list(round.after, atMs);
     const failed = round.failed + (await this.#endAll(listed));
@@ -65,11 +79,38 @@ export class SessionEndings {
     if (failed > 0) {
       this.#sql.exec("UPDATE session_ending SET due_ms = ? WHERE marks = ?", atMs + retryMs, round.marks);
     } else {
-      this.#sql.exec("UPDATE session_ending SET due_ms = NULL WHERE marks = ?", round.marks);
+      this.#sql.exec("UPDATE session_ending SET due_ms = NULL WHERE marks = ? AND before_ms IS NULL", round.marks);
     }
     return (
       this.#sql.exec<{ dueMs: number | null }>("SELECT due_ms AS dueMs FROM session_ending").one().dueMs ?? undefined
     );
+  }
+
+  /** In the order of the sids; a part that was moved twice is moved once. Cost: 1 D1 call while every session ends, else 0. */
+  async #moveSome(): Promise<void> {
+    const { beforeMs, movedTo } = this.#sql
+      .exec<{ beforeMs: number | null; movedTo: string }>(
+        "SELECT before_ms AS beforeMs, moved_to AS movedTo FROM session_ending",
+      )
+      .one();
+    if (beforeMs === null) return;
+    const { DB } = this.#env;
+    const last = "SELECT sid FROM user_sessions WHERE sid > ?1 ORDER BY sid LIMIT 1 OFFSET ?2";
+    const part = `sid > ?1 AND sid <= coalesce((${last}), (SELECT max(sid) FROM user_sessions)) AND signed_in_at_ms <= ?3`;
+    const [boundary] = await queryDatabase(() =>
+      DB.batch<{ sid: string }>([
+        DB.prepare(last).bind(movedTo, movedAtOnce - 1),
+        DB.prepare(
+          `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms)
+             SELECT sid, 'everything was revoked', ends_at_ms FROM user_sessions WHERE ${part}`,
+        ).bind(movedTo, movedAtOnce - 1, beforeMs),
+        DB.prepare(`DELETE FROM user_sessions WHERE ${part}`).bind(movedTo, movedAtOnce - 1, beforeMs),
+      ]),
+    );
+    const sid = boundary?.results[0]?.sid;
+    // Unless everything was revoked again meanwhile.
+    if (sid === undefined) this.#sql.exec("UPDATE session_ending SET before_ms = NULL WHERE before_ms = ?", beforeMs);
+    else this.#sql.exec("UPDATE session_ending SET moved_to = ? WHERE before_ms = ?", sid, beforeMs);
   }
 
   async #list(after: string, atMs: number): Promise<EndingSession[]> {

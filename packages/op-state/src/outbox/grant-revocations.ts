@@ -6,8 +6,9 @@ import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-fami
 import { confirmRevocation } from "@edge-op/shared/leases/confirm-revocation";
 import {
   type GrantRevocation,
-  grantRevocationRequest,
+  grantRevocationRequests,
   isGrantRevocation,
+  type PlacedRequest,
 } from "@edge-op/shared/leases/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { log } from "@edge-op/shared/runtime/log";
@@ -35,11 +36,12 @@ const retryMs = 2_000;
 /**
  * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the grant. It stays until
  * the revocation is in force everywhere, so that a repeated request finds it and waits too (R3). The Worker revokes and waits before it responds; if
- * it fails, the owner's alarm does the same until the shard acknowledges. The refresh family ends first. A shard that does not respond is called
- * after the others, however many of its grants are due.
+ * it fails, the owner's alarm does the same until every shard acknowledges. The refresh family ends first, because it knows the places of the grant. A
+ * shard that does not respond is called after the others, however many of its grants are due.
  *
- *   due_revocation(grant_id, revocation, until_ms, sid)    sid: of a session's grants; deleted when acknowledged, or when every token of the grant has expired
- *   unanswered_shard(name, tried_at_ms)                    deleted when the shard responds, or none of its rows is due
+ *   due_revocation(grant_id, revocation, until_ms, sid, shards)   sid: of a session's grants; shards: names of those to call next; deleted when
+ *                                                                 acknowledged, or when every token of the grant has expired
+ *   unanswered_shard(name, tried_at_ms)                           deleted when the shard responds, or none of its rows is due
  */
 export class GrantRevocations {
   readonly #sql: SqlStorage;
@@ -52,7 +54,8 @@ export class GrantRevocations {
     this.#alarms = alarms;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS due_revocation (
-        grant_id TEXT PRIMARY KEY, revocation TEXT NOT NULL, until_ms INTEGER NOT NULL, sid TEXT) WITHOUT ROWID;
+        grant_id TEXT PRIMARY KEY, revocation TEXT NOT NULL, until_ms INTEGER NOT NULL, sid TEXT,
+        shards TEXT NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS due_revocation_by_death ON due_revocation (until_ms);
       CREATE INDEX IF NOT EXISTS due_revocation_by_session ON due_revocation (sid) WHERE sid IS NOT NULL;
       CREATE TABLE IF NOT EXISTS unanswered_shard (
@@ -62,11 +65,12 @@ export class GrantRevocations {
   /** Synchronous: call it in the transaction that detects the theft or the end. */
   add(revocation: GrantRevocation, atMs: number, sid?: string): void {
     this.#sql.exec(
-      "INSERT OR IGNORE INTO due_revocation (grant_id, revocation, until_ms, sid) VALUES (?, ?, ?, ?)",
+      "INSERT OR IGNORE INTO due_revocation (grant_id, revocation, until_ms, sid, shards) VALUES (?, ?, ?, ?, ?)",
       revocation.grant.grantId,
       JSON.stringify(revocation),
       revocation.untilMs,
       sid ?? null,
+      shardsToCall(revocation),
     );
     this.#alarms.wakeBy(atMs + firstTryMs);
   }
@@ -110,8 +114,7 @@ export class GrantRevocations {
       sweepRows,
     );
     if (ended.toArray().length === sweepRows) return atMs;
-    const shards = Map.groupBy(this.#next(atMs), ({ grant }) => objectName("revocation", grant.address));
-    await Promise.all([...shards].map(([name, due]) => this.#send(name, due, atMs)));
+    await this.#sendNext(this.#next(atMs), atMs, passedMs);
     // Each flush deletes rows or postpones a shard, so it terminates.
     if (this.#next(atMs).length > 0) return atMs;
     if (this.#sql.exec("SELECT 1 FROM due_revocation LIMIT 1").toArray().length > 0) return atMs + retryMs;
@@ -123,11 +126,9 @@ export class GrantRevocations {
   #next(atMs: number): GrantRevocation[] {
     return this.#sql
       .exec<{ revocation: string }>(
-        `SELECT revocation FROM due_revocation LEFT JOIN unanswered_shard ON name =
-           'revocation:g' || (revocation ->> '$.grant.address.generation') || ':' ||
-           (revocation ->> '$.grant.address.region') || ':' || (revocation ->> '$.grant.address.shard')
-         WHERE tried_at_ms IS NULL OR tried_at_ms NOT BETWEEN ?1 + 1 AND ?2
-         ORDER BY coalesce(tried_at_ms, 0), until_ms LIMIT ?3`,
+        `SELECT revocation, (SELECT max(tried_at_ms) FROM unanswered_shard, json_each(shards) WHERE name = value) AS tried
+           FROM due_revocation WHERE tried IS NULL OR tried NOT BETWEEN ?1 + 1 AND ?2
+           ORDER BY coalesce(tried, 0), until_ms LIMIT ?3`,
         atMs - retryMs,
         atMs,
         flushRows,
@@ -136,21 +137,91 @@ export class GrantRevocations {
       .map(toRevocation);
   }
 
-  async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {
-    const { address } = due[0]!.grant;
+  /** Ends the families, then revokes at the places, one call for each shard. What one of them has done is kept if another does not respond. */
+  async #sendNext(due: readonly GrantRevocation[], atMs: number, passedMs: number): Promise<void> {
+    const ended = await this.#endFamilies(due, atMs);
+    const placed = ended.map((revocation) => ({ revocation, requests: grantRevocationRequests(revocation, passedMs) }));
+    const byShard = Map.groupBy(
+      placed.flatMap(({ requests }) => requests),
+      ({ address }) => objectName("revocation", address),
+    );
+    const silent = new Set<string>();
+    await Promise.all(
+      [...byShard].map(async ([name, requests]) => {
+        if (!(await this.#answers(name, requests.length, atMs, () => this.#revoke(requests)))) silent.add(name);
+      }),
+    );
+    const isSilent = ({ address }: PlacedRequest) => silent.has(objectName("revocation", address));
+    const [delayed, done] = partition(placed, ({ requests }) => requests.some(isSilent));
+    for (const { revocation } of delayed) this.#update(revocation);
+    this.acknowledge(done.map(({ revocation }) => revocation.grant.grantId));
+  }
+
+  /** The revocations whose families have ended, with their places. */
+  async #endFamilies(due: readonly GrantRevocation[], atMs: number): Promise<readonly GrantRevocation[]> {
     const settings = readSettings(this.#env);
-    const shard = () => shardStub(settings, this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
     const rotatorAt = async (at: ShardAddress) => shardStub(settings, this.#env.REFRESH_TOKEN_ROTATOR, "refresh", at);
+    const ended: GrantRevocation[] = [];
+    const byShard = Map.groupBy(due, ({ family }) => family && objectName("refresh", family.address));
+    await Promise.all(
+      [...byShard].map(async ([name, those]) => {
+        const end = async (each: GrantRevocation) => void ended.push(await endFamily(each, rotatorAt));
+        if (name === undefined) ended.push(...those);
+        else await this.#answers(name, those.length, atMs, () => all(those.map(end)));
+      }),
+    );
+    return ended;
+  }
+
+  #revoke(requests: readonly PlacedRequest[]): Promise<unknown> {
+    const settings = readSettings(this.#env);
+    const { address } = requests[0]!;
+    const shard = () => shardStub(settings, this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
+    return confirmRevocation(
+      settings,
+      shard,
+      requests.map(({ request }) => request),
+    );
+  }
+
+  /** Whether the shard responds; otherwise it is called again later. */
+  async #answers(name: string, grants: number, atMs: number, call: () => Promise<unknown>): Promise<boolean> {
     try {
-      const ended = await Promise.all(due.map((each) => endFamily(each, rotatorAt)));
-      await confirmRevocation(settings, shard, ended.map(grantRevocationRequest));
+      await call();
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      log("grant-revocation-delayed", { shard: name, grants: due.length, cause: String(error.cause) });
+      log("grant-revocation-delayed", { shard: name, grants, cause: String(error.cause) });
       this.#sql.exec("INSERT OR REPLACE INTO unanswered_shard VALUES (?, ?)", name, atMs);
-      return;
+      return false;
     }
     this.#sql.exec("DELETE FROM unanswered_shard WHERE name = ?", name);
-    this.acknowledge(due.map(({ grant }) => grant.grantId));
+    return true;
   }
+
+  #update(revocation: GrantRevocation): void {
+    this.#sql.exec(
+      "UPDATE due_revocation SET revocation = ?2, shards = ?3 WHERE grant_id = ?1",
+      revocation.grant.grantId,
+      JSON.stringify(revocation),
+      shardsToCall(revocation),
+    );
+  }
+}
+
+function partition<T>(values: readonly T[], isFirst: (value: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [values.filter(isFirst), values.filter((value) => !isFirst(value))];
+}
+
+/** Waits for all of them, then fails if one has failed. */
+async function all(calls: readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(calls)) if (result.status === "rejected") throw result.reason;
+}
+
+/** The names of the shards that a revocation waits for: of its refresh family, then of its places. */
+function shardsToCall({ grant, family, places }: GrantRevocation): string {
+  const names =
+    family === undefined
+      ? (places ?? [grant]).map(({ address }) => objectName("revocation", address))
+      : [objectName("refresh", family.address)];
+  return JSON.stringify(names);
 }

@@ -1,16 +1,20 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { tokenLifeMs } from "@edge-op/shared/control/generation-life";
 import {
   type FamilySnapshot,
   type FamilyState,
   type FamilyStatus,
   isRefreshFamily,
-  isSuccessor,
+  isStoredSuccessor,
   type RefreshFamily,
   type RefreshTokenRotatorRpc,
   type RotateRequest,
   type RotateResult,
+  type StoredSuccessor,
+  type Successor,
   type TakenBack,
 } from "@edge-op/shared/grants/refresh-family-rpc";
+import { packPlace, unpackPlace } from "@edge-op/shared/leases/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
@@ -29,8 +33,8 @@ const sweepEveryMs = 3_600_000;
 /**
  * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses is one
  * transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A family has no row until a use
- * changes it or something ends it: its first token contains it. A row is deleted at `expires_at_ms`, even if its family has ended or moved, because it
- * refuses the family's tokens until then.
+ * changes it or something ends it: its first token contains it. A row is deleted at `expires_at_ms`, even if its family has ended or moved: when its
+ * refresh tokens have expired and the access tokens that they gave, whose places it knows.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
  *   ended_grant(grant_id, until_ms)    ended before its family had a row here; deleted at until_ms, when no token of the grant can be valid
@@ -175,9 +179,10 @@ export class RefreshTokenRotator
   #store({ snapshot, movedTo }: FamilyRow, handover: FamilySnapshot | undefined, atMs: number): void {
     this.#writes += 1;
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
-    const state = [version, rotatedAtMs, replays, status, JSON.stringify(successor)] as const;
+    const state = [version, rotatedAtMs, replays, status, JSON.stringify(toStored(successor))] as const;
     const { grantId } = family.grant;
     const moved = movedTo === undefined ? null : JSON.stringify(movedTo);
+    const expiresAtMs = family.expiresAtMs + tokenLifeMs;
     const updated = this.#sql.exec(
       `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
         WHERE grant_id = ? RETURNING grant_id`,
@@ -193,9 +198,9 @@ export class RefreshTokenRotator
       moved,
       grantId,
       JSON.stringify(family),
-      family.expiresAtMs,
+      expiresAtMs,
     );
-    this.#alarms.wakeBy(nextSweepMs(family.expiresAtMs));
+    this.#alarms.wakeBy(nextSweepMs(expiresAtMs));
     const isStart = handover !== undefined && objectName("refresh", handover.successor.address) === this.ctx.id.name;
     this.#record(isStart ? "refresh.created" : "refresh.adopted", family, undefined, atMs);
   }
@@ -253,10 +258,18 @@ function toFamilyRow(row: StoredFamily): FamilyRow {
       rotatedAtMs: row.rotated_at_ms,
       replays: row.replays,
       status: row.status,
-      successor: readStored("successor", row.successor, isSuccessor),
+      successor: fromStored(readStored("successor", row.successor, isStoredSuccessor)),
     },
     movedTo: row.moved_to === null ? undefined : readStored("shard of a moved family", row.moved_to, isShardAddress),
   };
+}
+
+function toStored({ places, ...successor }: Successor): StoredSuccessor {
+  return { ...successor, places: places.map(packPlace) };
+}
+
+function fromStored({ places, ...successor }: StoredSuccessor): Successor {
+  return { ...successor, places: places.map(unpackPlace) };
 }
 
 function describe(row: FamilyRow | undefined): FamilyState {

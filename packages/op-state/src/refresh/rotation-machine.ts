@@ -11,8 +11,15 @@ import {
   type RotateResult,
   type Successor,
 } from "@edge-op/shared/grants/refresh-family-rpc";
-import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
-import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
+import {
+  type GrantPlace,
+  type GrantRevocation,
+  joinPlaces,
+  lastPlace,
+  neededPlaces,
+  rowUntilMs,
+} from "@edge-op/shared/leases/grant-revocation";
+import { parseTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 
 export interface FamilyRow {
   readonly snapshot: FamilySnapshot;
@@ -49,7 +56,7 @@ export function decideRotation(row: FamilyRow | undefined, sent: RotateRequest, 
     return { result: { kind: "unchecked_request", reason: "the request has not been checked" } };
   }
   const { version, rotatedAtMs, replays, successor } = row.snapshot;
-  const { before: _, ...earlier } = successor;
+  const { before: _, places: __, ...earlier } = successor;
   const before = { version, rotatedAtMs, replays, successor: earlier };
   return { result, next: { ...next, snapshot: { ...next.snapshot, successor: { ...result.successor, before } } } };
 }
@@ -60,9 +67,9 @@ export function decideTakeBack(row: FamilyRow | undefined, operationId: string):
   const { before, ...made } = row.snapshot.successor;
   // A replay has given the successor to another request.
   if (before === undefined || made.operationId !== operationId || row.snapshot.replays > 0) return undefined;
-  // The end of the issued tokens never moves back.
-  const tokensEndAtMs = Math.max(made.tokensEndAtMs, before.successor.tokensEndAtMs);
-  const snapshot = { ...row.snapshot, ...before, successor: { ...before.successor, tokensEndAtMs } };
+  // A place is never forgotten before its last token has expired.
+  const successor = { ...before.successor, places: made.places };
+  const snapshot = { ...row.snapshot, ...before, successor };
   return { snapshot, movedTo: undefined };
 }
 
@@ -111,7 +118,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
       event: { type: "refresh.moved", reason: `to generation ${request.hopTo.generation}` },
     };
   }
-  if (request.keepsToken) return reuse(snapshot, request);
+  if (request.keepsToken) return reuse(snapshot, request, nowMs);
   const next: FamilySnapshot = {
     ...snapshot,
     version: snapshot.version + 1,
@@ -119,7 +126,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
     replays: 0,
     successor: {
       ...askedFor(snapshot, request),
-      tokensEndAtMs: tokensEndAfter(snapshot, request),
+      places: placesAfter(snapshot, request, nowMs),
       bound: bindingAfter(snapshot, request),
     },
   };
@@ -130,12 +137,12 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
  * Another access token for the same refresh token, which stays valid (FAPI 2.0 §5.3.2.1 item 9): the client authenticates and proves its key, so a
  * copied token is useless. The address is part of the token's text.
  */
-function reuse(snapshot: FamilySnapshot, request: RotateRequest): RotationDecision {
-  const tokensEndAtMs = tokensEndAfter(snapshot, request);
+function reuse(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
+  const places = placesAfter(snapshot, request, nowMs);
   const { address } = snapshot.successor;
   const next: FamilySnapshot = {
     ...snapshot,
-    successor: { ...askedFor(snapshot, request), address, tokensEndAtMs, bound: snapshot.successor.bound },
+    successor: { ...askedFor(snapshot, request), address, places, bound: snapshot.successor.bound },
   };
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
@@ -168,14 +175,19 @@ function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   };
 }
 
-/** The family itself refuses its refresh tokens, so the row is only needed for the tokens that it has issued. */
-export function theftRevocation(snapshot: FamilySnapshot): GrantRevocation {
-  const { grant, clientId } = snapshot.family;
-  return { grant, clientId, reason: "refresh_token_reused", untilMs: rowUntilMs(snapshot.successor.tokensEndAtMs) };
+/** The family itself refuses its refresh tokens, so rows are only needed for the tokens that it has issued. */
+export function theftRevocation({ family, successor: { places } }: FamilySnapshot): GrantRevocation {
+  const { grant, clientId } = family;
+  return { grant, clientId, reason: "refresh_token_reused", untilMs: lastPlace(places).untilMs, places };
 }
 
-function tokensEndAfter({ successor }: FamilySnapshot, request: RotateRequest): number {
-  return Math.max(successor.tokensEndAtMs, request.tokensEndAtMs);
+/** The place that the new access token names is remembered until its last token has expired. */
+function placesAfter({ successor }: FamilySnapshot, request: RotateRequest, nowMs: number): readonly GrantPlace[] {
+  const { jti } = request.accessToken;
+  const id = parseTokenId(jti);
+  if (id === undefined) throw new Error(`not a token id: ${jti}`);
+  const place = { address: id.address, untilMs: rowUntilMs(request.tokensEndAtMs) };
+  return neededPlaces(joinPlaces([...successor.places, place]), nowMs);
 }
 
 /** A family that started without a key is bound from the first refresh token that is issued for a proof. */
@@ -185,7 +197,7 @@ function bindingAfter(snapshot: FamilySnapshot, { bindsToken, cnf }: RotateReque
   return bindsToken && cnf !== undefined ? { cnf, fromVersion: version + 1 } : undefined;
 }
 
-function askedFor({ family }: FamilySnapshot, request: RotateRequest): Omit<Successor, "tokensEndAtMs"> {
+function askedFor({ family }: FamilySnapshot, request: RotateRequest): Omit<Successor, "places"> {
   return {
     scope: request.scope ?? family.scope,
     resources: request.resources ?? family.resources,

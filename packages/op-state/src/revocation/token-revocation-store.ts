@@ -127,7 +127,7 @@ export class TokenRevocationStore
     this.#commit(plan, () => {
       for (const { operationId, untilMs, event } of requests) {
         const first = this.#rows.isFirst(operationId, Math.max(untilMs, atMs + repeatableMs));
-        if (first) this.#outbox.append(event, atMs);
+        if (first && event !== undefined) this.#outbox.append(event, atMs);
       }
     });
     await this.#acknowledge(wait);

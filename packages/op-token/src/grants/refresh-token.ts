@@ -6,7 +6,9 @@ import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import type { RotationRefusal } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
-import { grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
+import { revokeAtPlaces } from "@edge-op/shared/grants/revoke-grants";
+import { grantRevocationRequests } from "@edge-op/shared/leases/grant-revocation";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
@@ -57,7 +59,10 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     dropsScope: client.origin !== undefined,
     graceMs: (client.metadata.refresh_token_grace ?? context.settings.refreshGraceSeconds) * 1000,
   };
-  const { grant, sub } = token;
+  const { sub } = token;
+  // Its tokens move to the newest generation of revocation shards, so that older ones drain; the family decides about its refresh tokens.
+  const { grantId, address } = token.grant;
+  const grant = { grantId, address: await isolate.shardMap.placeAgain(context, "revocation", address, grantId) };
   const takeBack = () => isolate.refreshFamilies.takeBack(context, token);
   const spend = spendBesideCheck(request, { grant, sub, spent: "rotated", takeBack });
   const { result: rotation, checked } = await spendChecked(
@@ -75,15 +80,14 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
   await request.commit();
-  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken, checked };
+  const tokens = { ...successor, login: family, user, refreshToken, checked };
   return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }
 
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */
 async function refuse({ context, isolate }: IssueRequest, refusal: RotationRefusal): Promise<never> {
   if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
-    const { theft } = refusal;
-    await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);
+    await revokeAtPlaces(context, isolate, grantRevocationRequests(refusal.theft, nowMs()));
   }
   throw refusalOfObject(refusal);
 }

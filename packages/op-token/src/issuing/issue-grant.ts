@@ -32,7 +32,6 @@ export async function issueGrant(
   const accessToken = toFamilyAccessToken(planAccessToken(request, grant, lifetime));
   const refreshToken = await firstRefreshToken(request, payload, accessToken);
   return issueLoginTokens(request, {
-    grant,
     login: loginContext(payload),
     user,
     accessToken,

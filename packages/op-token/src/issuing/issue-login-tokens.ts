@@ -6,17 +6,20 @@ import { registeredScope } from "@edge-op/shared/clients/client";
 import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
-import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 import { idTokenClaims } from "./id-token-claims.ts";
-import { fromFamilyAccessToken, issueAccessToken, withLifetime } from "./issue-access-token.ts";
+import {
+  fromFamilyAccessToken,
+  issueAccessToken,
+  type PlannedAccessToken,
+  withLifetime,
+} from "./issue-access-token.ts";
 import { loginTarget } from "./requested-target.ts";
 
 export interface LoginTokens {
-  readonly grant: GrantIdentity;
   readonly login: LoginContext;
   readonly user: ActiveUser;
   /** Planned before the code or refresh token was spent, so that a retry gets the same access token. */
@@ -66,7 +69,7 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
   };
   const response = await issueAccessToken(request, content, described);
   const idToken = scope.includes("openid")
-    ? await signLoginIdToken(request, { ...tokens, scope }, response.access_token)
+    ? await signLoginIdToken(request, { ...tokens, scope }, content.id, response.access_token)
     : undefined;
   return {
     ...response,
@@ -77,7 +80,8 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
 
 async function signLoginIdToken(
   request: ClientRequest,
-  { grant, login, user, scope, nonce, code, notAfterSeconds }: LoginTokens,
+  { login, user, scope, nonce, code, notAfterSeconds }: LoginTokens,
+  grant: PlannedAccessToken["id"],
   accessToken: string,
 ): Promise<string> {
   const { context, isolate, client } = request;

@@ -8,7 +8,11 @@ export type Form<Value> = (value: unknown) => value is Value;
  * wrong decision later. Members that may be absent, and values of members, were valid when they were written: a later rule does not count.
  */
 export function readStored<Value>(what: string, text: string, isValue: Form<Value>): Value {
-  const value: unknown = JSON.parse(text);
+  return requireForm(what, JSON.parse(text), isValue);
+}
+
+/** The same of values that are not JSON, such as rows. */
+export function requireForm<Value>(what: string, value: unknown, isValue: Form<Value>): Value {
   if (!isValue(value)) throw new Error(`what is stored as ${what} has another form`);
   return value;
 }

@@ -25,6 +25,7 @@ export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
 
 /** A sign-in at an upstream provider, and those whose `acr` there amounts to more. */
 export const upstreamMethods: readonly ProofMethod[] = ["upstream", "upstreamMfa", "upstreamPhr"];
+
 /** Methods that sign a person in. A mailed code does not: it is part of no authentication, and lets a person set a new password. */
 export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods, ...upstreamMethods];
 

@@ -12,6 +12,9 @@ export const longestTokenLifetimeSeconds = 86_400;
 /** The maximum lifetime of a refresh family, and therefore of a grant: cut-offs and generations outlive it. */
 export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
 
+/** The maximum lifetime of a device code: the first tokens of its grant are issued this much later than the person decided. */
+export const longestDeviceCodeSeconds = 1_800;
+
 /** How long a spent refresh token may be sent again: of any client; of one whose tokens are useless without its credential or key. */
 export const refreshGraceLimits = { anySeconds: 30, protectedSeconds: 120 } as const;
 
@@ -114,7 +117,7 @@ export const workerSettings = {
   deviceCodeLifetimeSeconds: wholeNumber("DEVICE_CODE_LIFETIME", {
     default: 600,
     min: 60,
-    max: 1800,
+    max: longestDeviceCodeSeconds,
     unit: "seconds",
     meaning:
       "Lifetime of a device code and its user code (RFC 8628 §3.2): the time in which a person must type the code, sign in and decide.",

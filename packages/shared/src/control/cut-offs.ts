@@ -5,19 +5,13 @@
  */
 
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "../config/settings.ts";
+import { grantLifeMs, tokenLifeMs } from "./generation-life.ts";
 
 export interface RecordedCutOff {
   readonly key: string;
   /** Grants that rest on an older control version are revoked (ADR 28). */
   readonly version: number;
 }
-
-/** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
-const settlingMs = 15 * 60_000;
-
-/** From the creation of a grant to the expiry of its last token: a family used on its last day issues one more access token. */
-export const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000 + settlingMs;
 
 /** The record is read at every refresh, so a cut-off in it must outlive the longest family under any setting. */
 export function cutOffUntilMs(nowMs: number): number {
@@ -29,7 +23,7 @@ export function cutOffUntilMs(nowMs: number): number {
  * has expired. The records contain it for longer (ADR 28).
  */
 export function replicatedUntilMs(nowMs: number): number {
-  return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
+  return nowMs + tokenLifeMs;
 }
 
 /** Selects the cut-offs of the record `?1`, and of the deployment, as JSON. */
@@ -38,7 +32,8 @@ export function selectCutOffs(kind: "sub" | "client"): string {
 }
 
 /** A condition in SQL: whether a change has cut off a sign-in of the user ?1 at the version ?2. */
-export const isCutOffSince = "EXISTS (SELECT 1 FROM cut_offs WHERE key = 'nb:sub:' || ?1 AND version > ?2)";
+export const isCutOffSince =
+  "EXISTS (SELECT 1 FROM cut_offs WHERE key IN ('nb:sub:' || ?1, 'nb:tenant:default') AND version > ?2)";
 
 const areCutOffs = listOf(objectOf<RecordedCutOff>({ key: isText, version: isNumber }));
 

@@ -1,5 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { type GrantRevocation, rowUntilMs } from "../leases/grant-revocation.ts";
+import { type GrantRevocation, joinPlaces, rowUntilMs } from "../leases/grant-revocation.ts";
 import { callObject } from "../storage/call-object.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import type { FamilyState, RefreshTokenRotatorRpc } from "./refresh-family-rpc.ts";
@@ -10,9 +10,9 @@ type Rotator = Pick<RefreshTokenRotatorRpc, "kill">;
 const mostMoves = 16;
 
 /**
- * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, so the revocation row is
- * only needed until the issued tokens expire. Returns the revocation with that time. If the family's shard does not respond, the row itself refuses
- * the refresh tokens and is kept until they would have expired. Cost: 1 object call, and 1 per move.
+ * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, and it alone knows at
+ * which shards its tokens are revoked. Returns the revocation with these places, and with the grant's own for the tokens that were issued without the
+ * family. Throws {@link UnavailableError} if the family's shard does not respond: the places are unknown then. Cost: 1 object call, and 1 per move.
  *
  * `rotatorAt` returns the shard of a family, or `undefined` if its generation was retired, because every family there has expired.
  */
@@ -21,16 +21,13 @@ export async function endFamily(
   rotatorAt: (address: ShardAddress) => Promise<Rotator | undefined>,
 ): Promise<GrantRevocation> {
   if (family === undefined) return revocation;
-  try {
-    const state = await kill(revocation, family.address, rotatorAt);
-    // The family was not found at its last address, so it could still issue tokens.
-    if (state.kind === "moved" || state.kind === "unknown") return revocation;
-    const endsAtMs = state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0;
-    return { ...revocation, untilMs: rowUntilMs(Math.max(endsAtMs, family.tokensEndAtMs)) };
-  } catch (error) {
-    if (error instanceof UnavailableError) return revocation;
-    throw error;
-  }
+  const state = await kill(revocation, family.address, rotatorAt);
+  // The family was not found at its last address, so it could still issue tokens.
+  if (state.kind === "moved" || state.kind === "unknown")
+    throw new UnavailableError("refresh", new Error("the family moved too often"));
+  const own = { address: revocation.grant.address, untilMs: rowUntilMs(family.tokensEndAtMs) };
+  const issued = state.kind === "found" ? state.snapshot.successor.places : [];
+  return { ...revocation, places: joinPlaces([...issued, own]) };
 }
 
 async function kill(

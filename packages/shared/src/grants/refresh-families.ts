@@ -1,7 +1,7 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { type GrantRevocation, rowUntilMs } from "../leases/grant-revocation.ts";
+import { type EndedGrant, type GrantPlace, type GrantRevocation, joinPlaces } from "../leases/grant-revocation.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
@@ -93,10 +93,10 @@ export class RefreshFamilies {
     tokensEndAtMs: number,
     address: ShardAddress,
   ): Promise<string> {
-    const initial = initialSnapshot(family, address, tokensEndAtMs);
     const sealed = await sealSubject(context.env, family);
-    const sealedFamily = await sealFamily(context.env, initial, sealed);
+    const sealedFamily = await sealFamily(context.env, family, tokensEndAtMs, sealed);
     if (sealedFamily === undefined) {
+      const initial = initialSnapshot(family, address, tokensEndAtMs);
       const region = await this.#shardMap.locate(context, "refresh", address);
       if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
       await callObject("refresh", () => rotatorAt(context, { address, region }).create(initial));
@@ -172,15 +172,15 @@ export class RefreshFamilies {
   }
 
   /**
-   * Ends the family of a token, if it exists. Returns the expiry of the row that revokes its access tokens, which the caller writes next; `undefined`
-   * without a family.
+   * Ends the family of a token, if it exists. Returns the places of its access tokens, which the caller revokes next; `undefined` without a family,
+   * whose tokens have all expired.
    */
-  async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<number | undefined> {
+  async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<readonly GrantPlace[] | undefined> {
     const { grantId } = token.grant;
     const state = await this.#follow<FamilyState>(context, token, (shard, handover) =>
       callObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
-    return state?.kind === "found" ? rowUntilMs(state.snapshot.successor.tokensEndAtMs) : undefined;
+    return state?.kind === "found" ? state.snapshot.successor.places : undefined;
   }
 
   /** Ends the family of a grant before the grant is revoked. */
@@ -196,18 +196,14 @@ export class RefreshFamilies {
    * are refused in all of them. `tokensEndAtMs` is when the tokens issued without the family have expired. Cost: 1 object call for each of these
    * shards, in parallel.
    */
-  async endWherever(
-    context: FamilyContext,
-    revocation: GrantRevocation,
-    tokensEndAtMs: number,
-  ): Promise<GrantRevocation> {
+  async endWherever(context: FamilyContext, revocation: GrantRevocation, tokensEndAtMs: number): Promise<EndedGrant> {
     const table = await this.#shardMap.table(context);
     const ended = await Promise.all(
       table
         .candidates("refresh", revocation.grant.grantId)
         .map((address) => this.end(context, { ...revocation, family: { address, tokensEndAtMs } })),
     );
-    return { ...revocation, untilMs: Math.max(...ended.map(({ untilMs }) => untilMs)) };
+    return { ...revocation, places: joinPlaces(ended.flatMap(({ places = [] }) => places)) };
   }
 
   /** Calls the shard that holds the family now. Returns `undefined` if its generation has been retired, which means that the family has expired. */
@@ -231,8 +227,8 @@ export class RefreshFamilies {
   }
 
   async #newerAddress(context: FamilyContext, at: ShardAddress, grantId: string): Promise<ShardAddress | undefined> {
-    const table = await this.#shardMap.table(context);
-    return table.newest("refresh").generation > at.generation ? table.place("refresh", at.region, grantId) : undefined;
+    const address = await this.#shardMap.placeAgain(context, "refresh", at, grantId);
+    return address === at ? undefined : address;
   }
 }
 

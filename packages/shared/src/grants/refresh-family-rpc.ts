@@ -6,7 +6,7 @@ import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
 import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
-import type { GrantRevocation } from "../leases/grant-revocation.ts";
+import { type GrantPlace, type GrantRevocation, isPackedPlace, type PackedPlace } from "../leases/grant-revocation.ts";
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 export interface RefreshFamily extends LoginContext {
@@ -48,8 +48,11 @@ export interface Successor {
   /** The shard that issued the refresh token. It is part of the token's text, which must stay the same after the family has moved. */
   readonly address: ShardAddress;
   readonly operationId: string;
-  /** When the last access or ID token that the family has issued expires, replays of this version included. */
-  readonly tokensEndAtMs: number;
+  /**
+   * Where the access and ID tokens of the family are revoked, replays of this version included; at least one. The last use is among them even if it was
+   * taken back.
+   */
+  readonly places: readonly GrantPlace[];
   /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
   readonly bound?: LaterBinding | undefined;
   /** The state before this successor, which was made while its request was being checked: the request can take it back. */
@@ -57,16 +60,19 @@ export interface Successor {
 }
 
 export interface StateBefore extends Pick<FamilySnapshot, "version" | "rotatedAtMs" | "replays"> {
-  readonly successor: Omit<Successor, "before">;
+  readonly successor: Omit<Successor, "before" | "places">;
 }
 
-export const isSuccessor = objectOf<Successor>({
+/** As a row has it, with packed places: a row of more than a KB needs another page. */
+export type StoredSuccessor = Omit<Successor, "places"> & { readonly places: readonly PackedPlace[] };
+
+export const isStoredSuccessor = objectOf<StoredSuccessor>({
   scope: listOf(isText),
   resources: listOf(isText),
   accessToken: objectOf<FamilyAccessToken>({ jti: isText, iatSeconds: isNumber, expSeconds: isNumber }),
   address: isShardAddress,
   operationId: isText,
-  tokensEndAtMs: isNumber,
+  places: listOf(isPackedPlace),
 });
 
 /** Refresh tokens from this version on are bound to the key (RFC 9449 §5, RFC 8705 §4). */
@@ -204,7 +210,7 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   /** The state of the family. Does not write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved, or has not been
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` at every place of the family. A family that moved, or has not been
    * used, is ended with its `handover`, also in a shard that does not know it yet. A family of which nothing is known may begin at its first use;
    * until `untilMs`, when no token of it can be valid, it is "refused".
    */

@@ -6,6 +6,7 @@
 import { isNumber, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { packLogin, unpackLogin } from "@edge-op/protocol/oauth/login-context";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
+import { rowUntilMs } from "../leases/grant-revocation.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 import { longestSealedFamily, type ShardAddress } from "../storage/shard-address.ts";
@@ -16,7 +17,8 @@ export function initialSnapshot(family: RefreshFamily, address: ShardAddress, to
   const { scope, resources, grant } = family;
   // The access token that came with version 0 is not repeated: the code that gave it is spent.
   const accessToken = { jti: "", iatSeconds: 0, expSeconds: 0 };
-  const successor = { scope, resources, accessToken, address, operationId: "", tokensEndAtMs };
+  const places = [{ address: grant.address, untilMs: rowUntilMs(tokensEndAtMs) }];
+  const successor = { scope, resources, accessToken, address, operationId: "", places };
   return { family, version: 0, rotatedAtMs: grant.grantCreatedAtMs, replays: 0, status: "live", successor };
 }
 
@@ -31,12 +33,13 @@ interface Around {
 /** `undefined` for a family that is too long for a token: with long `claims`, authorization details, or lists of scopes and resources. */
 export async function sealFamily(
   env: MasterKeyBindings,
-  { family, successor }: FamilySnapshot,
+  family: RefreshFamily,
+  tokensEndAtMs: number,
   sealed: string,
 ): Promise<string | undefined> {
   const { grant, clientId, scope, resources, expiresAtMs, confirmedBy } = family;
   const text = JSON.stringify([
-    ...[grant.grantCreatedAtMs, clientId, scope, resources, expiresAtMs, confirmedBy, successor.tokensEndAtMs],
+    ...[grant.grantCreatedAtMs, clientId, scope, resources, expiresAtMs, confirmedBy, tokensEndAtMs],
     ...packLogin(family),
   ]);
   const sealedFamily = await sealText(env, "refresh-seal", text, { bound: sealed });

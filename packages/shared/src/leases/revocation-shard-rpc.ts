@@ -110,7 +110,8 @@ export interface RevokeRequest {
   readonly untilMs: number;
   /** The same operation may be sent again after a lost response: one row, one event. */
   readonly operationId: string;
-  readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
+  /** Absent if another shard records it: a grant may have more than one. */
+  readonly event?: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> } | undefined;
 }
 
 export interface RevokeResponse {

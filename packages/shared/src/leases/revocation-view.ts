@@ -44,6 +44,7 @@ interface CheckRequest {
 export class RevocationView {
   readonly #control: ControlView;
   readonly #leases: ShardLeases;
+  readonly #shardMap: ShardMap;
   /** The shards from which this isolate reads the control version alone; isolates spread over the shards. */
   readonly #controlShards: ControlShards;
 
@@ -56,6 +57,7 @@ export class RevocationView {
   constructor(control: ControlView, shardMap: ShardMap) {
     this.#control = control;
     this.#leases = new ShardLeases(control, shardMap);
+    this.#shardMap = shardMap;
     this.#controlShards = new ControlShards(shardMap);
   }
 
@@ -95,9 +97,16 @@ export class RevocationView {
     return (await this.#controlShards.inTurn(context))[0];
   }
 
-  /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
+  /**
+   * Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. Of a retired generation, every token has expired:
+   * only the events are recorded, where the next tokens of the grant would be revoked.
+   */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
-    await this.#revoke(context, address, requests);
+    if (await this.#revoke(context, address, requests)) return;
+    const [first, ...others] = requests.filter(({ event }) => event !== undefined);
+    if (first === undefined) return;
+    const newest = await this.#shardMap.placeAgain(context, "revocation", address, first.key);
+    await this.#revoke(context, newest, [first, ...others]);
   }
 
   /**
@@ -120,8 +129,7 @@ export class RevocationView {
     condition?: ReadCondition,
   ): Promise<boolean> {
     const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
-    // Retired: every token of the generation has expired. Only a shard can check the condition.
-    if (shard === undefined) return condition === undefined;
+    if (shard === undefined) return false;
     const sinceCv = this.#control.version ?? noVersion;
     const { cv, changes, isOutdated } = await confirmRevocation(
       context.settings,

@@ -58,7 +58,8 @@ export const stateEvents = {
   },
   "grant-revocation-delayed": {
     level: "error",
-    meaning: "A revocation shard did not accept the revocations of grants. They are sent again until it does.",
+    meaning:
+      "A shard of refresh families or of revocations did not accept the revocations of grants. They are sent again until it does.",
     fields: { shard: text("The name of the object."), grants: number("How many."), cause },
   },
   "shard-not-told": {

@@ -17,7 +17,7 @@ const unverifiedReloadMs = 1_000;
  * Cost warm: 0.
  *
  * A cold isolate selects the shard that confirms the control version by KV's copy, which is at most 5 min old: the generation that was newest then is
- * live for a year after its successor is opened, so the shard receives every change.
+ * live for a day after its successor is opened, so the shard receives every change.
  */
 export class ShardMap {
   readonly #generations: ReadThrough<readonly Generation[]>;
@@ -79,6 +79,17 @@ export class ShardMap {
     // Reading `cf` parses it, which is unnecessary if there is only one region.
     const region = Object.keys(regions).length === 1 ? undefined : nearestRegion(context.cf, regions);
     return table.place(store, region ?? "", key);
+  }
+
+  /** The address of the same key in the newest generation, in its region; `at` itself while no newer generation is known. */
+  async placeAgain(
+    context: RequestContext<StorageBindings>,
+    store: NamedStore,
+    at: ShardAddress,
+    key: string,
+  ): Promise<ShardAddress> {
+    const table = await this.table(context);
+    return table.newest(store).generation > at.generation ? table.place(store, at.region, key) : at;
   }
 
   /** The relay for an isolate with this key, nearest to the request; `undefined` if there are no relays. */

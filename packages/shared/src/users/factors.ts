@@ -9,6 +9,8 @@ export interface Factors {
   readonly recoveryCodes: boolean;
   readonly passkeys: boolean;
   readonly password: boolean;
+  /** A sign-in at an upstream provider. */
+  readonly identities: boolean;
   /** Counts removed factors. */
   readonly epoch: number;
 }
@@ -19,6 +21,7 @@ export interface FactorRow {
   readonly has_recovery_codes: number;
   readonly has_passkeys: number;
   readonly has_password: number;
+  readonly has_identities: number;
 }
 
 export const recoveryCodesOfSet = 8;
@@ -28,7 +31,8 @@ const allUsed = 2 ** recoveryCodesOfSet - 1;
 export const factorColumns = `u.factor_epoch, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,
   EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = u.sub AND r.used < ${allUsed}) AS has_recovery_codes,
   EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys,
-  EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password`;
+  EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password,
+  EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = u.sub) AS has_identities`;
 
 export function toFactors(row: FactorRow): Factors {
   return {
@@ -36,6 +40,7 @@ export function toFactors(row: FactorRow): Factors {
     recoveryCodes: row.has_recovery_codes === 1,
     passkeys: row.has_passkeys === 1,
     password: row.has_password === 1,
+    identities: row.has_identities === 1,
     epoch: row.factor_epoch,
   };
 }

@@ -3,12 +3,15 @@ import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
 export interface OfflineGrant {
+  readonly clientId: string;
   readonly grantId: string;
   readonly address: GrantIdentity["address"];
   readonly untilMs: number;
   /** Absent if the grant has no refresh family. */
   readonly family?: { readonly address: ShardAddress; readonly tokensEndAtMs: number } | undefined;
 }
+
+export type GrantPlace = Pick<OfflineGrant, "clientId" | "grantId">;
 
 export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
   const { results } = await queryDatabase(() =>
@@ -22,14 +25,7 @@ export async function listOfflineGrants(database: D1Database, sub: string, clien
 
 export async function saveOfflineGrant(
   database: D1Database,
-  {
-    grantId,
-    sub,
-    clientId,
-    address,
-    untilMs,
-    family,
-  }: OfflineGrant & { readonly sub: string; readonly clientId: string },
+  { grantId, sub, clientId, address, untilMs, family }: OfflineGrant & { readonly sub: string },
 ): Promise<void> {
   const familyRegion = family?.address.region;
   await queryDatabase(() =>
@@ -52,12 +48,60 @@ export async function saveOfflineGrant(
   );
 }
 
+/** Used after their revocation. */
+export function deleteOfflineGrants(
+  database: D1Database,
+  sub: string,
+  grants: readonly GrantPlace[],
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `DELETE FROM user_grants WHERE sub = ?1 AND (client_id, grant_id) IN
+         (SELECT value ->> 'clientId', value ->> 'grantId' FROM json_each(?2))`,
+    )
+    .bind(sub, JSON.stringify(grants.map(({ clientId, grantId }) => ({ clientId, grantId }))));
+}
+
 /** Used by a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
   return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
 }
 
+/** The grants of a user that have not ended by themselves, in the order of their clients and ids: the key of the table. */
+export async function pageOfflineGrants(
+  database: D1Database,
+  sub: string,
+  { after, count, atMs }: { readonly after: GrantPlace; readonly count: number; readonly atMs: number },
+): Promise<OfflineGrant[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT * FROM user_grants WHERE sub = ?1 AND (client_id, grant_id) > (?2, ?3) AND until_ms > ?4
+          ORDER BY client_id, grant_id LIMIT ?5`,
+      )
+      .bind(sub, after.clientId, after.grantId, atMs, count)
+      .all<UserGrantRow>(),
+  );
+  return results.map(toOfflineGrant);
+}
+
+export async function findOfflineGrant(
+  database: D1Database,
+  sub: string,
+  grantId: string,
+  atMs: number,
+): Promise<OfflineGrant | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_grants WHERE sub = ?1 AND grant_id = ?2 AND until_ms > ?3")
+      .bind(sub, grantId, atMs)
+      .first<UserGrantRow>(),
+  );
+  return row === null ? undefined : toOfflineGrant(row);
+}
+
 interface UserGrantRow {
+  readonly client_id: string;
   readonly grant_id: string;
   readonly generation: number;
   readonly region: string;
@@ -71,7 +115,8 @@ interface UserGrantRow {
 
 function toOfflineGrant(row: UserGrantRow): OfflineGrant {
   const { generation, region, shard } = row;
-  const grant = { grantId: row.grant_id, address: { generation, region, shard }, untilMs: row.until_ms };
+  const { client_id: clientId, grant_id: grantId, until_ms: untilMs } = row;
+  const grant = { clientId, grantId, address: { generation, region, shard }, untilMs };
   if (row.family_generation === null) return grant;
   const address = {
     generation: row.family_generation,

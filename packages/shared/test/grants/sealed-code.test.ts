@@ -74,7 +74,7 @@ it("a usual family fits its first token; one with long authorization details doe
   const { redirectUri: _r, codeChallenge: _c, nonce: _n, refreshable: _f, familyAddress: _a, ...others } = family;
   const { tokenLifetimeSeconds: _t, grantEndsAtMs: _g, ...login } = others;
   const initial = initialSnapshot({ ...login, confirmedBy: "jkt" }, address, atMs + 3_600_000);
-  const sealed = (await sealFamily(env, initial, "sealed"))!;
+  const sealed = (await sealFamily(env, initial.family, atMs + 3_600_000, "sealed"))!;
   expect(sealed.length).toBeLessThanOrEqual(700);
   expect(sealed.length).toBeLessThan(longestSealedFamily);
   const around = { grant, sealed: "sealed", address };
@@ -83,6 +83,6 @@ it("a usual family fits its first token; one with long authorization details doe
   expect(await openFamily(rotated, sealed, around)).toEqual(initial);
   // A family belongs to the sealed grant and user of its own token.
   expect(await openFamily(env, sealed, { ...around, sealed: "of another token" })).toBeUndefined();
-  const long = { ...initial, family: { ...initial.family, authorizationDetails: "x".repeat(600) as never } };
-  expect(await sealFamily(env, long, "sealed")).toBeUndefined();
+  const long = { ...initial.family, authorizationDetails: "x".repeat(600) as never };
+  expect(await sealFamily(env, long, atMs, "sealed")).toBeUndefined();
 });

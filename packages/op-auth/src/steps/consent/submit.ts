@@ -1,6 +1,6 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { saveConsent } from "../../consent/consents.ts";
+import { saveConsent } from "@edge-op/shared/users/consents";
 import { keepClient } from "../../consent/keep-client.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 

@@ -20,5 +20,5 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
   ]);
   if (credential === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
   const proof = { method: "totp", sub, credential, atMs: context.arrivedAtMs, controlVersion } as const;
-  return { kind: "done", proofs: [proof], allowed };
+  return { kind: "done", proofs: [proof], allowed, marks: { newCodes: { sub, replaced: "" } } };
 }

@@ -34,5 +34,8 @@ export async function submitProveMore(at: StepRequest, form: Form): Promise<Step
   const owner = { sub, epoch: result.epoch };
   const device =
     form.get("remember") === undefined ? undefined : await rememberDevice(context, request, browser, owner);
-  return { kind: "done", proofs, allowed, cookies: device === undefined ? cookies : [...cookies, device] };
+  // The id of its set is the credential of a recovery code.
+  const marks =
+    proof.method === "recoveryCode" ? { newCodes: { sub, replaced: proof.credential ?? "" } } : { newCodes: undefined };
+  return { kind: "done", proofs, allowed, marks, cookies: device === undefined ? cookies : [...cookies, device] };
 }

@@ -18,6 +18,7 @@ export async function showSetPassword(at: StepPageRequest): Promise<Response> {
     text: frame.t("password.recoverText"),
     cancelTo: undefined,
     name: displayName(user),
+    isSignedIn: false,
     username: user.username,
     hasPassword: false,
     needsCurrent: false,

@@ -1,6 +1,6 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { OfflineGrant } from "@edge-op/shared/users/offline-grants";
+import { queryDatabase } from "../storage/query-database.ts";
+import { deleteOfflineGrants, type OfflineGrant } from "./offline-grants.ts";
 
 export interface Consent {
   readonly clientId: string;
@@ -37,19 +37,44 @@ export async function findConsent(database: D1Database, sub: string, clientId: s
   return row === null ? undefined : toConsent(row);
 }
 
-/** Includes clients without consent that hold a grant that outlives the session, so that every access can be seen and ended. */
+/** Includes clients without consent that hold a grant that outlives the session, so that every access can be seen and ended. ?1: the user; ?2: now. */
+const accesses = `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
+  UNION ALL
+  SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM user_grants
+   WHERE sub = ?1 AND until_ms > ?2 AND client_id IN (SELECT client_id FROM clients)
+     AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)`;
+
+/** The newest first. */
 export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
+    database.prepare(`${accesses} ORDER BY updated_at_ms DESC, client_id`).bind(sub, atMs).all<ConsentRow>(),
+  );
+  return results.map(toConsent);
+}
+
+/** The consent of one client, or that of its administrator. */
+export async function findAccess(
+  database: D1Database,
+  sub: string,
+  clientId: string,
+  atMs: number,
+): Promise<Consent | undefined> {
+  const row = await queryDatabase(() =>
+    database.prepare(`SELECT * FROM (${accesses}) WHERE client_id = ?3`).bind(sub, atMs, clientId).first<ConsentRow>(),
+  );
+  return row === null ? undefined : toConsent(row);
+}
+
+/** In the order of their clients. */
+export async function pageConsents(
+  database: D1Database,
+  sub: string,
+  { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
+): Promise<Consent[]> {
+  const { results } = await queryDatabase(() =>
     database
-      .prepare(
-        `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
-         UNION ALL
-         SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM user_grants
-          WHERE sub = ?1 AND until_ms > ?2 AND client_id IN (SELECT client_id FROM clients)
-            AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)
-         ORDER BY updated_at_ms DESC, client_id`,
-      )
-      .bind(sub, atMs)
+      .prepare(`SELECT * FROM (${accesses}) WHERE client_id > ?3 ORDER BY client_id LIMIT ?4`)
+      .bind(sub, atMs, after, count)
       .all<ConsentRow>(),
   );
   return results.map(toConsent);
@@ -110,16 +135,12 @@ export async function deleteConsent(
   sub: string,
   clientId: string,
   revoked: readonly OfflineGrant[],
-  event: D1PreparedStatement,
+  event?: D1PreparedStatement,
 ): Promise<void> {
   await queryDatabase(() =>
     database.batch([
-      event,
-      database
-        .prepare(
-          `DELETE FROM user_grants WHERE sub = ?1 AND client_id = ?2 AND grant_id IN (SELECT value FROM json_each(?3))`,
-        )
-        .bind(sub, clientId, JSON.stringify(revoked.map(({ grantId }) => grantId))),
+      ...(event === undefined ? [] : [event]),
+      deleteOfflineGrants(database, sub, revoked),
       database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
     ]),
   );

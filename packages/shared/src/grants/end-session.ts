@@ -1,10 +1,21 @@
-import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
-import type { EndedSession } from "@edge-op/shared/users/session-rpc";
-import type { AuthEnv } from "../auth-env.ts";
-import { deleteUserSession } from "../browser/user-sessions.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import type { GrantRevocation } from "../leases/grant-revocation.ts";
+import type { RevocationBindings } from "../leases/revocation-view.ts";
+import type { EndedSession } from "../users/session-rpc.ts";
+import type { SessionBindings, Sessions } from "../users/sessions.ts";
+import { deleteUserSessions } from "../users/user-sessions.ts";
+import type { RefreshFamilyBindings } from "./refresh-families.ts";
+import { type Revoking, revokeGrants } from "./revoke-grants.ts";
+
+export type EndingContext = RequestContext<SessionBindings & RefreshFamilyBindings & RevocationBindings>;
+
+/** The memory of an isolate that ends sessions. */
+export interface SessionEnder extends Revoking {
+  readonly sessions: Pick<Sessions, "end" | "endBySid" | "dismissClient" | "acknowledgeRevoked">;
+}
+
+/** Sessions ended concurrently. */
+const batch = 20;
 
 /** A session by its cookie's id, or by its `sid`. */
 type EndingSession = { readonly id: string } | { readonly sid: string };
@@ -18,8 +29,8 @@ type EndingSession = { readonly id: string } | { readonly sid: string };
  * every 200 grants. Depth: the session, refresh families, revocation shards, the session, D1.
  */
 export async function endSession(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
+  context: EndingContext,
+  isolate: SessionEnder,
   which: EndingSession,
   reason: string,
 ): Promise<EndedSession | undefined> {
@@ -30,7 +41,7 @@ export async function endSession(
   if (ended === undefined) return undefined;
   const { sid, sub } = ended.session;
   await revokeDue(context, isolate, { sid, clientId: undefined }, ended.due);
-  await deleteUserSession(context.env.DB, sub, sid);
+  await deleteUserSessions(context.env.DB, sub, [sid]);
   return ended;
 }
 
@@ -39,8 +50,8 @@ export async function endSession(
  * were ended. Cost: as above, without D1.
  */
 export async function dismissClient(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
+  context: EndingContext,
+  isolate: SessionEnder,
   part: { readonly sid: string; readonly clientId: string },
   reason: string,
 ): Promise<ReadonlySet<string>> {
@@ -49,8 +60,8 @@ export async function dismissClient(
 }
 
 async function revokeDue(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
+  context: EndingContext,
+  isolate: SessionEnder,
   { sid, clientId }: { readonly sid: string; readonly clientId: string | undefined },
   first: readonly GrantRevocation[],
 ): Promise<ReadonlySet<string>> {
@@ -61,4 +72,16 @@ async function revokeDue(
     due = await isolate.sessions.acknowledgeRevoked(context, sid, clientId, due);
   }
   return ended;
+}
+
+/** Ends sessions, 20 at once. Cost: for each session those of {@link endSession}. */
+export async function endSessions(
+  context: EndingContext,
+  isolate: SessionEnder,
+  sids: readonly string[],
+  reason: string,
+): Promise<void> {
+  for (let start = 0; start < sids.length; start += batch) {
+    await Promise.all(sids.slice(start, start + batch).map((sid) => endSession(context, isolate, { sid }, reason)));
+  }
 }

@@ -1,6 +1,6 @@
-import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { listEndingSession } from "@edge-op/shared/users/ending-sessions";
+import { isCutOffSince } from "../control/cut-offs.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import { listEndingSession } from "./ending-sessions.ts";
 
 /** Where a session was opened, as the platform estimates it; the address is not stored. */
 export interface Place {
@@ -16,7 +16,7 @@ export interface UserSession extends Place {
   readonly endsAtMs: number;
 }
 
-export interface UserSessionRow {
+interface UserSessionRow {
   readonly sid: string;
   readonly device: string;
   readonly signed_in_at_ms: number;
@@ -60,6 +60,7 @@ export async function saveUserSession(
   return ended.is_cut_off === 1 ? "cut off" : "ending";
 }
 
+/** The newest 200. */
 export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
   const { results } = await queryDatabase(() =>
     database
@@ -67,18 +68,56 @@ export async function listUserSessions(database: D1Database, sub: string, atMs: 
       .bind(sub, atMs)
       .all<UserSessionRow>(),
   );
-  return results.map((row) => ({
+  return results.map(toUserSession);
+}
+
+/** In the order of their sids, which the index has. */
+export async function pageUserSessions(
+  database: D1Database,
+  sub: string,
+  { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
+): Promise<UserSession[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND sid > ?2 AND ends_at_ms > ?3 ORDER BY sid LIMIT ?4")
+      .bind(sub, after, atMs, count)
+      .all<UserSessionRow>(),
+  );
+  return results.map(toUserSession);
+}
+
+/** `undefined` if the session has ended, or is another person's. */
+export async function findUserSession(
+  database: D1Database,
+  sub: string,
+  sid: string,
+  atMs: number,
+): Promise<UserSession | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sid = ?2 AND sub = ?1 AND ends_at_ms > ?3")
+      .bind(sub, sid, atMs)
+      .first<UserSessionRow>(),
+  );
+  return row === null ? undefined : toUserSession(row);
+}
+
+function toUserSession(row: UserSessionRow): UserSession {
+  return {
     sid: row.sid,
     device: row.device,
     signedInAtMs: row.signed_in_at_ms,
     endsAtMs: row.ends_at_ms,
     ...(row.city === null ? {} : { city: row.city }),
     ...(row.country === null ? {} : { country: row.country }),
-  }));
+  };
 }
 
-export async function deleteUserSession(database: D1Database, sub: string, sid: string): Promise<void> {
+export async function deleteUserSessions(database: D1Database, sub: string, sids: readonly string[]): Promise<void> {
   await queryDatabase(() =>
-    database.prepare("DELETE FROM user_sessions WHERE sid = ?1 AND sub = ?2").bind(sid, sub).run(),
+    database
+      .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IN (SELECT value FROM json_each(?2))")
+      .bind(sub, JSON.stringify(sids))
+      .run(),
   );
 }

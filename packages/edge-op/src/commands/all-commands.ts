@@ -1,0 +1,33 @@
+import type { Command } from "../console/command.ts";
+import type { ApiDocument } from "../operations/api-document.ts";
+import { operationCommands } from "../operations/operation-commands.ts";
+import { auditCommands } from "./audit-commands.ts";
+import { completionCommands } from "./completion-command.ts";
+import { contextCommands } from "./context-commands.ts";
+import { declaredCommands } from "./declared-commands.ts";
+import { doctorCommand } from "./doctor-command.ts";
+import { loginCommand } from "./login-command.ts";
+import { tokenCommands } from "./token-commands.ts";
+import { whyCommand } from "./why-command.ts";
+
+/** **Every command for a deployment**, sorted. `document` is that of the admin API. */
+export function allCommands(document: ApiDocument): readonly Command[] {
+  const scopes = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ security }) => security.flatMap((each) => Object.values(each).flat())),
+  );
+  const commands = [
+    loginCommand([...new Set(scopes)].toSorted()),
+    ...contextCommands,
+    ...operationCommands(document),
+    ...tokenCommands,
+    ...auditCommands,
+    whyCommand(document),
+    doctorCommand,
+    ...declaredCommands(document),
+  ];
+  return completionCommands(commands).toSorted((left, right) => compare(left.words.join(" "), right.words.join(" ")));
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : 1;
+}

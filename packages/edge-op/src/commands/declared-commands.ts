@@ -1,0 +1,155 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { type Connection, connect } from "../connection/connection.ts";
+import { type Call, type Command, hasFlag, textOption } from "../console/command.ts";
+import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
+import { printable } from "../console/show.ts";
+import { applyChanges } from "../declared/apply-changes.ts";
+import { type ComparedSettings, compareSettings } from "../declared/compare-settings.ts";
+import { readDeclaration } from "../declared/declaration.ts";
+import type { Difference } from "../declared/find-differences.ts";
+import { type Change, makePlan } from "../declared/make-plan.ts";
+import type { ApiDocument } from "../operations/api-document.ts";
+
+const fileArgument = { name: "path", description: "A file of JSON or YAML, or a folder of them." };
+const notes = [
+  "The members are clients, resources, roles, groups, issuers and settings, each by name. What is not named stays; null removes a member or a whole record.",
+  "Scopes: admin:clients, admin:users and admin:issuers for what is declared; admin:shards for settings.",
+];
+
+interface Plan extends ComparedSettings {
+  readonly changes: readonly Change[];
+}
+
+/** **`edge-op plan`** and **`edge-op apply`**: a deployment as files. */
+export function declaredCommands(document: ApiDocument): readonly Command[] {
+  const plan = async (call: Call, connection: Connection): Promise<Plan> => {
+    const declaration = readDeclaration(call.arguments["path"]!);
+    const compared = await compareSettings(connection, declaration.settings);
+    return { changes: await makePlan(connection, document, declaration), ...compared };
+  };
+  return [
+    {
+      words: ["plan"],
+      summary: "Shows what would have to change for a deployment to be as its files say. Changes nothing.",
+      arguments: [fileArgument],
+      options: [{ name: "check", kind: "flag", description: "Exit with 1 if something differs." }],
+      examples: ["edge-op plan edge-op.yaml", "edge-op plan deployments/production --check"],
+      notes,
+      async run(call): Promise<Outcome> {
+        const made = await plan(call, connect(call));
+        await print(call, made);
+        return hasFlag(call, "check") && made.changes.length + made.settings.length > 0 ? "refused" : "done";
+      },
+    },
+    {
+      words: ["apply"],
+      summary: "Makes a deployment as its files say, after it has shown what changes.",
+      arguments: [fileArgument],
+      options: [
+        { name: "yes", kind: "flag", description: "Do not ask. Needed where nobody can answer." },
+        {
+          name: "secrets",
+          kind: "text",
+          description:
+            "A new file for the secrets of new clients, which only you can read; by default they are printed.",
+        },
+      ],
+      examples: ["edge-op apply edge-op.yaml", "edge-op apply deployments/production --yes --secrets new-secrets.json"],
+      notes: [
+        ...notes,
+        "Each change is made only to the version that was shown: of two at the same time, one fails with exit code 7. Applying twice changes nothing.",
+      ],
+      run: (call) => apply(call, document, plan),
+    },
+  ];
+}
+
+async function apply(
+  call: Call,
+  document: ApiDocument,
+  plan: (call: Call, connection: Connection) => Promise<Plan>,
+): Promise<void> {
+  const secretFile = textOption(call, "secrets");
+  if (secretFile !== undefined && existsSync(secretFile)) throw usageFailure(`${secretFile} exists: name a new file.`);
+  const connection = connect(call);
+  const made = await plan(call, connection);
+  const { changes } = made;
+  if (!call.json) await print(call, made);
+  if (changes.length > 0) await requireConsent(call, connection.issuer);
+  const keep = (secrets: Readonly<Record<string, string>>) => {
+    if (secretFile === undefined || Object.keys(secrets).length === 0) return secrets;
+    writeFileSync(secretFile, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+    return {};
+  };
+  try {
+    const progress = ({ kind, name, action }: Change) =>
+      call.json || call.terminal.note(`${action}d ${kind.name}.${name}\n`);
+    const { secrets, remaining } = await applyChanges(connection, document, changes, progress);
+    const shown = keep(secrets);
+    if (call.json) {
+      await call.terminal.write(`${JSON.stringify({ ...described(made), secrets: shown, remaining }, null, 2)}\n`);
+      return;
+    }
+    await printSecrets(call, shown);
+    for (const [name, differences] of Object.entries(remaining)) {
+      call.terminal.note(
+        `${name}: the provider stores this differently; declare it so:\n${differences.map(reversed).join("")}`,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // The secrets of clients that were created before the failure cannot be read again.
+    const shown = keep((error.detail["secrets"] ?? {}) as Readonly<Record<string, string>>);
+    await printSecrets(call, shown);
+    throw new Failure(error.outcome, error.message, { ...error.detail, secrets: shown }, { cause: error });
+  }
+}
+
+async function printSecrets({ terminal, json }: Call, secrets: Readonly<Record<string, string>>): Promise<void> {
+  if (json) return;
+  for (const [id, secret] of Object.entries(secrets)) await terminal.write(`client_secret of ${id}: ${secret}\n`);
+}
+
+async function requireConsent(call: Call, issuer: string): Promise<void> {
+  if (hasFlag(call, "yes")) return;
+  if (!call.terminal.isInteractive) throw usageFailure("Nobody can answer here: --yes applies the changes.");
+  const answer = await call.terminal.ask(`Change ${issuer}? (yes/no) `);
+  if (answer.trim() !== "yes") throw usageFailure("Nothing was changed.");
+}
+
+function described({ changes, ...compared }: Plan) {
+  return {
+    changes: changes.map(({ kind, name, action, differences }) => ({ kind: kind.name, name, action, differences })),
+    ...compared,
+  };
+}
+
+async function print(call: Call, plan: Plan): Promise<void> {
+  const { terminal, json } = call;
+  if (json) return terminal.write(`${JSON.stringify(described(plan), null, 2)}\n`);
+  for (const { kind, name, action, differences } of plan.changes) {
+    await terminal.write(`${action} ${printable(`${kind.name}.${name}`)}\n${differences.map(line).join("")}`);
+  }
+  for (const { setting, from, to } of plan.settings) {
+    await terminal.write(`differs settings.${setting}\n  ~ ${printable(from)} → ${printable(to)}\n`);
+  }
+  const count = (action: Change["action"]) => plan.changes.filter((change) => change.action === action).length;
+  await terminal.write(`${count("create")} to create, ${count("update")} to update, ${count("delete")} to delete.\n`);
+  if (plan.unreported.length > 0)
+    terminal.note(`Not compared, because the deployment does not report them: ${plan.unreported.join(", ")}\n`);
+  if (plan.settings.length > 0) {
+    await terminal.write(
+      "Settings are variables of the deployment: write them into its environment file and run npm run deploy.\n",
+    );
+  }
+}
+
+function line({ path, from, to }: Difference): string {
+  const text = (value: unknown) => printable(JSON.stringify(value) ?? "");
+  if (from === undefined) return `  + ${path}: ${text(to)}\n`;
+  return to === null ? `  - ${path}: ${text(from)}\n` : `  ~ ${path}: ${text(from)} → ${text(to)}\n`;
+}
+
+function reversed({ path, from, to }: Difference): string {
+  return line({ path, from: to, to: from ?? null });
+}

@@ -1,0 +1,100 @@
+import type { ApiRequest, Connection } from "../connection/connection.ts";
+import { usageFailure } from "../console/failure.ts";
+import { type ApiDocument, type Schema, schemaOf } from "../operations/api-document.ts";
+import { type Declaration, type DeclaredKind, declaredKinds, type Wanted } from "./declaration.ts";
+import { type Difference, findDifferences } from "./find-differences.ts";
+
+export interface Change {
+  readonly kind: DeclaredKind;
+  readonly name: string;
+  readonly action: "create" | "update" | "delete";
+  readonly differences: readonly Difference[];
+  /** Changes only the version that was compared. */
+  readonly request: ApiRequest;
+}
+
+/** Records that are read at the same time. */
+const mostReads = 8;
+
+/** **The changes that make a deployment what is declared**, in the order in which they must be made. Reads each declared record once. */
+export async function makePlan(
+  connection: Connection,
+  document: ApiDocument,
+  declaration: Declaration,
+): Promise<Change[]> {
+  const declared = declaredKinds.flatMap((kind) =>
+    [...(declaration.records.get(kind) ?? [])].map(([name, wanted]) => ({ kind, name, wanted })),
+  );
+  const changes: Change[] = [];
+  for (let start = 0; start < declared.length; start += mostReads) {
+    const some = declared.slice(start, start + mostReads);
+    const found = await Promise.all(
+      some.map(({ kind, name, wanted }) => compare(connection, document, kind, name, wanted)),
+    );
+    changes.push(...found.flat());
+  }
+  const deletions = changes.filter(({ action }) => action === "delete").toReversed();
+  return [...changes.filter(({ action }) => action !== "delete"), ...deletions];
+}
+
+async function compare(
+  connection: Connection,
+  document: ApiDocument,
+  kind: DeclaredKind,
+  name: string,
+  wanted: Wanted,
+): Promise<Change[]> {
+  const path = `/${kind.name}/${encodeURIComponent(name)}`;
+  const found = await connection.find(path);
+  const etag = found?.headers.get("etag") ?? undefined;
+  if (wanted === null) {
+    if (found === undefined) return [];
+    return [{ kind, name, action: "delete", differences: [], request: { method: "DELETE", path } }];
+  }
+  const change = { kind, name, action: found === undefined ? "create" : "update" } as const;
+  if (kind.values !== undefined) {
+    const values = [...(wanted as readonly string[])].toSorted();
+    const actual = found?.body[kind.values];
+    const differences = findDifferences(document, {}, actual, values, kind.values);
+    if (differences.length === 0) return [];
+    const version = found === undefined ? { ifNoneMatch: "*" } : { ifMatch: etag };
+    return [{ ...change, differences, request: { method: "PUT", path, body: { [kind.values]: values }, ...version } }];
+  }
+  const record = wanted as Readonly<Record<string, unknown>>;
+  const differences = findDifferences(document, creationOf(document, kind), found?.body, record);
+  if (found === undefined) {
+    const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
+    return [
+      {
+        ...change,
+        differences,
+        request: { method: "POST", path: `/${kind.name}`, body: { ...given, [kind.key]: name } },
+      },
+    ];
+  }
+  if (differences.length === 0) return [];
+  const changed = [...new Set(differences.map((difference) => difference.path.split(".")[0]!))];
+  const fixed = changed.find((member) => kind.fixed.includes(member));
+  if (fixed !== undefined)
+    throw usageFailure(
+      `${kind.name}.${name}: ${fixed} cannot be changed. Declare a new record, and null for this one.`,
+    );
+  const body = Object.fromEntries(changed.map((member) => [member, record[member]]));
+  return [{ ...change, differences, request: { method: "PATCH", path, body, ifMatch: etag } }];
+}
+
+/** The schema of a record, with its defaults. */
+function creationOf(document: ApiDocument, { name }: DeclaredKind): Schema {
+  const create = document.paths[`/${name}`]?.["post"];
+  return schemaOf(document, create?.requestBody) ?? {};
+}
+
+/** What still differs in the response to a change: the provider stores it in another form than it was declared. */
+export function remainingDifferences(
+  document: ApiDocument,
+  { kind, request }: Change,
+  stored: Readonly<Record<string, unknown>>,
+): readonly Difference[] {
+  const { [kind.key]: _, ...wanted } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+  return kind.values === undefined ? findDifferences(document, creationOf(document, kind), stored, wanted) : [];
+}

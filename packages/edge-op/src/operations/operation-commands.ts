@@ -1,0 +1,156 @@
+import { connect } from "../connection/connection.ts";
+import {
+  type Argument,
+  type Call,
+  type Command,
+  hasFlag,
+  listOption,
+  type Option,
+  textOption,
+} from "../console/command.ts";
+import { usageFailure } from "../console/failure.ts";
+import { parseDocument, readDocument } from "../console/read-document.ts";
+import { type ApiDocument, type Operation, type Parameter, type Schema, schemaOf } from "./api-document.ts";
+import { bodyOptions, buildBody, membersOf, optionFor, optionName } from "./body-options.ts";
+import { printList } from "./print-list.ts";
+import { printResult } from "./print-result.ts";
+import { isByHand, wordingOf, wordsOf } from "./words.ts";
+
+/** An operation, with everything that its command needs. */
+interface Described {
+  readonly document: ApiDocument;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+  readonly body: Schema | undefined;
+  /** The member of the response that contains a page's items, if it is a list. */
+  readonly list: string | undefined;
+}
+
+/** **The commands of the admin API**: one for each operation of the document, unless it has one that is written by hand. */
+export function operationCommands(document: ApiDocument): Command[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { operationId }]) => !isByHand(operationId))
+      .map(([method, operation]) => commandOf(describe(document, method.toUpperCase(), path, operation))),
+  );
+}
+
+function describe(document: ApiDocument, method: string, path: string, operation: Operation): Described {
+  const body = operation.requestBody && schemaOf(document, operation.requestBody);
+  const result = schemaOf(document, operation.responses["200"]);
+  const { next_cursor: _, ...others } = result === undefined ? {} : membersOf(document, result);
+  const lists = Object.entries(others).filter(([, { type }]) => type === "array");
+  const isList = method === "GET" && !path.endsWith("}") && lists.length === 1;
+  return { document, method, path, operation, body, list: isList ? lists[0]![0] : undefined };
+}
+
+function commandOf(described: Described): Command {
+  const { path, operation, method } = described;
+  const words = wordsOf(path, operation);
+  const scopes = operation.security.flatMap((each) => Object.values(each).flat());
+  const named = pathParameters(operation);
+  return {
+    words,
+    summary: operation.summary,
+    arguments: named,
+    options: optionsOf(described),
+    examples: examplesOf(described, words, named),
+    notes: [
+      `Scope: ${scopes.join(" ")}. Request: ${method} /admin${path}.`,
+      ...(named.length > 0 && method === "DELETE" ? ["At a terminal it asks first, unless --yes is given."] : []),
+    ],
+    run: (call) => run(described, call),
+  };
+}
+
+function pathParameters({ parameters = [] }: Operation): Argument[] {
+  return parameters
+    .filter((parameter) => parameter.in === "path")
+    .map(({ name, description }) => ({ name, description: description ?? `The ${name} of the resource.` }));
+}
+
+function queryParameters({ parameters = [] }: Operation): readonly Parameter[] {
+  return parameters.filter((parameter) => parameter.in === "query");
+}
+
+const fileOption: Option = {
+  name: "file",
+  kind: "text",
+  description: "Members of the body from a file of JSON or YAML; - is the standard input. Options override them.",
+};
+const unsetOption: Option = { name: "unset", kind: "list", description: "Remove a member, or give it its default." };
+const ifMatchOption: Option = {
+  name: "if-match",
+  kind: "text",
+  description: "Fail if the resource has another version than this ETag.",
+};
+const allOption: Option = { name: "all", kind: "flag", description: "All pages, not only the first." };
+const yesOption: Option = { name: "yes", kind: "flag", description: "Do not ask." };
+
+function optionsOf({ document, operation, method, body, list }: Described): Option[] {
+  const query = queryParameters(operation);
+  const isPaged = query.some(({ name }) => name === "cursor");
+  return [
+    ...query.map(({ name, schema, description }) =>
+      optionFor(name, { ...schema, ...(description && { description }) }, document),
+    ),
+    ...(body === undefined ? [] : [...bodyOptions(document, body), fileOption]),
+    ...(method === "PATCH" ? [unsetOption] : []),
+    ...(hasIfMatch(operation) ? [ifMatchOption] : []),
+    ...(list !== undefined && isPaged ? [allOption] : []),
+    ...(method === "DELETE" ? [yesOption] : []),
+  ];
+}
+
+function hasIfMatch({ parameters = [] }: Operation): boolean {
+  return parameters.some(({ name, in: place }) => place === "header" && name === "If-Match");
+}
+
+function examplesOf(described: Described, words: readonly string[], named: readonly Argument[]): string[] {
+  const command = ["edge-op", ...words].join(" ");
+  const { examples } = wordingOf(described.operation);
+  if (examples !== undefined) return examples.map((rest) => `${command} ${rest}`);
+  const places = named.map(({ name }) => name.toUpperCase());
+  const rest = described.body === undefined ? [] : ["--file", "body.yaml"];
+  return [[command, ...places, ...rest].join(" ")];
+}
+
+async function run(described: Described, call: Call): Promise<void> {
+  const { method, operation, body, document } = described;
+  const members = body === undefined ? [] : Object.keys(membersOf(document, body));
+  const content =
+    body === undefined ? undefined : buildBody(members, call.options, await readFile(call), listOption(call, "unset"));
+  const path = described.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(call.arguments[name] ?? ""),
+  );
+  const query = Object.fromEntries(
+    queryParameters(operation).flatMap(({ name }): [string, string][] => {
+      const value = call.options[optionName(name)];
+      return value === undefined ? [] : [[name, String(value)]];
+    }),
+  );
+  const connection = connect(call);
+  if (method === "DELETE") await requireConsent(call, `${operation.summary}\n${path} at ${connection.issuer}`);
+  if (described.list !== undefined) {
+    const { columns } = wordingOf(operation);
+    const list = { path, query, member: described.list, columns, all: hasFlag(call, "all") };
+    await printList(call, connection, list);
+    return;
+  }
+  const response = await connection.send({ method, path, query, body: content, ifMatch: textOption(call, "if-match") });
+  await printResult(call, response, operation.responses[String(response.status)]?.description ?? "Done.");
+}
+
+async function readFile(call: Call): Promise<unknown> {
+  const path = textOption(call, "file");
+  if (path === undefined) return undefined;
+  return path === "-" ? parseDocument(await call.terminal.readInput(), "The standard input") : readDocument(path);
+}
+
+/** Asks a person at a terminal. A script is not asked: it has said what it wants. */
+async function requireConsent(call: Call, question: string): Promise<void> {
+  if (!call.terminal.isInteractive || hasFlag(call, "yes")) return;
+  const answer = await call.terminal.ask(`${question}\nContinue? (yes/no) `);
+  if (answer.trim() !== "yes") throw usageFailure("Nothing was changed.");
+}

@@ -1,0 +1,89 @@
+import type { Connection } from "../connection/connection.ts";
+import type { Call } from "../console/command.ts";
+import { printable, Table } from "../console/show.ts";
+
+export interface ListRequest {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The member of the response that has the items. */
+  readonly member: string;
+  readonly columns?: readonly string[] | undefined;
+  readonly all: boolean;
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** More are not read at a glance. */
+const mostColumns = 6;
+const largestPage = "200";
+
+export interface Page {
+  readonly items: readonly Item[];
+  readonly cursor: string | undefined;
+  /** What the response has beside its items. */
+  readonly beside: Item;
+}
+
+/** The pages of a list, the first alone unless `all`. Memory is that of one page. */
+export async function* readPages(
+  connection: Connection,
+  { path, query, member, all }: ListRequest,
+): AsyncGenerator<Page> {
+  let cursor = query["cursor"];
+  const size = all && query["limit"] === undefined ? { limit: largestPage } : {};
+  do {
+    const next = cursor === undefined ? {} : { cursor };
+    const { body } = await connection.send({ method: "GET", path, query: { ...query, ...size, ...next } });
+    const { [member]: items, next_cursor: following, ...beside } = body;
+    cursor = typeof following === "string" ? following : undefined;
+    yield { items: Array.isArray(items) ? (items as Item[]) : [], cursor, beside };
+  } while (all && cursor !== undefined);
+}
+
+/** **Prints a list, a page at a time**: a table, or one JSON object in the form of the API. */
+export async function printList(call: Call, connection: Connection, request: ListRequest): Promise<void> {
+  const pages = readPages(connection, request);
+  await (call.json ? printJson(call, pages, request.member) : printTable(call, pages, request));
+}
+
+async function printJson({ terminal }: Call, pages: AsyncGenerator<Page>, member: string): Promise<void> {
+  let isFirst = true;
+  let last: Page | undefined;
+  await terminal.write(`{${JSON.stringify(member)}:[`);
+  for await (const page of pages) {
+    for (const item of page.items) {
+      await terminal.write(`${isFirst ? "\n" : ",\n"}${JSON.stringify(item)}`);
+      isFirst = false;
+    }
+    last = page;
+  }
+  const beside = { ...last?.beside, ...(last?.cursor === undefined ? {} : { next_cursor: last.cursor }) };
+  const members = Object.entries(beside).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  await terminal.write(`\n]${members.join("")}}\n`);
+}
+
+async function printTable({ terminal }: Call, pages: AsyncGenerator<Page>, { columns }: ListRequest): Promise<void> {
+  let table: Table | undefined;
+  let count = 0;
+  let last: Page | undefined;
+  for await (const page of pages) {
+    count += page.items.length;
+    last = page;
+    if (page.items.length === 0) continue;
+    table ??= new Table(columns ?? shortColumns(page.items), terminal.columns);
+    await terminal.write(table.add(page.items));
+  }
+  if (count === 0) terminal.note("There are none.\n");
+  for (const [name, value] of Object.entries(last?.beside ?? {})) {
+    terminal.note(`${name}: ${printable(JSON.stringify(value))}\n`);
+  }
+  if (last?.cursor !== undefined) terminal.note(`\nThere are more: --all, or --cursor ${printable(last.cursor)}\n`);
+}
+
+/** The members that fit into a table: those with one short value in every row. */
+function shortColumns(items: readonly Item[]): readonly string[] {
+  const names = [...new Set(items.flatMap((item) => Object.keys(item)))];
+  const isShort = (value: unknown) => value === undefined || typeof value !== "object" || Array.isArray(value);
+  const fitting = names.filter((name) => items.every((item) => isShort(item[name])));
+  return (fitting.length === 0 ? names : fitting).slice(0, mostColumns);
+}

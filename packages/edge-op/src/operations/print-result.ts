@@ -1,0 +1,19 @@
+import type { Call } from "../console/command.ts";
+import { showMembers } from "../console/show.ts";
+import type { ApiResponse } from "../provider-api.ts";
+
+/** **Prints the result of one request**: its members, or its JSON. `done` describes a result without content. */
+export async function printResult(
+  { terminal, json }: Pick<Call, "terminal" | "json">,
+  { body, headers, text }: ApiResponse,
+  done: string,
+): Promise<void> {
+  if (text === "") {
+    if (!json) terminal.note(`${done}\n`);
+    return;
+  }
+  if (json) return terminal.write(`${JSON.stringify(body, null, 2)}\n`);
+  await terminal.write(showMembers(body));
+  const etag = headers.get("etag");
+  if (etag !== null) terminal.note(`\nVersion: --if-match '${etag}'\n`);
+}

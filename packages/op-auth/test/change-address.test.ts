@@ -1,0 +1,210 @@
+/** **The address of an account**: who may change it, when it changes, who is told, and how the change is taken back. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
+import { follow, MailedCodes, seedAddress } from "./fixtures/mailed-codes.ts";
+
+const path = "/account/address";
+const day = 86_400_000;
+
+let fixtures: AuthFixtures;
+let mailed: MailedCodes;
+let browser: Browser;
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures({ skip_consent: true });
+  mailed = new MailedCodes();
+  browser = fixtures.browser(mailed.env);
+  await signIn();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function signIn(visitor = browser, username = "alice"): Promise<void> {
+  expect(locationOf(await visitor.signIn(locationOf(await visitor.get(path)), username))).toBe(path);
+}
+
+/** Posts an address; returns the fields of the page for its code. */
+async function requestFor(address: string, visitor = browser): Promise<Record<"form_token" | "state", string>> {
+  const html = await (await visitor.submit(path, { address })).text();
+  return { form_token: formTokenOf(html), state: /name="state" value="([^"]+)"/.exec(html)?.[1] ?? "" };
+}
+
+async function changeTo(address: string, visitor = browser): Promise<string> {
+  return locationOf(await visitor.post(path, { ...(await requestFor(address, visitor)), code: mailed.code }));
+}
+
+async function addressesOf(sub: string): Promise<unknown[]> {
+  const select =
+    "SELECT address_key, held_until_ms IS NOT NULL AS held FROM user_addresses WHERE sub = ?1 ORDER BY address_key";
+  return (await authEnv.DB.prepare(select).bind(sub).all()).results;
+}
+
+async function emailOf(sub: string): Promise<unknown> {
+  const claims = await authEnv.DB.prepare("SELECT claims FROM users WHERE sub = ?1").bind(sub).first<string>("claims");
+  const { email, email_verified: isVerified } = JSON.parse(claims ?? "{}");
+  return { email, isVerified };
+}
+
+describe("a change of address", () => {
+  it("stands with the code and not before; the previous one is held, told with a link, and the account page shows both", async () => {
+    const fields = await requestFor("Alice.New@example.org");
+    expect(await emailOf("alice")).toEqual({ email: "alice@example.com", isVerified: true });
+    const response = await browser.post(path, { ...fields, code: mailed.code });
+    expect(locationOf(response)).toBe("/account?notice=address-changed");
+    expect(await emailOf("alice")).toEqual({ email: "Alice.New@example.org", isVerified: true });
+    expect(await addressesOf("alice")).toEqual([
+      { address_key: "alice.new@example.org", held: 0 },
+      { address_key: "alice@example.com", held: 1 },
+    ]);
+    expect(mailed.notices.map(({ kind, undo }) => [kind, undo?.address])).toEqual([
+      ["address-changed", "alice@example.com"],
+    ]);
+    const html = await (await browser.get("/account")).text();
+    expect(html).toContain("Alice.New@example.org");
+    expect(html).toContain("takes it back");
+    // Sessions and grants stay.
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+  });
+
+  it("a mistyped address, and one that no code was entered for, change nothing", async () => {
+    const wrong = await browser.submit(path, { address: "alice" });
+    expect([wrong.status, (await wrong.text()).includes("not an email address")]).toEqual([400, true]);
+    const fields = await requestFor("typo@example.org");
+    const refused = await browser.post(path, { ...fields, code: mailed.wrongCode });
+    expect([refused.status, (await refused.text()).includes("not correct")]).toEqual([400, true]);
+    expect(await addressesOf("alice")).toEqual([{ address_key: "alice@example.com", held: 0 }]);
+  });
+
+  it("an address of another person: the page says the same, that mailbox is told, and a code does not take it", async () => {
+    await seedAddress("bob", "bob@example.com");
+    const taken = await browser.submit(path, { address: "bob@example.com" });
+    const free = await browser.submit(path, { address: "new@example.com" });
+    const [one, other] = await Promise.all([taken.text(), free.text()]);
+    const plain = (html: string) => html.replaceAll(/value="[^"]+"|\w+@example\.com/g, "");
+    expect([taken.status, plain(one)]).toEqual([free.status, plain(other)]);
+    expect(await changeTo("bob@example.com")).toBe("/account?notice=address-not-changed");
+    expect(await addressesOf("alice")).toEqual([{ address_key: "alice@example.com", held: 0 }]);
+    expect(await addressesOf("bob")).toEqual([{ address_key: "bob@example.com", held: 0 }]);
+  });
+
+  it("an address that somebody else holds, or is named by, is not taken; a hold that has ended is none", async () => {
+    await seedAddress("bob", "held@example.com", Date.now() + day);
+    expect(await changeTo("held@example.com")).toBe("/account?notice=address-not-changed");
+    await authEnv.DB.prepare("UPDATE users SET username_key = 'named@example.com' WHERE sub = 'bob'").run();
+    expect(await changeTo("named@example.com")).toBe("/account?notice=address-not-changed");
+    await authEnv.DB.prepare("UPDATE user_addresses SET held_until_ms = 1 WHERE sub = 'bob'").run();
+    expect(await changeTo("held@example.com")).toBe("/account?notice=address-changed");
+  });
+
+  it("of two people who prove the same address at once, one has it", async () => {
+    const other = fixtures.browser(mailed.env);
+    await signIn(other, "bob");
+    const own = await requestFor("both@example.com");
+    const ownCode = mailed.code;
+    const others = await requestFor("both@example.com", other);
+    const results = await Promise.all([
+      browser.post(path, { ...own, code: ownCode }),
+      other.post(path, { ...others, code: mailed.code }),
+    ]);
+    expect(results.map(locationOf).toSorted()).toEqual([
+      "/account?notice=address-changed",
+      "/account?notice=address-not-changed",
+    ]);
+  });
+
+  it("the state of a page works for its person alone", async () => {
+    const fields = await requestFor("new@example.com");
+    const other = fixtures.browser(mailed.env);
+    await signIn(other, "bob");
+    const own = formTokenOf(await (await other.get(path)).text());
+    const response = await other.post(path, { state: fields.state, form_token: own, code: mailed.code });
+    expect((await response.text()).includes('name="address"')).toBe(true);
+    expect(await addressesOf("bob")).toEqual([]);
+  });
+
+  it("a present address that is not verified is confirmed by the same page", async () => {
+    const unverified = JSON.stringify({ email: "bob@example.com" });
+    await authEnv.DB.prepare("UPDATE users SET claims = ?1 WHERE sub = 'bob'").bind(unverified).run();
+    const visitor = fixtures.browser(mailed.env);
+    await signIn(visitor, "bob");
+    expect(await (await visitor.get(path)).text()).toContain('value="bob@example.com"');
+    expect(await changeTo("bob@example.com", visitor)).toBe("/account?notice=address-changed");
+    expect(await emailOf("bob")).toEqual({ email: "bob@example.com", isVerified: true });
+  });
+
+  it("NIST §4.1.2.1: needs the level of the account, also when the code is entered; an old session is not enough", async () => {
+    const fields = await requestFor("new@example.com");
+    const app = await AuthenticatorApp.register("alice");
+    const elsewhere = locationOf(await browser.post(path, { ...fields, code: mailed.code }));
+    expect(stepOf(elsewhere)).toBe("sign-in");
+    const next = await follow(browser, elsewhere, { username: "alice", password: "correct horse battery staple" });
+    expect(stepOf(next)).toBe("prove-more");
+    expect(await follow(browser, next, { code: await app.code() })).toBe(path);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10 * 60_000 + 1_000 });
+    expect(stepOf(locationOf(await browser.get(path)))).toBe("sign-in");
+    expect(await emailOf("alice")).toEqual({ email: "alice@example.com", isVerified: true });
+  });
+
+  it("without a provider of mail the account page does not offer it", async () => {
+    const without = fixtures.browser();
+    await without.signIn(locationOf(await without.get("/account")));
+    expect(await (await without.get("/account")).text()).not.toContain(path);
+    expect(locationOf(await without.get(path))).toBe("/account");
+  });
+});
+
+describe("taking a change back", () => {
+  /** The link in the mail to the previous address, after a thief has changed it. */
+  async function linkAfterChange(): Promise<string> {
+    expect(await changeTo("thief@example.org")).toBe("/account?notice=address-changed");
+    return mailed.notices.at(-1)!.undo!.path;
+  }
+
+  it("a program that opens the link changes nothing; the form ends every session, and the new address finds nobody", async () => {
+    const link = await linkAfterChange();
+    const mailbox = fixtures.browser(mailed.env);
+    for (let opened = 0; opened < 10; opened += 1) expect((await mailbox.get(link)).status).toBe(200);
+    expect(await emailOf("alice")).toEqual({ email: "thief@example.org", isVerified: true });
+    const undo = new URLSearchParams(link.split("?")[1]).get("undo")!;
+    expect((await mailbox.post("/account/address/undo", { undo })).status).toBe(200);
+    expect(await emailOf("alice")).toEqual({ email: "alice@example.com", isVerified: true });
+    expect(await addressesOf("alice")).toEqual([{ address_key: "alice@example.com", held: 0 }]);
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
+    // Once.
+    expect((await mailbox.post("/account/address/undo", { undo })).status).toBe(400);
+  });
+
+  it("not after a week, and not by a link that was changed", async () => {
+    const link = await linkAfterChange();
+    expect((await browser.get(link.slice(0, -2))).status).toBe(400);
+    expect((await browser.post("/account/address/undo", { undo: "x" })).status).toBe(400);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7 * day + 1_000 });
+    expect((await browser.get(link)).status).toBe(400);
+  });
+
+  it("for a week nobody else can take the previous address, and it finds nobody", async () => {
+    await linkAfterChange();
+    const other = fixtures.browser(mailed.env);
+    await signIn(other, "bob");
+    expect(await changeTo("alice@example.com", other)).toBe("/account?notice=address-not-changed");
+    // The person can change it back, also by a code.
+    expect(await changeTo("alice@example.com")).toBe("/account?notice=address-changed");
+    expect(await addressesOf("alice")).toEqual([
+      { address_key: "alice@example.com", held: 0 },
+      { address_key: "thief@example.org", held: 1 },
+    ]);
+  });
+});

@@ -1,0 +1,70 @@
+/** **Examples of the OpenAPI document**: a body for each operation that has one, which a test validates, and values of the parameters in paths. */
+
+export const exampleBodies: Readonly<Record<string, unknown>> = {
+  createClient: {
+    client_name: "Photos",
+    redirect_uris: ["https://photos.example.com/callback"],
+    scope: "openid profile email",
+  },
+  updateClient: { client_name: "Photos of Example", contacts: null },
+  rotateClientSecret: { overlap_seconds: 3600 },
+  createResource: {
+    identifier: "https://api.example.com",
+    name: "Photos API",
+    clients: "any",
+    scopes: [{ value: "photos:read", description: "See your photos" }],
+  },
+  updateResource: { access_token_lifetime: 300 },
+  createIssuer: {
+    issuer: "https://token.actions.githubusercontent.com",
+    rules: [
+      {
+        rule_id: "deploy",
+        uses: ["assertion"],
+        claims: { sub: { exact: "repo:acme/site:ref:refs/heads/main" } },
+        client_id: "deploy",
+        subject: { type: "client" },
+        scopes: ["deploy"],
+      },
+    ],
+  },
+  updateIssuer: { status: "disabled" },
+  testIssuer: { claims: { sub: "repo:acme/site:ref:refs/heads/main" }, use: "assertion" },
+  createUpstream: {
+    upstream_id: "corp",
+    name: "Example Corp",
+    issuer: "https://idp.example.net",
+    client_id: "op",
+    client_secret: "as that provider gave it",
+  },
+  updateUpstream: { status: "disabled" },
+  replaceDocumentHost: { policy: "allow" },
+  createUser: {
+    username: "ann",
+    claims: { name: "Ann Example", email: "ann@example.com", email_verified: true },
+    roles: ["editor"],
+  },
+  updateUser: { status: "suspended" },
+  eraseUser: { confirm: "u1cLmU5bGqTzqyG9bqk8Xyg" },
+  replaceRole: { permissions: ["articles:write"] },
+  replaceGroup: { roles: ["editor"] },
+  rotateKey: { alg: "ES256" },
+  revoke: { sub: "u1cLmU5bGqTzqyG9bqk8Xyg" },
+  revokeEverything: { confirm: "https://op.example.com" },
+  openGeneration: { store: "revocation", regions: { wnam: { shards: 16, hint: "wnam" } } },
+};
+
+export const exampleParameters: Readonly<Record<string, string>> = {
+  client_id: "photos",
+  secret_id: "s4mVbYH3fL1q",
+  resource_id: "photos-api",
+  issuer_id: "github",
+  upstream_id: "corp",
+  host: "*.example.com",
+  sub: "u1cLmU5bGqTzqyG9bqk8Xyg",
+  factor_id: "dGhlIGF1dGhlbnRpY2F0b3I",
+  sid: "g1.wnam.3.Zk1tVn0uGq8Yk3Jx",
+  grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z",
+  name: "editor",
+  kid: "es256-2026-11-22",
+};

@@ -1,0 +1,140 @@
+/** **`/admin/users/{sub}/export` and `/erasure`**: everything about a person in one document, and its end. */
+
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { eventSchema, toEventResource } from "../audit/event-resource.ts";
+import { listEvents } from "../audit/list-events.ts";
+import { personalTables, remaindersOf, selectPersonalData, showRow } from "./personal-data.ts";
+import { userRoutes } from "./user-routes.ts";
+import { users } from "./user-table.ts";
+
+const scope = "admin:users";
+/** About 5 MB. */
+const exportedEvents = 10_000;
+const eventsAtOnce = 1_000;
+const dayMs = 86_400_000;
+
+const remainderSchema = z
+  .strictObject({
+    where: z.string(),
+    what: z.string(),
+    why: z.string(),
+    until: z.string().exactOptional().describe("When it is deleted at the latest (RFC 3339); absent: never."),
+  })
+  .meta({ id: "Remainder" });
+
+const exportSchema = z
+  .strictObject({
+    sub: z.string(),
+    issuer: z.string(),
+    exported_at: z.string().describe("RFC 3339."),
+    data: z
+      .record(z.string(), z.array(z.record(z.string(), z.unknown())))
+      .describe("The person's rows by table, without secrets: times in RFC 3339."),
+    events: z
+      .array(eventSchema)
+      .describe("What happened to the account, newest first. Of what others did, neither who they are nor where from."),
+    more_events: z
+      .boolean()
+      .describe(`Whether the audit log has more than these ${exportedEvents} events: ask \`GET /audit?sub=…\`.`),
+  })
+  .meta({ id: "UserExport" });
+
+type Event = ReturnType<typeof toEventResource>;
+
+/** An administrator who acted on the account is another person. */
+function withoutOthers(sub: string, event: Event & { readonly actor?: string }): Event {
+  if (event.actor === undefined || event.actor === sub) return event;
+  const others = new Set(["actor", "actor_client_id", "address", "request_id"]);
+  return Object.fromEntries(Object.entries(event).filter(([name]) => !others.has(name))) as Event;
+}
+
+async function readEvents({ context }: AdminCall<unknown, unknown>, sub: string): Promise<Event[]> {
+  const events: Event[] = [];
+  let before: { readonly atMs: number; readonly position: number } | undefined;
+  while (events.length <= exportedEvents) {
+    const rows = await listEvents(context.env.AUDIT_DB, { sub, before }, eventsAtOnce);
+    events.push(...rows.map((row) => withoutOthers(sub, toEventResource(row))));
+    before = rows.at(-1);
+    if (rows.length < eventsAtOnce) break;
+  }
+  return events;
+}
+
+const exportUser = defineRoute({
+  method: "GET",
+  path: "/users/{sub}/export",
+  operationId: "exportUser",
+  summary:
+    "Exports everything about a user as one document: account, credentials without secrets, sessions, consents, grants and audit events. It ends nothing, and is in the audit log.",
+  scope,
+  response: { status: 200, description: "The document.", schema: exportSchema },
+  async handle(call) {
+    const { env, settings } = call.context;
+    const { sub } = await users.require(env.DB, call.parameter("sub"));
+    await commitChange(call, { statements: [], forget: [], event: { action: "user.export", target: sub } });
+    const [tables, events] = await Promise.all([
+      queryDatabase(() => env.DB.batch<Readonly<Record<string, unknown>>>(selectPersonalData(env.DB, sub))),
+      readEvents(call, sub),
+    ]);
+    const data = personalTables.map(({ table }, index) => [table, tables[index]!.results.map(showRow)]);
+    return {
+      body: {
+        sub,
+        issuer: settings.issuer,
+        exported_at: new Date(nowMs()).toISOString(),
+        data: Object.fromEntries(data),
+        events: events.slice(0, exportedEvents),
+        more_events: events.length > exportedEvents,
+      },
+    };
+  },
+});
+
+const erasureSchema = z
+  .strictObject({
+    sub: z.string(),
+    erased_at: z.string().describe("RFC 3339."),
+    erased: z.array(z.string()).describe("The tables whose rows of the person are deleted."),
+    remains: z.array(remainderSchema).describe("What stays, why, and until when."),
+  })
+  .meta({ id: "Erasure" });
+
+const deletion = userRoutes.find(({ operationId }) => operationId === "deleteUser")!;
+
+const eraseUser = defineRoute({
+  method: "POST",
+  path: "/users/{sub}/erasure",
+  operationId: "eraseUser",
+  summary:
+    "Deletes a user with everything about them, ends every session and grant, retires the sub for ever, and says what stays and until when. In force everywhere when the call returns.",
+  scope,
+  body: z
+    .strictObject({ confirm: z.string().max(512).describe("The sub of the user, as a confirmation.") })
+    .meta({ id: "ErasureRequest" }),
+  response: { status: 200, description: "The user is erased.", schema: erasureSchema },
+  async handle({ body, query: _, ...call }) {
+    const sub = call.parameter("sub");
+    if (body.confirm !== sub) throw invalidFields([{ path: "confirm", message: "must be the sub of the user" }]);
+    await deletion.run({ ...call, json: undefined, search: new URLSearchParams() });
+    const atMs = nowMs();
+    return {
+      body: {
+        sub,
+        erased_at: new Date(atMs).toISOString(),
+        erased: personalTables.map(({ table }) => table),
+        remains: remaindersOf(call.context.settings).map(({ days, ...remainder }) => ({
+          ...remainder,
+          ...(days === undefined ? {} : { until: new Date(atMs + days * dayMs).toISOString() }),
+        })),
+      },
+    };
+  },
+});
+
+/** Cost: an export 3 D1 calls and 1 for each 1,000 events; an erasure that of a deletion. */
+export const personalDataRoutes: readonly AdminRoute[] = [exportUser, eraseUser];

@@ -1,0 +1,151 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { totpCode, totpStep } from "../../packages/op-auth/src/factors/totp.ts";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  looks,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
+
+let fixtures: BrowserFixtures;
+
+beforeAll(async () => {
+  fixtures = await openBrowserFixtures();
+});
+
+afterAll(() => fixtures.close());
+
+async function signIn(page: Page, username: string): Promise<void> {
+  if (await page.isEditable("#username")) await page.fill("#username", username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/** The key of the app that the page shows. */
+async function keyOf(page: Page): Promise<Uint8Array<ArrayBuffer>> {
+  const text = ((await page.textContent("#key")) ?? "").replaceAll(" ", "");
+  const bits = [...text].map((each) => alphabet.indexOf(each).toString(2).padStart(5, "0")).join("");
+  return new Uint8Array(bits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));
+}
+
+/** What the app shows `offset` × 30 seconds from now: each code is accepted once. */
+function codeOf(key: Uint8Array<ArrayBuffer>, offset = 0): Promise<string> {
+  return totpCode(key, totpStep(Date.now()) + offset);
+}
+
+describe("second factors, 390×844 and 1280×900", () => {
+  it.each<Look>(looks)("%s", async (look) => {
+    const { admin, application, provider, browser } = fixtures;
+    const username = `mfa-${look}`;
+    const { password } = person;
+    await admin.require("POST", "/users", { sub: username, username, password, claims: { name: "Mo Example" } });
+    const context = await openContext(browser, look);
+    const page = await context.newPage();
+    const see = async (name: string, url?: string) => {
+      if (url !== undefined) await page.goto(url);
+      await page.waitForSelector("h1");
+      await capture(page, `${name}-${look}`);
+      expect(await accessibilityProblems(page), name).toEqual([]);
+    };
+
+    await page.goto(`${provider.origin}/account/apps`);
+    await signIn(page, username);
+    await page.waitForSelector("#key");
+    await see("account-add-app");
+    const key = await keyOf(page);
+    await page.fill("#code", "000000");
+    await page.click("#add-app");
+    await page.waitForSelector("#problem");
+    await see("account-add-app-wrong");
+    await page.fill("#code", await codeOf(key));
+    await page.click("#add-app");
+    await page.waitForSelector("#make-codes");
+    await see("account-make-codes");
+    expect(await page.locator(".note.good").count()).toBe(1);
+    await page.click("#make-codes");
+    await page.waitForSelector("#codes");
+    await see("account-codes");
+    const codes = await page.locator("#codes li").allInnerTexts();
+    expect(codes).toHaveLength(8);
+    await page.click("#done");
+    await page.waitForSelector("#add-app");
+    await see("account-with-app");
+    await page.click("[data-remove=factor_id] >> nth=0");
+    await page.waitForSelector("#confirm");
+    await see("confirm-remove-app");
+
+    await context.clearCookies();
+    await page.goto(`${application.origin}/login`);
+    await signIn(page, username);
+    await page.waitForSelector("#code");
+    await see("prove-more");
+    await page.fill("#code", "000000");
+    await page.click("#confirm");
+    await page.waitForSelector("#problem");
+    await see("prove-more-wrong");
+    await page.click("details summary");
+    await see("prove-more-recovery");
+    await page.fill("#recovery-code", codes[0]!.toLowerCase());
+    await page.click("#confirm-recovery");
+    await page.waitForSelector("#codes");
+    await see("new-codes");
+    await page.click("#saved");
+    await page.waitForSelector("#allow");
+
+    await context.clearCookies();
+    await page.goto(`${application.origin}/login`);
+    await signIn(page, username);
+    await page.fill("#code", await codeOf(key, 1));
+    await page.click("#confirm");
+    await page.waitForSelector("#allow");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe("Hello, Mo Example");
+    await context.close();
+  });
+});
+
+describe("a client that requires two factors", () => {
+  it.each<Look>(["light", "phone-dark"])("%s: a person without one sets it up, without any script", async (look) => {
+    const { admin, application, browser } = fixtures;
+    await admin.require("PATCH", "/clients/demo-app", { require_mfa: true });
+    const username = `enrol-${look}`;
+    await admin.require("POST", "/users", { sub: username, username, password: person.password });
+    const context = await openContext(browser, look, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${application.origin}/login`);
+    await signIn(page, username);
+    await page.waitForSelector("#key");
+    await capture(page, `enrol-${look}`);
+    await page.fill("#code", await codeOf(await keyOf(page)));
+    await page.click("#add-app");
+    await page.waitForSelector("#codes");
+    await capture(page, `first-codes-${look}`);
+    await page.click("#later");
+    await page.waitForSelector("#allow");
+    await context.close();
+  });
+
+  it("the pages are accessible", async () => {
+    const { admin, application, browser } = fixtures;
+    await admin.require("PATCH", "/clients/demo-app", { require_mfa: true });
+    await admin.require("POST", "/users", { sub: "enrol", username: "enrol", password: person.password });
+    const context = await openContext(browser);
+    const page = await context.newPage();
+    await page.goto(`${application.origin}/login`);
+    await signIn(page, "enrol");
+    await page.waitForSelector("#key");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.fill("#code", await codeOf(await keyOf(page)));
+    await page.click("#add-app");
+    await page.waitForSelector("#codes");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await context.close();
+  });
+});

@@ -1,0 +1,354 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import type { Command } from "../../packages/edge-op/src/console/command.ts";
+import { showMembers, Table } from "../../packages/edge-op/src/console/show.ts";
+import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
+import { operationCommands } from "../../packages/edge-op/src/operations/operation-commands.ts";
+import { wordedOperations } from "../../packages/edge-op/src/operations/words.ts";
+import { apiDocument, CommandLine, commands } from "./fixtures/command-line.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
+import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+
+/** Every command that is made from the OpenAPI document, against the provider: for people, for programs, and each way to fail. */
+const generated = operationCommands(apiDocument);
+const own = new CommandLine();
+let provider: LocalProvider;
+let fixtures: ProviderFixtures;
+
+/** A scope that another operation needs, and a context whose token has no other. */
+const narrowScopes = ["admin:audit", "admin:keys"];
+
+beforeAll(async () => {
+  provider = await startLocalProvider({ shape: inject("shape") });
+  fixtures = new ProviderFixtures(provider);
+  await own.login(provider.issuer, provider.admin);
+  for (const scope of narrowScopes) {
+    const client = await fixtures.client({ scope, audiences: [`${provider.issuer}/admin`] });
+    await own.login(provider.issuer, client, scope);
+  }
+  await own.require("context", "use", "default");
+});
+afterAll(async () => {
+  await provider.stop();
+  own.remove();
+});
+
+function nameOf({ words }: Command): string {
+  return words.join(" ");
+}
+
+/** Words that make a command reach the provider. */
+function anyWords({ words, arguments: named = [] }: Command): string[] {
+  return [...words, ...named.map(() => "nothing-of-this-name")];
+}
+
+function scopeOf({ notes = [] }: Command): string {
+  return /admin:\w+/.exec(notes.join(" "))![0];
+}
+
+/**
+ * Commands in the order of a life: what creates comes before what shows and deletes.
+ */
+const life: readonly (readonly string[])[] = [
+  ["clients create", "--client-id", "app", "--redirect-uris", "https://app.example.com/callback", "--scope", "openid"],
+  ["clients list", "--all"],
+  ["clients show", "app"],
+  ["clients update", "app", "--client-name", "Notes", "--no-require-pkce"],
+  ["clients secrets rotate", "app", "--overlap-seconds", "60"],
+  ["clients secrets list", "app"],
+  ["clients secrets delete", "app", "$secret_id"],
+  ["clients delete", "app"],
+  [
+    "resources create",
+    "--resource-id",
+    "api",
+    "--identifier",
+    "https://api.example.com/",
+    "--name",
+    "API",
+    "--clients",
+    "any",
+  ],
+  ["resources list"],
+  ["resources show", "api"],
+  ["resources update", "api", "--access-token-lifetime", "600"],
+  ["resources delete", "api"],
+  ["issuers create", "--file", "issuer.yaml"],
+  ["issuers list"],
+  ["issuers show", "ci"],
+  ["issuers update", "ci", "--status", "disabled"],
+  ["issuers test", "ci", "--claims", '{"sub":"repo:acme/app"}'],
+  ["issuers delete", "ci"],
+  [
+    "users create",
+    "--username",
+    "$sub",
+    "--sub",
+    "$sub",
+    "--claims",
+    '{"email":"carol@example.com"}',
+    "--roles",
+    "editor",
+  ],
+  ["users list"],
+  ["users show", "$sub"],
+  ["users update", "$sub", "--status", "suspended", "--unset", "roles"],
+  ["users factors list", "$sub"],
+  ["users delete", "$sub"],
+  ["roles set", "editor", "--permissions", "documents:read"],
+  ["roles list"],
+  ["roles show", "editor"],
+  ["roles delete", "editor"],
+  ["groups set", "staff", "--roles", "editor"],
+  ["groups list"],
+  ["groups show", "staff"],
+  ["groups delete", "staff"],
+  ["client-document-hosts set", "agents.example.com", "--policy", "ask"],
+  ["client-document-hosts list"],
+  ["client-document-hosts show", "agents.example.com"],
+  ["client-document-hosts delete", "agents.example.com"],
+  ["keys list"],
+  ["keys rotate", "--alg", "ES256"],
+  ["keys show", "$kid"],
+  ["keys revoke", "$kid"],
+  ["tokens revoke", "--sub", "somebody"],
+  ["shards list"],
+  ["shards leases"],
+  ["shards open", "--store", "code", "--shards", "8"],
+  ["deployment show"],
+  ["audit search", "--type", "client.*"],
+  ["audit gaps"],
+];
+
+/** The value of a word that begins with `$`: the newest secret of `app`, the newest key. */
+async function fill(word: string, mode: string): Promise<string> {
+  // A deleted user's `sub` is not used again.
+  if (word === "$sub") return `carol-${mode}`;
+  if (word === "$secret_id") {
+    const { json } = await own.require("clients", "secrets", "list", "app", "--json");
+    return (json["secrets"] as { secret_id: string }[])[0]!.secret_id;
+  }
+  if (word === "$kid") {
+    const { json } = await own.require("keys", "list", "--json");
+    return (json["keys"] as { kid: string; state: string }[]).findLast(({ state }) => state === "announced")!.kid;
+  }
+  return word.replace(/^issuer\.yaml$/, `${own.folder}/$&`);
+}
+
+describe("every operation has a command", () => {
+  test("whose words are its own, and no option of which hides another", () => {
+    const names = commands.map(nameOf);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    const repeated = commands.flatMap((command) => {
+      const options = ["context", "json", "help", ...(command.options ?? []).map(({ name }) => name)];
+      return options
+        .filter((name, index) => options.indexOf(name) !== index)
+        .map((name) => `${nameOf(command)} --${name}`);
+    });
+    expect(repeated).toEqual([]);
+  });
+
+  test("a wording names an operation that exists", () => {
+    const ids = Object.values(apiDocument.paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
+    );
+    expect(wordedOperations.filter((id) => !ids.includes(id))).toEqual([]);
+  });
+
+  test("with a help whose every example is a line that the command accepts", async () => {
+    for (const command of commands) {
+      const { code, output } = await own.run([...command.words, "--help"]);
+      expect([nameOf(command), code]).toEqual([nameOf(command), 0]);
+      expect(command.examples.length).toBeGreaterThan(0);
+      for (const example of command.examples) {
+        expect(output).toContain(example);
+        expect(example).toContain(`edge-op ${nameOf(command)}`);
+      }
+    }
+  });
+});
+
+describe.each([
+  ["for people", []],
+  ["for programs", ["--json"]],
+] as const)("%s", (form, more) => {
+  test("every command of a life succeeds and prints its result", async () => {
+    own.file(
+      "issuer.yaml",
+      "issuer_id: ci\nissuer: https://ci.example.com\njwks_uri: https://ci.example.com/jwks\nalgorithms: [RS256]\nrules: []\n",
+    );
+    for (const [name = "", ...words] of life) {
+      const filled = await Promise.all(words.map((word) => fill(word, form.replaceAll(" ", "-"))));
+      const { code, output, errors } = await own.run([...name.split(" "), ...filled, ...more]);
+      expect([name, code, code === 0 ? "" : errors]).toEqual([name, 0, ""]);
+      const hasNoContent = / delete$| revoke$/.test(name) && name !== "tokens revoke";
+      if (hasNoContent) expect([name, output]).toEqual([name, ""]);
+      else expect(output + errors).not.toBe("");
+      expect(output).not.toContain("[object Object]");
+      if (more.length > 0 && !hasNoContent) JSON.parse(output);
+    }
+  }, 120_000);
+});
+
+describe("failures", () => {
+  test("bad input: an unknown option, a missing and an additional word are 2, and nothing is sent", async () => {
+    const nobody = new CommandLine();
+    for (const command of generated) {
+      const codes = await Promise.all([
+        nobody.run([...anyWords(command), "--no-such-option"]),
+        nobody.run([...anyWords(command), "one", "too-many"]),
+        ...(command.arguments?.length ? [nobody.run([...command.words])] : []),
+      ]);
+      expect([nameOf(command), ...new Set(codes.map(({ code }) => code))]).toEqual([nameOf(command), 2]);
+    }
+    nobody.remove();
+  });
+
+  test("nobody is signed in: 3", async () => {
+    const nobody = new CommandLine();
+    for (const command of generated)
+      expect([nameOf(command), (await nobody.run(anyWords(command))).code]).toEqual([nameOf(command), 3]);
+    nobody.remove();
+  });
+
+  test("no rights: 4, and the scope is named", async () => {
+    for (const command of generated) {
+      const needed = scopeOf(command);
+      const context = narrowScopes.find((scope) => scope !== needed)!;
+      const { code, errors } = await own.run([...anyWords(command), "--context", context]);
+      expect([nameOf(command), code, errors.includes(needed)]).toEqual([nameOf(command), 4, true]);
+    }
+  });
+
+  test("each generated command is in the table above, unless it ends with one of the documented codes", async () => {
+    const named = new Set(life.map(([name]) => name));
+    for (const command of generated.filter((each) => !named.has(nameOf(each)))) {
+      const { code } = await own.run([...anyWords(command), "--json"]);
+      expect([0, 1, 6, 7], nameOf(command)).toContain(code);
+    }
+  });
+
+  test("an unknown name is 6", async () => {
+    for (const command of generated.filter(
+      ({ words, arguments: named = [] }) => named.length > 0 && /^(show|list)$/.test(words.at(-1)!),
+    )) {
+      expect([nameOf(command), (await own.run(anyWords(command))).code]).toEqual([nameOf(command), 6]);
+    }
+  });
+
+  test("a body with an unknown member is refused with its name, and as JSON for programs", async () => {
+    const file = own.file("wrong.json", { no_such_member: 1 });
+    for (const command of generated.filter(({ options = [] }) => options.some(({ name }) => name === "file"))) {
+      const { code, errors } = await own.run([...anyWords(command), "--file", file, "--json"]);
+      // A test of an issuer that does not exist, or its change, is 6.
+      expect([1, 6], nameOf(command)).toContain(code);
+      const failure = JSON.parse(errors) as Record<string, unknown>;
+      expect(failure["outcome"]).toBe(code === 1 ? "refused" : "notFound");
+      if (code === 1) expect(errors).toContain("no_such_member");
+    }
+  });
+
+  test("the provider is away, and its stores are away: 5, for every command", async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(503, { "content-type": "application/json", "retry-after": "1" });
+      response.end('{"error":"temporarily_unavailable","error_description":"A backend did not respond. Try again."}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const open = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const closed = `http://127.0.0.1:${await findFreePort("127.0.0.1")}`;
+    const tokens = { access_token: "any", expires_at: Math.floor(Date.now() / 1000) + 3600 };
+    const nobody = new CommandLine();
+    const contexts = {
+      stores: { issuer: open, client_id: "admin", client_secret: "any", tokens },
+      all: { issuer: closed, client_id: "admin", client_secret: "any", tokens },
+    };
+    mkdirSync(nobody.environment["EDGE_OP_CONFIG"]!);
+    writeFileSync(`${nobody.environment["EDGE_OP_CONFIG"]}/contexts.json`, JSON.stringify({ contexts }), {
+      mode: 0o600,
+    });
+    const results = await Promise.all(
+      generated.flatMap((command) =>
+        ["stores", "all"].map(async (context) => [
+          nameOf(command),
+          (await nobody.run([...anyWords(command), "--context", context])).code,
+        ]),
+      ),
+    );
+    expect(results.filter(([, code]) => code !== 5)).toEqual([]);
+    server.close();
+    nobody.remove();
+  }, 60_000);
+});
+
+test("--all reads every page, and --limit and --cursor one; both forms of output have the same items", async () => {
+  for (const name of ["p1", "p2", "p3", "p4", "p5"])
+    await own.require("roles", "set", name, "--permissions", "documents:read");
+  const names = (json: Record<string, unknown>) => (json["roles"] as { role: string }[]).map(({ role }) => role);
+  const first = (await own.require("roles", "list", "--limit", "2", "--json")).json;
+  expect(names(first)).toEqual(["p1", "p2"]);
+  const second = (
+    await own.require("roles", "list", "--limit", "2", "--cursor", String(first["next_cursor"]), "--json")
+  ).json;
+  expect(names(second)).toEqual(["p3", "p4"]);
+  const all = (await own.require("roles", "list", "--limit", "2", "--all", "--json")).json;
+  expect(names(all)).toEqual(["p1", "p2", "p3", "p4", "p5"]);
+  expect(all["next_cursor"]).toBeUndefined();
+  const table = (await own.require("roles", "list", "--limit", "2", "--all")).output.trim().split("\n");
+  expect(table.map((line) => line.split(" ")[0])).toEqual(["ROLE", "p1", "p2", "p3", "p4", "p5"]);
+});
+
+test("a body from the standard input, a file and options: options override, @file is read, --unset removes", async () => {
+  const client = { client_id: "merged", client_name: "From the input", grant_types: ["client_credentials"] };
+  const policy = own.file("introspection.json", { clients: ["*"] });
+  const created = await own.run(["clients", "create", "--file", "-", "--client-name", "From an option", "--json"], {
+    input: JSON.stringify(client),
+  });
+  expect(created.json).toMatchObject({
+    client_id: "merged",
+    client_name: "From an option",
+    grant_types: ["client_credentials"],
+  });
+  const changed = (
+    await own.require(
+      "clients",
+      "update",
+      "merged",
+      "--introspection",
+      `@${policy}`,
+      "--unset",
+      "client-name",
+      "--json",
+    )
+  ).json;
+  expect(changed).toMatchObject({ introspection: { clients: ["*"] } });
+  expect(changed["client_name"]).toBeUndefined();
+  expect((await own.run(["clients", "update", "merged", "--unset", "nonsense"])).code).toBe(2);
+  expect((await own.run(["clients", "update", "merged", "--jwks", "{"])).errors).toContain("--jwks must be JSON");
+});
+
+test("--if-match with another version is 7, and the record stays", async () => {
+  await own.require("clients", "create", "--client-id", "versioned", "--grant-types", "client_credentials");
+  const { errors } = await own.require("clients", "show", "versioned");
+  const [, etag = ""] = /--if-match '([^']+)'/.exec(errors)!;
+  await own.require("clients", "update", "versioned", "--if-match", etag, "--client-name", "First");
+  expect((await own.run(["clients", "update", "versioned", "--if-match", etag, "--client-name", "Second"])).code).toBe(
+    7,
+  );
+  expect((await own.require("clients", "show", "versioned", "--json")).json["client_name"]).toBe("First");
+});
+
+test("at a terminal a deletion asks first; another answer than yes changes nothing", async () => {
+  await own.require("roles", "set", "asked", "--permissions", "documents:read");
+  const refused = await own.run(["roles", "delete", "asked"], { answers: ["y"] });
+  expect([refused.code, refused.errors.includes("/roles/asked")]).toEqual([2, true]);
+  expect((await own.run(["roles", "show", "asked"])).code).toBe(0);
+  expect((await own.run(["roles", "delete", "asked"], { answers: ["yes"] })).code).toBe(0);
+  expect((await own.run(["roles", "show", "asked"])).code).toBe(6);
+});
+
+test("characters that a terminal executes, or that hide or reorder text, are shown as escapes", () => {
+  expect(new Table(["name"], 40).add([{ name: "\u202egnol" }])).toBe("NAME\n\\u202egnol\n");
+  expect(showMembers({ "a\u0007": "\u001b]0;owned\u0007" })).toBe("a\\u0007  \\u001b]0;owned\\u0007\n");
+});
