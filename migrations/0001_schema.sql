@@ -151,7 +151,6 @@ CREATE TABLE users (
   name_key TEXT AS (lower(claims ->> '$.name')) VIRTUAL
 ) WITHOUT ROWID;
 
-CREATE INDEX users_by_verified_address ON users (lower(claims ->> '$.email')) WHERE json_valid(claims) AND claims ->> '$.email_verified' = 1;
 -- Lists of the admin API: each page begins where its index does.
 CREATE INDEX users_by_email ON users (email_key, sub) WHERE email_key IS NOT NULL;
 CREATE INDEX users_by_name ON users (name_key, sub) WHERE name_key IS NOT NULL;

@@ -28,7 +28,7 @@ import type { AccountRequest } from "./account/require-person.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
-import { upstreamCallback } from "./callback/upstream-callback.ts";
+import { postedCallback, upstreamCallback } from "./callback/upstream-callback.ts";
 import { readDeployment } from "./deployment.ts";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
@@ -89,6 +89,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   });
   servePage(app, isolate, "/upstream/:id/callback", {
     GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id),
+    POST: (context, request, { id = "" }) => postedCallback({ context, isolate, request }, id),
   });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
   servePage(app, isolate, "/logout", { GET: logout, POST: logout });

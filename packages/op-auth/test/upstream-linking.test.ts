@@ -121,13 +121,10 @@ describe("a believed address of an account", () => {
   });
 
   it.each([
-    ["suspended", "UPDATE users SET status = 'suspended' WHERE sub = 'alice'", "refused"],
-    [
-      "whose address is not verified",
-      "UPDATE users SET claims = json_set(claims, '$.email_verified', json('false'))",
-      "new",
-    ],
-  ])("an account that is %s is not mentioned", async (_, statement, outcome) => {
+    ["that is suspended", "UPDATE users SET status = 'suspended' WHERE sub = 'alice'", "refused"],
+    ["without a verified address", "DELETE FROM user_addresses", "new"],
+    ["with the address only to take it back", "UPDATE user_addresses SET held_until_ms = 9999999999999", "refused"],
+  ])("an account %s is not mentioned", async (_, statement, outcome) => {
     await authEnv.DB.prepare(statement).run();
     const response = await signInUpstream(browser, await signInPage(), upstream);
     if (outcome === "new") {

@@ -280,6 +280,10 @@ describe("who gets an account", () => {
       ...{ email: "pat@example.com", email_verified: true, updated_at: expect.any(Number) },
     });
     expect(user?.updated_at).not.toBe(5);
+    const address = await authEnv.DB.prepare(
+      "SELECT sub FROM user_addresses WHERE address_key = 'pat@example.com'",
+    ).first();
+    expect(address).toEqual({ sub: user?.sub });
     expect(await countRows("user_roles")).toBe(0);
     expect(await countRows("user_groups")).toBe(0);
     const event = await authEnv.DB.prepare(
@@ -323,31 +327,31 @@ describe("who gets an account", () => {
     ["74: link_only: nobody", { link_only: true }, { email: "pat@example.com", email_verified: true }, false],
     [
       "domains: a believed address in one",
-      { sign_up: "domains", domains: { "example.com": "offer" } },
+      { sign_up: "domains", domains: ["example.com"] },
       { email: "pat@example.com", email_verified: true },
       true,
     ],
     [
       "domains: an address in another",
-      { sign_up: "domains", domains: { "example.com": "offer" }, trusted_domains: ["*"] },
+      { sign_up: "domains", domains: ["example.com"], trusted_domains: ["*"] },
       { email: "pat@corp.com.evil.net", email_verified: true },
       false,
     ],
     [
       "70: domains: an address that is not verified",
-      { sign_up: "domains", domains: { "example.com": "offer" } },
+      { sign_up: "domains", domains: ["example.com"] },
       { email: "pat@example.com" },
       false,
     ],
     [
       "70: domains: email_verified is a text",
-      { sign_up: "domains", domains: { "example.com": "offer" } },
+      { sign_up: "domains", domains: ["example.com"] },
       { email: "pat@example.com", email_verified: "true" },
       false,
     ],
     [
       "71: domains: a domain for which the provider is not believed",
-      { sign_up: "domains", domains: { "example.org": "offer" } },
+      { sign_up: "domains", domains: ["example.org"] },
       { email: "pat@example.org", email_verified: true },
       false,
     ],

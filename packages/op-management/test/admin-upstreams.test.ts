@@ -36,7 +36,7 @@ describe("/admin/upstreams", () => {
     expect(created.body).toEqual({
       ...shown,
       ...{ kind: "oidc", status: "active", has_secret: true, token_endpoint_auth_method: "client_secret_basic" },
-      ...{ claims: {}, acr_map: {}, trusted_domains: [], sign_up: "off", link_only: false, domains: {} },
+      ...{ claims: {}, acr_map: {}, trusted_domains: [], sign_up: "off", link_only: false, domains: [] },
       ...{ created_at: expect.any(Number), updated_at: expect.any(Number) },
     });
     expect((await admin.call("GET", "/upstreams/corp")).body).toEqual(created.body);
@@ -77,6 +77,10 @@ describe("/admin/upstreams", () => {
     ["this provider as its own", { issuer }, "issuer"],
     ["an issuer with a query", { issuer: "https://idp.example.net?x" }, "issuer"],
     ["no issuer", { issuer: undefined }, "issuer"],
+    ["another kind's member", { tenants: ["11111111-1111-1111-1111-111111111111"] }, "tenants"],
+    ["a Microsoft provider without directories", { kind: "microsoft", issuer: undefined }, "tenants"],
+    ["a Google provider with an issuer", { kind: "google" }, "issuer"],
+    ["an Apple provider without a key", { kind: "apple", issuer: undefined, client_secret: undefined }, "private_key"],
     ["no secret", { client_secret: undefined }, "client_secret"],
     ["a key in place of a secret", { client_secret: undefined, private_key: "x" }, "client_secret"],
     [
@@ -88,7 +92,7 @@ describe("/admin/upstreams", () => {
     ["82: roles as a claim", { claims: { roles: "groups" } }, "claims.roles"],
     ["82: an address as a mapped claim", { claims: { email: "upn" } }, "claims.email"],
     ["another level than mfa and phr", { acr_map: { x: "gold" } }, "acr_map.x"],
-    ["a domain that is none", { domains: { "corp@example": "offer" } }, "domains.corp@example"],
+    ["a domain that is none", { domains: ["corp@example"] }, "domains[0]"],
     ["sign_up by domains without one", { sign_up: "domains" }, "domains"],
   ])("refuses %s", async (_, changes, path) => {
     const response = await admin.call("POST", "/upstreams", { body: { ...record, ...changes } });
@@ -96,8 +100,14 @@ describe("/admin/upstreams", () => {
     expect(response.body.fields.map((field: { path: string }) => field.path)).toContain(path);
   });
 
+  it("the kind stays", async () => {
+    await admin.call("POST", "/upstreams", { body: record });
+    const response = await admin.call("PATCH", "/upstreams/corp", { body: { kind: "google", issuer: null } });
+    expect(response.body.fields).toEqual([{ path: "kind", message: "cannot be changed" }]);
+  });
+
   it("a domain belongs to one provider, and an id to one record", async () => {
-    const domains = { "corp.example": "offer" };
+    const domains = ["corp.example"];
     await admin.call("POST", "/upstreams", { body: { ...record, domains } });
     const other = { ...record, upstream_id: "other" };
     expect((await admin.call("POST", "/upstreams", { body: record })).body.fields[0].path).toBe("upstream_id");

@@ -1,6 +1,9 @@
 import { redirect } from "@edge-op/pages/respond-page";
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { readForm } from "@edge-op/shared/http/read-form";
 import { log } from "@edge-op/shared/runtime/log";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { accountWith } from "../account/account-notices.ts";
 import { confirmConnectingAt } from "../account/identities.tsx";
 import { asPerson } from "../account/require-person.ts";
@@ -25,7 +28,7 @@ import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation
  */
 export async function upstreamCallback(at: FlowRequest, upstreamId: string): Promise<Response> {
-  const parameters = new URL(at.request.url).searchParams;
+  const parameters = await readParameters(at, upstreamId);
   const transaction = await takeTransaction(at.context, at.isolate, parameters.get("state") ?? "");
   // The path names the provider of the redirect URI, which must be the one that the request was sent to (RFC 9700 §4.4.2.2).
   if (transaction === undefined || transaction.upstreamId !== upstreamId) throw expired("upstream-transaction-unknown");
@@ -40,6 +43,48 @@ export async function upstreamCallback(at: FlowRequest, upstreamId: string): Pro
     "problem" in received ? received.problem : await signInUpstream(open, received),
   );
 }
+
+/** Parameters that a callback may have. Nothing else of a posted form is kept. */
+const parameterNames = ["state", "code", "iss", "error", "user"];
+const longestParameters = 4_096;
+
+function sealOf(upstreamId: string): string {
+  return `callback ${upstreamId}`;
+}
+
+/**
+ * **`POST /upstream/{id}/callback`** (`response_mode=form_post`): a form of another site comes without Lax cookies, so it is redirected to a GET, which has
+ * them. Its parameters travel sealed, because they may contain a name. Cost: 0.
+ */
+export async function postedCallback({ context, request }: FlowRequest, upstreamId: string): Promise<Response> {
+  const form = readForm(request);
+  const given = parameterNames.flatMap((name) => {
+    const value = form.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const text = JSON.stringify(given);
+  if (text.length > longestParameters) throw expired("upstream-transaction-unknown");
+  const p = await sealText(context.env, "flow-seal", text, { bound: sealOf(upstreamId) });
+  return redirect(`/upstream/${encodeURIComponent(upstreamId)}/callback?${new URLSearchParams({ p })}`);
+}
+
+/** Those of the URL, or those that were posted. */
+async function readParameters({ context, request }: FlowRequest, upstreamId: string): Promise<URLSearchParams> {
+  const own = new URL(request.url).searchParams;
+  const sealed = own.get("p");
+  // Names that are unsigned come from a posted form only.
+  if (sealed === null) {
+    own.delete("user");
+    return own;
+  }
+  const text = await openSealed(context.env, "flow-seal", sealed, sealOf(upstreamId));
+  if (text === undefined) throw expired("upstream-transaction-unknown");
+  return new URLSearchParams(readStored("posted callback", text, isParameters).map(([name, value]) => [name, value]));
+}
+
+const isPair = (value: unknown): value is readonly [string, string] =>
+  Array.isArray(value) && isText(value[0]) && isText(value[1]);
+const isParameters = listOf(isPair);
 
 /** The identity waits for the confirmation of the person who began, and who is still signed in in this browser. */
 async function returnToAccount(

@@ -1,22 +1,19 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 
-/** Who has verified an address, as a query; NULL finds nobody. */
-export function holderOf(address: string): string {
-  return `SELECT sub, status FROM users WHERE lower(claims ->> '$.email') = lower(${address}) AND json_valid(claims) AND claims ->> '$.email_verified' = 1`;
-}
+/** Who has verified an address, and not replaced it by another one; `key` is a parameter, and NULL finds nobody. */
+const holder =
+  "SELECT u.sub, u.status FROM user_addresses a JOIN users u ON u.sub = a.sub WHERE a.address_key = ?1 AND a.held_until_ms IS NULL";
 
 export interface AddressHolder {
   readonly sub: string;
   readonly status: "active" | "suspended";
 }
 
-/** The person who has verified an address. Cost: 1 D1 call. */
+/** The person who has verified an address. Cost: 1 D1 call; 0 for text that is no address. */
 export async function findAddressHolder(database: D1Database, address: string): Promise<AddressHolder | undefined> {
-  const row = await queryDatabase(() =>
-    database
-      .prepare(`${holderOf("?1")} ORDER BY created_at_ms LIMIT 1`)
-      .bind(address)
-      .first<AddressHolder>(),
-  );
+  const key = parseEmailAddress(address)?.key;
+  if (key === undefined) return undefined;
+  const row = await queryDatabase(() => database.prepare(holder).bind(key).first<AddressHolder>());
   return row ?? undefined;
 }

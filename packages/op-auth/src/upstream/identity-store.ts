@@ -13,7 +13,6 @@ export interface KnownIdentity {
   /** What the person has allowed the client that was asked about. */
   readonly allowed: readonly string[];
   readonly factors: Factors;
-  readonly hasPassword: boolean;
 }
 
 /** Who an identity belongs to, their consent to a client, and their factors, which the same sign-in needs. Cost: 1 D1 call. */
@@ -25,24 +24,18 @@ export async function findIdentity(
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT u.sub, u.status, c.allowed, EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password, ${factorColumns}
+        `SELECT u.sub, u.status, c.allowed, ${factorColumns}
            FROM user_identities i JOIN users u ON u.sub = i.sub
            LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?4
           WHERE i.upstream_id = ?1 AND i.issuer = ?2 AND i.subject = ?3`,
       )
       .bind(upstreamId, issuer, subject, clientId ?? null)
-      .first<
-        FactorRow & { sub: string; status: "active" | "suspended"; allowed: string | null; has_password: number }
-      >(),
+      .first<FactorRow & { sub: string; status: "active" | "suspended"; allowed: string | null }>(),
   );
   if (row === null) return undefined;
   const { sub, status, allowed } = row;
-  return {
-    ...{ sub, status },
-    allowed: allowed === null ? [] : readStored("consent", allowed, listOf(isText)),
-    factors: toFactors(row),
-    hasPassword: row.has_password === 1,
-  };
+  const consented = allowed === null ? [] : readStored("consent", allowed, listOf(isText));
+  return { sub, status, allowed: consented, factors: toFactors(row) };
 }
 
 export async function recordIdentityUse(

@@ -1,13 +1,26 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { Upstream, UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
-import { isTrustedDomain } from "./upstream-person.ts";
+import { domainOf, isTrustedDomain } from "./upstream-person.ts";
 
 /** **How providers of a kind differ**: everything else is OpenID Connect by discovery. */
 export interface UpstreamKind {
+  /** The URL below which its metadata is. */
   issuerOf(document: UpstreamDocument): string;
   readonly scopes: readonly string[];
-  /** Whether it authenticates again when asked (`prompt=login`), and says when it did (`auth_time`). */
-  readonly reauthenticates: boolean;
+  /** What asks for a new authentication, or at least for a choice; absent: the provider knows no such parameter. */
+  readonly promptAgain?: "login" | "select_account";
+  /** It posts its response, because it sends a name in it. */
+  readonly isPosting?: true;
+  /** Endpoints of a provider without metadata and ID tokens. */
+  readonly endpoints?: {
+    readonly authorization_endpoint: string;
+    readonly token_endpoint: string;
+    /** Who the person is, and their addresses. */
+    readonly user: string;
+    readonly emails: string;
+  };
+  /** Whether the person is one of those whom the record admits. */
+  admits?(document: UpstreamDocument, claims: JsonObject): boolean;
   /** Whether the address of verified claims belongs to the person. */
   isBelieved(upstream: Upstream, claims: JsonObject, address: string): boolean;
 }
@@ -15,10 +28,70 @@ export interface UpstreamKind {
 const oidc: UpstreamKind = {
   issuerOf: ({ issuer = "" }) => issuer,
   scopes: ["openid", "profile", "email"],
-  reauthenticates: true,
+  promptAgain: "login",
   // A flag alone: a text would be true too (GHSA-992q-9gwp-7r79).
   isBelieved: (upstream, { email_verified: isVerified }, address) =>
     isVerified === true && isTrustedDomain(upstream, address),
 };
 
-export const upstreamKinds: Readonly<Record<UpstreamDocument["kind"], UpstreamKind>> = { oidc };
+/**
+ * Google is the authority of an address at gmail.com, and of one in an organization (`hd`). Any other address it has only verified once.
+ *
+ * @see https://developers.google.com/identity/gsi/web/guides/verify-google-id-token
+ */
+const google: UpstreamKind = {
+  issuerOf: () => "https://accounts.google.com",
+  scopes: ["openid", "profile", "email"],
+  promptAgain: "select_account",
+  isBelieved: (_, { email_verified: isVerified, hd }, address) =>
+    isVerified === true && (domainOf(address) === "gmail.com" || (typeof hd === "string" && hd !== "")),
+};
+
+/**
+ * A directory's administrator can write any `email`: it is believed only if its domain is one of the directory (`xms_edov`, an optional claim). The issuer
+ * contains the directory (`tid`), so the same `sub` in another one is another person.
+ *
+ * @see https://learn.microsoft.com/en-us/entra/identity-platform/optional-claims-reference
+ */
+const microsoft: UpstreamKind = {
+  issuerOf: ({ tenants = [] }) =>
+    `https://login.microsoftonline.com/${tenants.length === 1 ? tenants[0] : "organizations"}/v2.0`,
+  scopes: ["openid", "profile", "email"],
+  promptAgain: "login",
+  admits: ({ tenants = [] }, { tid }) => typeof tid === "string" && tenants.includes(tid.toLowerCase()),
+  isBelieved: (_, { xms_edov: isOwned }) => isOwned === true || isOwned === "1",
+};
+
+/**
+ * The name comes in the posted response, at the first sign-in only and unsigned: it is used as a name and nothing else. Its flags may be text.
+ *
+ * @see https://developer.apple.com/documentation/signinwithapple/authenticating-users-with-sign-in-with-apple
+ */
+const apple: UpstreamKind = {
+  issuerOf: () => "https://appleid.apple.com",
+  scopes: ["openid", "name", "email"],
+  isPosting: true,
+  isBelieved: (_, { email_verified: isVerified }) => isVerified === true || isVerified === "true",
+};
+
+/**
+ * No ID token: the person is the number of their account, because a name can be given up and taken by someone else. GitHub verifies addresses by mail.
+ *
+ * @see https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
+ */
+const github: UpstreamKind = {
+  issuerOf: () => "https://github.com/login/oauth",
+  scopes: ["read:user", "user:email"],
+  promptAgain: "select_account",
+  endpoints: {
+    authorization_endpoint: "https://github.com/login/oauth/authorize",
+    token_endpoint: "https://github.com/login/oauth/access_token",
+    user: "https://api.github.com/user",
+    emails: "https://api.github.com/user/emails",
+  },
+  isBelieved: (_, { email_verified: isVerified }) => isVerified === true,
+};
+
+export const upstreamKinds: Readonly<Record<UpstreamDocument["kind"], UpstreamKind>> = {
+  ...{ oidc, google, microsoft, apple, github },
+};

@@ -1,13 +1,15 @@
-import { decodeBase64 } from "@edge-op/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject, parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { isLoopback } from "@edge-op/shared/http/client-url";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import type { ClientAuth, Configuration, CustomFetch } from "openid-client";
+import type { Configuration, CustomFetch } from "openid-client";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { clientAuth } from "./client-auth.ts";
 import { guardedFetch, UpstreamUnreachable } from "./guarded-fetch.ts";
 import { upstreamKinds } from "./kinds.ts";
+import { readUser } from "./read-user.ts";
 import type { Transaction } from "./transaction.ts";
 import type { UpstreamPerson } from "./upstream-person.ts";
 
@@ -47,15 +49,16 @@ export function callbackUri({ settings }: Pick<RequestContext<unknown>, "setting
 export async function authorizationUrl(at: At, upstream: Upstream, asked: UpstreamRequest): Promise<URL> {
   const library = await importClient();
   const config = await configure(at, library, upstream);
-  const { scopes, reauthenticates } = upstreamKinds[upstream.document.kind];
+  const { scopes, promptAgain, isPosting, endpoints } = upstreamKinds[upstream.document.kind];
   return library.buildAuthorizationUrl(config, {
     redirect_uri: callbackUri(at.context, upstream.upstreamId),
     scope: (upstream.document.scopes ?? scopes).join(" "),
     state: asked.state,
-    nonce: asked.nonce,
+    ...(endpoints === undefined ? { nonce: asked.nonce } : {}),
+    ...(isPosting ? { response_mode: "form_post" } : {}),
     code_challenge: await library.calculatePKCECodeChallenge(asked.verifier),
     code_challenge_method: "S256",
-    ...(asked.isFresh ? { prompt: reauthenticates ? "login" : "select_account" } : {}),
+    ...(asked.isFresh && promptAgain !== undefined ? { prompt: promptAgain } : {}),
     ...(asked.loginHint === undefined ? {} : { login_hint: asked.loginHint }),
   });
 }
@@ -72,7 +75,7 @@ export class UpstreamRefusal extends Error {
 
 /**
  * **Redeems the code of a callback and verifies the ID token**: `state`, `iss` (RFC 9207), `nonce`, issuer, audience and time by openid-client, the
- * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held.
+ * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held; of GitHub 2 after it.
  *
  * @throws UpstreamUnreachable, UpstreamRefusal, or another error for a response that is not genuine
  */
@@ -84,21 +87,36 @@ export async function redeem(
 ): Promise<UpstreamPerson> {
   const library = await importClient();
   const config = await configure(at, library, upstream);
-  if (config.serverMetadata().issuer !== issuer) throw new Error("the record names another issuer now");
+  const { issuerOf, endpoints, admits } = upstreamKinds[upstream.document.kind];
+  if (issuerOf(upstream.document) !== issuer) throw new Error("the record names another issuer now");
   const callback = new URL(callbackUri(at.context, upstream.upstreamId));
   callback.search = parameters.toString();
   const checks = {
     pkceCodeVerifier: verifier,
     expectedState: parameters.get("state") ?? "",
-    expectedNonce: nonce,
+    ...(endpoints === undefined ? { expectedNonce: nonce } : {}),
   };
   const tokens = await library.authorizationCodeGrant(config, callback, checks).catch((error: unknown) => {
     throw causeOf(library, error);
   });
+  if (endpoints !== undefined) {
+    const fetch = guardedFetch(at.context.settings.issuer);
+    return toPerson(upstream, await readUser(fetch, issuer, endpoints, tokens.access_token));
+  }
   const claims = tokens.claims();
   if (claims === undefined || tokens.id_token === undefined) throw new Error("no ID token");
   await requireSignature(at, config, tokens.id_token);
-  return toPerson(upstream, { ...claims });
+  if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person is of another directory");
+  return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims });
+}
+
+/** The names that Apple posts beside its response, unsigned: no other member of it is read. */
+function namesOf(user: string | null): JsonObject {
+  const name = parseJsonObject(user ?? "")?.["name"];
+  if (!isJsonObject(name)) return {};
+  const { firstName: given, lastName: family } = name;
+  const whole = [given, family].filter((part) => typeof part === "string" && part !== "").join(" ");
+  return { given_name: given, family_name: family, ...(whole === "" ? {} : { name: whole }) };
 }
 
 /** The error that the library wraps, if it says more. */
@@ -138,9 +156,16 @@ function toPerson(
 async function configure(at: At, library: Library, upstream: Upstream): Promise<Configuration> {
   const { context } = at;
   const { kind, client_id: clientId } = upstream.document;
-  const issuer = upstreamKinds[kind].issuerOf(upstream.document);
-  const auth = await authenticate(at, library, upstream);
+  const { issuerOf, endpoints } = upstreamKinds[kind];
+  const issuer = issuerOf(upstream.document);
+  const secret = await at.isolate.upstreams.secretOf(context, upstream);
+  const auth = await clientAuth(context, library, upstream, secret);
   const fetch = guardedFetch(context.settings.issuer);
+  if (endpoints !== undefined) {
+    const config = new library.Configuration({ issuer, ...endpoints }, clientId, {}, auth);
+    config[library.customFetch] = fetch;
+    return config;
+  }
   const isLocal = isLoopback(new URL(issuer).hostname);
   const options = {
     [library.customFetch]: cachingFetch(at, fetch),
@@ -165,19 +190,4 @@ function cachingFetch({ context, isolate }: At, fetch: CustomFetch): CustomFetch
     if (found.kind !== "document") throw new UpstreamUnreachable(`${url}: ${found.reason}`);
     return new Response(found.value.text, { headers: { "Content-Type": "application/json" } });
   };
-}
-
-async function authenticate({ context, isolate }: At, library: Library, upstream: Upstream): Promise<ClientAuth> {
-  const secret = await isolate.upstreams.secretOf(context, upstream);
-  const { token_endpoint_auth_method: method, key_id: kid } = upstream.document;
-  if (method === "client_secret_post") return library.ClientSecretPost(secret);
-  if (method === "client_secret_basic") return library.ClientSecretBasic(secret);
-  const key = await importPrivateKey(secret);
-  return library.PrivateKeyJwt(kid === undefined ? key : { key, kid });
-}
-
-async function importPrivateKey(pem: string): Promise<CryptoKey> {
-  const der = decodeBase64(pem.replace(/-----(BEGIN|END) PRIVATE KEY-----|\s/g, ""));
-  if (der === undefined) throw new Error("the private key of an upstream provider is not PEM");
-  return crypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
 }

@@ -6,10 +6,11 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { mappedClaims } from "@edge-op/shared/upstreams/upstream-schema";
 import { readClaim } from "@edge-op/shared/users/claims-schema";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
+import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../auth-env.ts";
-import { holderOf } from "./address-holder.ts";
 import { insertIdentity, labelOf } from "./identity-store.ts";
 import { domainOf, type UpstreamPerson } from "./upstream-person.ts";
 
@@ -19,7 +20,7 @@ export function maySignUp({ document }: Upstream, { address }: UpstreamPerson): 
   if (isLinkOnly || signUp === "off") return false;
   if (signUp === "anyone") return true;
   const domain = address?.isBelieved === true ? domainOf(address.address) : undefined;
-  return domain !== undefined && Object.hasOwn(domains, domain);
+  return domain !== undefined && domains.includes(domain);
 }
 
 /**
@@ -38,13 +39,13 @@ export async function provisionUser(
   const username = `${upstreamId}-${randomBase64Url(9)}`.toLowerCase();
   const claims = { ...claimsOf(upstream, person), updated_at: toSeconds(arrivedAtMs) };
   const { issuer, subject, address } = person;
-  const believed = address?.isBelieved === true ? address.address : null;
+  const believed = address?.isBelieved === true ? parseEmailAddress(address.address) : undefined;
   const insert = env.DB.prepare(
     `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?5 WHERE NOT (${identityExists}) AND NOT EXISTS (${holderOf("?9")})`,
+       SELECT ?1, ?2, ?3, ?4, ?5, ?5 WHERE NOT (${isTaken})`,
   ).bind(
     ...[sub, username, canonicalUsername(username) ?? null, JSON.stringify(claims), arrivedAtMs],
-    ...[upstreamId, issuer, subject, believed],
+    ...[upstreamId, issuer, subject, believed?.key ?? null],
   );
   const event = recordAdminEvent(
     context,
@@ -52,18 +53,25 @@ export async function provisionUser(
     { ifChanged: true },
   );
   const link = insertIdentity(env.DB, { upstreamId, issuer, subject, sub, label: labelOf(person), atMs: arrivedAtMs });
-  await queryDatabase(() => env.DB.batch([insert, event, link]));
+  const verified = believed === undefined ? [] : insertAddress(env.DB, sub, believed, arrivedAtMs);
+  await queryDatabase(() => env.DB.batch([insert, event, link, ...verified]));
   wakeAuditLog(context);
 }
 
-/** ?6 is the provider, ?7 the issuer, ?8 the subject. */
-const identityExists = "EXISTS (SELECT 1 FROM user_identities WHERE upstream_id = ?6 AND issuer = ?7 AND subject = ?8)";
+/**
+ * Whether the identity (?6, ?7, ?8), or the believed address (?9), has an owner; an address that somebody may take back, or that is somebody's username,
+ * too.
+ */
+const isTaken = `EXISTS (SELECT 1 FROM user_identities WHERE upstream_id = ?6 AND issuer = ?7 AND subject = ?8)
+  OR EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?9 AND coalesce(held_until_ms, ?5 + 1) > ?5)
+  OR EXISTS (SELECT 1 FROM users WHERE username_key = ?9)`;
 
 /** The claims of a new user: those that may be mapped, each if its value is valid. The address has rules of its own. */
 function claimsOf({ document }: Upstream, { claims, address }: UpstreamPerson): UserClaims {
   const named = mappedClaims.map((name) => [name, readClaim(name, claims[document.claims[name] ?? name])]);
   const valid = Object.fromEntries(named.filter(([, value]) => value !== undefined)) as UserClaims;
-  const email = readClaim("email", address?.address);
-  if (address === undefined || email === undefined) return valid;
-  return { ...valid, email: address.address, email_verified: address.isBelieved };
+  if (address === undefined || readClaim("email", address.address) === undefined) return valid;
+  // What cannot be compared cannot be verified.
+  const isVerified = address.isBelieved && parseEmailAddress(address.address) !== undefined;
+  return { ...valid, email: address.address, email_verified: isVerified };
 }

@@ -67,7 +67,7 @@ async function prove(at: StepRequest, returned: Returned, known: KnownIdentity):
   const { upstream, transaction, person, controlVersion } = returned;
   const { sub, status, allowed, factors } = known;
   if (status !== "active") return refuse(at, returned, sub, "suspended");
-  const hasOthers = known.hasPassword || hasSecondFactor(factors);
+  const hasOthers = factors.password || hasSecondFactor(factors);
   if ((await mustBeFresh(at)) && !isFreshEnough(at, returned, hasOthers)) return upstreamProblem(upstream, "stale");
   // An authentication there that is older than its response is as old here.
   const atMs = Math.min(context.arrivedAtMs, person.authTimeMs ?? context.arrivedAtMs);

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 
 /** **A person as an upstream provider describes them**, after its response was verified. */
 export interface UpstreamPerson {
@@ -20,9 +21,9 @@ export interface UpstreamAddress {
   readonly isBelieved: boolean;
 }
 
-/** The domain of an address in lower case; `undefined` for text that is no address in ASCII. */
+/** The domain of an address, in lower case and as A-label; `undefined` for text that is no address. */
 export function domainOf(address: string): string | undefined {
-  return /^[\x21-\x7e]{1,64}@([A-Za-z0-9.-]{4,253})$/.exec(address)?.[1]?.toLowerCase();
+  return parseEmailAddress(address)?.key.split("@")[1];
 }
 
 /** Whether the record's list contains the domain of an address. */

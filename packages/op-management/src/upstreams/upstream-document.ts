@@ -34,14 +34,14 @@ export async function requireUpstream(
     private_key: privateKey,
     ...document
   } = requireValid(writableUpstream, input);
-  const usesKey = document.token_endpoint_auth_method === "private_key_jwt";
+  const usesKey = usesPrivateKey(document);
   const given = usesKey ? privateKey : clientSecret;
-  const keepsSecret =
-    known !== undefined && (known.document.token_endpoint_auth_method === "private_key_jwt") === usesKey;
+  const keepsSecret = known !== undefined && usesPrivateKey(known.document) === usesKey;
   const kept = keepsSecret ? known : undefined;
   const secretMember = usesKey ? "private_key" : "client_secret";
   const faults = [
     ...documentFaults(document, settings.issuer),
+    ...fault(known !== undefined && known.document.kind !== document.kind, "kind", "cannot be changed"),
     ...fault(given === undefined && kept?.secret === undefined, secretMember, "is required"),
     ...fault(
       (usesKey ? clientSecret : privateKey) !== undefined,
@@ -60,27 +60,39 @@ export async function requireUpstream(
   return { status, document, secret, sealedBy: await keyFingerprint(env.OP_MASTER_KEY) };
 }
 
+function usesPrivateKey({
+  kind,
+  token_endpoint_auth_method: method,
+}: Pick<Document, "kind" | "token_endpoint_auth_method">): boolean {
+  return kind === "apple" || method === "private_key_jwt";
+}
+
 type Document = Omit<Input, "status" | "client_secret" | "private_key">;
 
-function documentFaults(
-  { issuer, scopes, sign_up: signUp, domains, token_endpoint_auth_method: method, key_id: keyId }: Document,
-  ownIssuer: string,
-): FieldError[] {
-  const issuerFault = findIssuerFault(issuer, ownIssuer);
+/** Members that only some kinds have, and those that need them. */
+const ownMembers = { issuer: "oidc", tenants: "microsoft", team_id: "apple" } as const;
+
+function documentFaults(document: Document, ownIssuer: string): FieldError[] {
+  const { kind, issuer, scopes, sign_up: signUp, domains, key_id: keyId } = document;
+  const issuerFault = issuer === undefined ? undefined : findIssuerFault(issuer, ownIssuer);
+  const members = Object.entries(ownMembers).flatMap(([name, owner]) => {
+    const isGiven = document[name as keyof typeof ownMembers] !== undefined;
+    return [
+      ...fault(isGiven && kind !== owner, name, `belongs to ${owner}`),
+      ...fault(!isGiven && kind === owner, name, "is required"),
+    ];
+  });
   return [
+    ...members,
     ...fault(issuerFault !== undefined, "issuer", issuerFault ?? ""),
-    ...fault(scopes?.includes("openid") === false, "scopes", "must contain openid"),
-    ...fault(
-      signUp === "domains" && Object.keys(domains).length === 0,
-      "domains",
-      "must name a domain for sign_up domains",
-    ),
-    ...fault(keyId !== undefined && method !== "private_key_jwt", "key_id", "belongs to private_key_jwt"),
+    ...fault(kind !== "github" && scopes?.includes("openid") === false, "scopes", "must contain openid"),
+    ...fault(signUp === "domains" && domains.length === 0, "domains", "must name a domain for sign_up domains"),
+    ...fault(keyId !== undefined && !usesPrivateKey(document), "key_id", "belongs to private_key_jwt"),
+    ...fault(keyId === undefined && kind === "apple", "key_id", "is required"),
   ];
 }
 
-function findIssuerFault(issuer: string | undefined, ownIssuer: string): string | undefined {
-  if (issuer === undefined) return "is required";
+function findIssuerFault(issuer: string, ownIssuer: string): string | undefined {
   const refusal = refuseClientUrl(issuer, ownIssuer);
   if (refusal !== undefined) return `must be https on a public host: it is ${refusal}`;
   return /[?#]/.test(issuer) ? "must have no query and no fragment" : undefined;

@@ -37,9 +37,9 @@ export const upstreams = new VersionedTable({
 export type StoredUpstream = StoredIn<typeof upstreams>;
 
 /** A domain that another record has. ?1 is the record's id, ?2 its document. */
-const takenDomain = `SELECT mine.key FROM json_each(?2, '$.domains') AS mine WHERE EXISTS (
+const takenDomain = `SELECT mine.value FROM json_each(?2, '$.domains') AS mine WHERE EXISTS (
   SELECT 1 FROM upstreams AS others, json_each(others.document, '$.domains') AS theirs
-   WHERE others.upstream_id <> ?1 AND theirs.key = mine.key) LIMIT 1`;
+   WHERE others.upstream_id <> ?1 AND theirs.value = mine.value) LIMIT 1`;
 
 async function readConflicts(database: D1Database, upstreamId: string, document: UpstreamDocument) {
   const row = await queryDatabase(() =>

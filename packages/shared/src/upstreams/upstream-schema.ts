@@ -3,7 +3,11 @@ import { scopeValue, visibleText } from "../http/plain-text.ts";
 import { uriText } from "../issuers/issuer-schema.ts";
 import { claimsSchema } from "../users/claims-schema.ts";
 
-export const upstreamKinds = ["oidc"] as const;
+export const upstreamKinds = ["oidc", "google", "microsoft", "apple", "github"] as const;
+
+const tenant = z
+  .string()
+  .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "must be the id of a directory in lower case");
 
 /** Of this provider, by which a person's identity at an upstream provider may never be described: what an address proves has rules of its own. */
 const ownClaims: readonly string[] = ["email", "email_verified", "phone_number_verified", "updated_at", "address"];
@@ -20,7 +24,7 @@ const domain = z.string().regex(domainPattern, "must be a domain in lower case (
 export const upstreamDocumentSchema = z.strictObject({
   name: visibleText(64).describe("As the sign-in page shows it."),
   status: z.enum(["active", "disabled"]).default("active"),
-  kind: z.enum(upstreamKinds).default("oidc").describe("`oidc`: an OpenID provider with discovery."),
+  kind: z.enum(upstreamKinds).default("oidc").describe("`oidc`: an OpenID provider with discovery. Cannot be changed."),
   issuer: uriText
     .max(255)
     .exactOptional()
@@ -29,6 +33,13 @@ export const upstreamDocumentSchema = z.strictObject({
   token_endpoint_auth_method: z
     .enum(["client_secret_basic", "client_secret_post", "private_key_jwt"])
     .default("client_secret_basic"),
+  tenants: z
+    .array(tenant)
+    .min(1)
+    .max(100)
+    .exactOptional()
+    .describe("For `microsoft`: the directories whose people sign in."),
+  team_id: z.string().min(1).max(32).exactOptional().describe("For `apple`: the team that the key belongs to."),
   key_id: z.string().min(1).max(128).exactOptional().describe("The `kid` of the private key."),
   scopes: z
     .array(scopeValue)
@@ -64,9 +75,8 @@ export const upstreamDocumentSchema = z.strictObject({
     .default(false)
     .describe("Only people who have connected it sign in with it, and the sign-in page does not offer it to others."),
   domains: z
-    .record(domain, z.enum(["offer", "require"]))
-    .default({})
-    .describe(
-      "Domains of addresses whose people are sent to it. `require`: they sign in with nothing else. A domain belongs to one upstream provider.",
-    ),
+    .array(domain)
+    .max(100)
+    .default([])
+    .describe("Domains of addresses whose people may sign up. A domain belongs to one upstream provider."),
 });

@@ -39,7 +39,7 @@ export const isUpstreamDocument = objectOf<UpstreamDocument>({
   trusted_domains: listOf(isText),
   sign_up: isText<UpstreamDocument["sign_up"]>,
   link_only: isFlag,
-  domains: recordOf(isText<"offer" | "require">),
+  domains: listOf(isText),
 });
 
 interface UpstreamRow {

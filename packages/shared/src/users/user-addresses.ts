@@ -49,7 +49,7 @@ export async function listAddresses(database: D1Database, sub: string): Promise<
 
 /**
  * Statements that give a person a verified address. The insertion fails, together with its transaction, if somebody else has the address or holds it:
- * an address has one person. For a change in which the person already has it, see `packages/op-auth/src/account/commit-address.ts`.
+ * an address has one person. Without such a person nothing is inserted. For a change in which the person already has it, see `packages/op-auth/src/account/commit-address.ts`.
  */
 export function insertAddress(
   database: D1Database,
@@ -60,7 +60,10 @@ export function insertAddress(
   return [
     database.prepare("DELETE FROM user_addresses WHERE address_key = ?1 AND held_until_ms <= ?2").bind(key, atMs),
     database
-      .prepare("INSERT INTO user_addresses (address_key, sub, address, verified_at_ms) VALUES (?1, ?2, ?3, ?4)")
+      .prepare(
+        `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
+           SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM users WHERE sub = ?2)`,
+      )
       .bind(key, sub, storedSpelling({ key, address }), atMs),
   ];
 }
