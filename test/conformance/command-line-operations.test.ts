@@ -1,4 +1,3 @@
-import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -96,6 +95,13 @@ const life: readonly (readonly string[])[] = [
   ["users show", "$sub"],
   ["users update", "$sub", "--status", "suspended", "--unset", "roles"],
   ["users factors list", "$sub"],
+  ["users sessions list", "$sub"],
+  ["users sessions end-all", "$sub"],
+  ["users consents list", "$sub"],
+  ["users consents end-all", "$sub"],
+  ["users grants list", "$sub"],
+  ["users grants end-all", "$sub"],
+  ["users export", "$sub"],
   ["users delete", "$sub"],
   ["roles set", "editor", "--permissions", "documents:read"],
   ["roles list"],
@@ -264,10 +270,7 @@ describe("failures", () => {
       stores: { issuer: open, client_id: "admin", client_secret: "any", tokens },
       all: { issuer: closed, client_id: "admin", client_secret: "any", tokens },
     };
-    mkdirSync(nobody.environment["EDGE_OP_CONFIG"]!);
-    writeFileSync(`${nobody.environment["EDGE_OP_CONFIG"]}/contexts.json`, JSON.stringify({ contexts }), {
-      mode: 0o600,
-    });
+    nobody.writeContexts(contexts);
     const results = await Promise.all(
       generated.flatMap((command) =>
         ["stores", "all"].map(async (context) => [
@@ -280,6 +283,24 @@ describe("failures", () => {
     server.close();
     nobody.remove();
   }, 60_000);
+});
+
+test("the end of a whole collection is repeated until nothing is left", async () => {
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests += 1;
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ ended: 20, more: requests < 3 }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const user = new CommandLine();
+  const tokens = { access_token: "any", expires_at: Math.floor(Date.now() / 1000) + 3600 };
+  user.writeContexts({ one: { issuer, client_id: "admin", client_secret: "any", tokens } });
+  const { json } = await user.run(["users", "consents", "end-all", "alice", "--context", "one", "--json"]);
+  expect([json, requests]).toEqual([{ ended: 60, more: false }, 3]);
+  server.close();
+  user.remove();
 });
 
 test("--all reads every page, and --limit and --cursor one; both forms of output have the same items", async () => {

@@ -29,6 +29,7 @@ interface Content {
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: Content;

@@ -1,4 +1,4 @@
-import { connect } from "../connection/connection.ts";
+import { type ApiRequest, type Connection, connect } from "../connection/connection.ts";
 import {
   type Argument,
   type Call,
@@ -10,11 +10,12 @@ import {
 } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
 import { parseDocument, readDocument } from "../console/read-document.ts";
+import type { ApiResponse } from "../provider-api.ts";
 import { type ApiDocument, type Operation, type Parameter, type Schema, schemaOf } from "./api-document.ts";
 import { bodyOptions, buildBody, membersOf, optionFor, optionName } from "./body-options.ts";
 import { printList } from "./print-list.ts";
 import { printResult } from "./print-result.ts";
-import { isByHand, wordingOf, wordsOf } from "./words.ts";
+import { isByHand, isOfCollection, wordingOf, wordsOf } from "./words.ts";
 
 /** An operation, with everything that its command needs. */
 interface Described {
@@ -47,7 +48,7 @@ function describe(document: ApiDocument, method: string, path: string, operation
 
 function commandOf(described: Described): Command {
   const { path, operation, method } = described;
-  const words = wordsOf(path, operation);
+  const words = wordsOf(method, path, operation);
   const scopes = operation.security.flatMap((each) => Object.values(each).flat());
   const named = pathParameters(operation);
   return {
@@ -57,6 +58,7 @@ function commandOf(described: Described): Command {
     options: optionsOf(described),
     examples: examplesOf(described, words, named),
     notes: [
+      ...(operation.description === undefined ? [] : [operation.description]),
       `Scope: ${scopes.join(" ")}. Request: ${method} /admin${path}.`,
       ...(named.length > 0 && method === "DELETE" ? ["At a terminal it asks first, unless --yes is given."] : []),
     ],
@@ -138,8 +140,21 @@ async function run(described: Described, call: Call): Promise<void> {
     await printList(call, connection, list);
     return;
   }
-  const response = await connection.send({ method, path, query, body: content, ifMatch: textOption(call, "if-match") });
+  const request = { method, path, query, body: content, ifMatch: textOption(call, "if-match") };
+  const response = isOfCollection(method, described.path)
+    ? await endAll(call, connection, request)
+    : await connection.send(request);
   await printResult(call, response, operation.responses[String(response.status)]?.description ?? "Done.");
+}
+
+/** Repeats a deletion until nothing is left: one request ends a bounded number. */
+async function endAll({ terminal, json }: Call, connection: Connection, request: ApiRequest): Promise<ApiResponse> {
+  for (let ended = 0; ; ) {
+    const response = await connection.send(request);
+    ended += Number(response.body["ended"] ?? 0);
+    if (response.body["more"] !== true) return { ...response, body: { ...response.body, ended } };
+    if (!json) terminal.note(`${ended} so far\n`);
+  }
 }
 
 async function readFile(call: Call): Promise<unknown> {

@@ -40,6 +40,8 @@ const wordings: Readonly<Record<string, Wording>> = {
     words: ["tokens", "revoke"],
     examples: ["--token @token.txt", "--sub alice", "--client-id notes", "--grant-id g1:weur:3:V1StGXR8_Z5jdHi6"],
   },
+  revokeEverything: { words: ["tokens", "revoke-everything"], examples: ["--confirm https://op.example.com"] },
+  eraseUser: { words: ["users", "erase"], examples: ["alice --confirm alice"] },
   listGenerations: { words: ["shards", "list"] },
   openGeneration: { words: ["shards", "open"], examples: ["--store refresh --shards 16"] },
   listShardLeases: { words: ["shards", "leases"] },
@@ -73,14 +75,19 @@ const verbs: Readonly<Record<string, string>> = { read: "show", replace: "set" }
 
 /**
  * The words of an operation's command: the nouns of its path, and the first word of its `operationId` as the verb. `GET /users/{sub}/factors` with
- * `listFactors` is `users factors list`.
+ * `listFactors` is `users factors list`; a deletion of a whole collection has `-all`.
  */
-export function wordsOf(path: string, operation: Pick<Operation, "operationId">): readonly string[] {
+export function wordsOf(method: string, path: string, operation: Pick<Operation, "operationId">): readonly string[] {
   const { words } = wordingOf(operation);
   if (words !== undefined) return words;
   const nouns = path.split("/").filter((segment) => segment !== "" && !segment.startsWith("{"));
   const [first = ""] = operation.operationId.split(/(?=[A-Z])/);
-  const verb = verbs[first] ?? first;
+  const verb = `${verbs[first] ?? first}${isOfCollection(method, path) ? "-all" : ""}`;
   // `POST /issuers/{issuer_id}/test` names its verb.
   return nouns.at(-1) === verb ? nouns : [...nouns, verb];
+}
+
+/** Whether an operation deletes every resource of a collection, as many as one request can. */
+export function isOfCollection(method: string, path: string): boolean {
+  return method === "DELETE" && !path.endsWith("}");
 }
