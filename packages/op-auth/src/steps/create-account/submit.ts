@@ -78,6 +78,7 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
       recoveryCodes: false,
       passkeys: method === "passkey",
       password: method === "password",
+      identities: false,
       epoch: 0,
     },
     cookies: [await rememberBrowser(context, request, browser, chosen.wayIn)],
