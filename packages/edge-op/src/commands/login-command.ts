@@ -45,7 +45,7 @@ export function loginCommand(scopes: readonly string[]): Command {
     ],
     examples: [
       "edge-op login https://op.example.com --client-secret @secret.txt",
-      "edge-op login https://op.example.com --client-id ci --key ci.jwk.json",
+      "edge-op login https://op.example.com --client-id ci --key ci.jwk",
       "edge-op login https://op.example.com --with browser",
       "edge-op login https://op.example.com --with device --name production",
     ],
