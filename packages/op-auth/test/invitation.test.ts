@@ -61,7 +61,9 @@ describe("a link", () => {
       "auditor",
       "staff",
     ]);
-    expect(await values("SELECT coalesce(address, address_key) FROM user_addresses WHERE sub LIKE 'u%'")).toEqual([address]);
+    expect(await values("SELECT coalesce(address, address_key) FROM user_addresses WHERE sub LIKE 'u%'")).toEqual([
+      address,
+    ]);
     expect(await values("SELECT json_extract(detail, '$.invitation') FROM admin_events")).toEqual(["invitation"]);
     expect(await values(open)).toEqual([0]);
     expect((await browser.get("/account")).status).toBe(200);
