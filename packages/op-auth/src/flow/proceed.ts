@@ -1,45 +1,32 @@
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
-import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
-import { type OpenDecision, type SettleOptions, settle } from "@edge-op/shared/control/settle";
-import { Form } from "@edge-op/shared/http/read-form";
+import { settle } from "@edge-op/shared/control/settle";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { findConsent } from "@edge-op/shared/users/consents";
-import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import type { Session, SessionClient, SessionFlow } from "@edge-op/shared/users/session-rpc";
-import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
-import type { CodeRequest, ResponseTarget } from "../authorization/checks/authorization-request.ts";
+import type { SessionFlow } from "@edge-op/shared/users/session-rpc";
+import { type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
+import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
-import { findClient } from "../authorization/checks/find-client.ts";
-import { readRequestAhead } from "../authorization/checks/read-request-ahead.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
 import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
-import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
-import {
-  isOffline,
-  isRefreshable,
-  loginOf,
-  type PlannedGrant,
-  planGrant,
-  sessionGrant,
-} from "../response/plan-grant.ts";
+import { isAllowed } from "../consent/requested-allowances.ts";
+import { planGrant, sessionGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
-import { respondToClient } from "../response/respond-to-client.tsx";
 import { type OpenedSession, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
-import { sinceOf } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
+import { readClient, readingAhead } from "./flow-client.ts";
+import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
+import { type Attempt, findInSession, type InSession, newlyIn } from "./in-session.ts";
 import { nextStep } from "./next-step.ts";
 import { readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
-
-type AuthorizePurpose = Extract<Purpose, { kind: "authorize" }>;
 
 /** What the submitted step adds to the flow. */
 type Added = Pick<Extract<StepResult, { kind: "done" }>, "proofs" | "allowed" | "factors" | "cookies" | "write">;
@@ -84,16 +71,6 @@ export async function proceed(at: FlowRequest, progress: Progress): Promise<Resp
   return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
 }
 
-/** A cold isolate reads ahead what the request of a flow names. */
-export function readingAhead(at: FlowRequest, { parameters }: AuthorizePurpose): SettleOptions {
-  return { readAhead: () => readRequestAhead(at, new Form(new Map(parameters))) };
-}
-
-export async function readClient({ context, isolate }: FlowRequest, { parameters: values }: AuthorizePurpose) {
-  const parameters = new Form(new Map(values));
-  return { parameters, client: await findClient(context, isolate, parameters) };
-}
-
 /** The session that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
 function signInOf(pending: Flow["proofs"]): SignIn | undefined {
   const [first] = pending;
@@ -130,6 +107,7 @@ async function proceedToAccount(
   const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   if (next.kind === "page" && !next.step.isForPerson) {
+    await added?.write?.();
     return redirect(await pathOf(at, flow, browser, next.step.name));
   }
   const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
@@ -151,27 +129,6 @@ async function signInAgain(
       ? { ...flow, proofs: [], problem: { kind: "spent" } }
       : { ...(await newFlow(at, flow.purpose, flow.marks)), problem: { kind: "changed" }, typed: flow.typed };
   return redirect(await pathOf(at, again, browser, "sign-in"));
-}
-
-/** A checked request that is being decided. */
-export interface Attempt {
-  readonly client: Client;
-  readonly request: CodeRequest;
-  /** The id of the pushed request, if there was one. */
-  readonly pushedId: string | undefined;
-  readonly decision: OpenDecision;
-}
-
-/** The session in which a request is decided. */
-interface InSession {
-  readonly session: Session;
-  readonly sessionId: string;
-  /** The client's record in the session, if it got a code there before. */
-  readonly known: SessionClient | undefined;
-  readonly subject: string;
-  readonly grant: PlannedGrant;
-  /** Whether the session has recorded the grant. */
-  readonly isRecorded: boolean;
 }
 
 /**
@@ -207,7 +164,8 @@ async function decideInSession(
   const { client, decision } = attempt;
   const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
-  const found = sessionId === undefined ? undefined : await findInSession(at, progress, attempt, sessionId, grant);
+  const found =
+    sessionId === undefined ? undefined : await findInSession(at, progress.person, attempt, sessionId, grant);
   const facts = await readFacts(at, progress, policy, client, found, added?.allowed);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
@@ -230,36 +188,6 @@ async function decideInSession(
 async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: StepName): Promise<string> {
   const isNew = step === "sign-in" && flow.isOpened;
   return pathOf(at, isNew ? await newFlow(at, flow.purpose, flow.marks) : flow, browser, step);
-}
-
-/** The session, of an active user that no cut-off has ended. Uses it, unless the step has read it. */
-async function findInSession(
-  { context, isolate }: FlowRequest,
-  { person }: Progress,
-  { client, request }: Attempt,
-  sessionId: string,
-  grant: PlannedGrant,
-): Promise<InSession | undefined> {
-  const find = async () => {
-    if (person !== undefined) {
-      const known = person.clients.find(({ clientId }) => clientId === client.clientId);
-      return { session: person.session, user: person.user, known, isRecorded: false };
-    }
-    const recorded = sessionGrant(client, request, grant);
-    const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
-    const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
-    return use && user && { session: use.session, user, known: use.client, isRecorded: use.client !== undefined };
-  };
-  const found = await find();
-  if (found === undefined) return undefined;
-  const { session, user, isRecorded } = found;
-  const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
-  return { session, sessionId, known: sameRegistration(found.known, client), subject, grant, isRecorded };
-}
-
-/** The client's record in the session, unless it belongs to a deleted client of the same id. */
-function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Client): SessionClient | undefined {
-  return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
 }
 
 async function readFacts(
@@ -340,88 +268,4 @@ async function decideSigningIn(
   const other = { ...attempt, pushedId: undefined };
   const response = await decideInSession(at, again, other, { ...rules, sessionId: opened.session.id });
   return withCookies(response, [opened.cookie]);
-}
-
-function newlyIn(
-  { session, id }: PreparedSession,
-  known: SessionClient | undefined,
-  subject: string,
-  grant: PlannedGrant,
-  client: Client,
-): InSession {
-  return { session, sessionId: id, known: sameRegistration(known, client), subject, grant, isRecorded: false };
-}
-
-/**
- * Records the client that a logout must notify and the grant that a withdrawn consent must end. They are written beside the code, which nobody has
- * before all of them are.
- */
-async function recordGrant(at: FlowRequest, attempt: Attempt, found: InSession, isSaving: boolean): Promise<void> {
-  const { context, isolate } = at;
-  const { client, request } = attempt;
-  const { known, subject, grant, isRecorded, sessionId } = found;
-  const admitted = admittedClient(attempt, found, isSaving);
-  // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
-  const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.consented);
-  const admit = async () => {
-    if (isKnown && isRecorded) return;
-    const recorded = sessionGrant(client, request, grant);
-    if (await isolate.sessions.admit(context, sessionId, admitted, recorded)) return;
-    throw new OAuthError("login_required", "session-ended");
-  };
-  await Promise.all([admit(), saveIfOffline(at, attempt, found)]);
-}
-
-/** A consent that is being saved counts in the session only once D1 has it. */
-function admittedClient(
-  { client, request }: Attempt,
-  { known, subject }: Pick<InSession, "known" | "subject">,
-  isSaving: boolean,
-): SessionClient {
-  const { clientId, createdAtMs: registeredAtMs, metadata } = client;
-  const consented = metadata.skip_consent === true || isSaving ? [] : requestedAllowances(request);
-  return { clientId, subject, consented: [...new Set([...(known?.consented ?? []), ...consented])], registeredAtMs };
-}
-
-async function saveIfOffline({ context }: FlowRequest, { client, request }: Attempt, { session, grant }: InSession) {
-  if (!isOffline(request)) return;
-  const { grantId, address, family, grantEndsAtMs: untilMs } = grant;
-  const { clientId } = client;
-  await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, family, sub: session.sub, clientId });
-}
-
-async function issueCode(
-  { context, isolate }: FlowRequest,
-  { client, request }: Attempt,
-  policy: Policy,
-  flow: Flow,
-  { session, subject, grant: planned }: InSession,
-): Promise<string> {
-  const { family, tokenLifetimeSeconds, grantEndsAtMs, ...grant } = planned;
-  const wanted = policy.requiredAcr ?? policy.preferredAcr;
-  const sinceMs = sinceOf(policy, flow, session.sub, context.arrivedAtMs);
-  return isolate.codes.issue(context, {
-    ...loginOf(session, authenticationOf(session.proofs, { wanted, sinceMs }), subject, request),
-    grant,
-    clientId: client.clientId,
-    redirectUri: request.redirectUri,
-    codeChallenge: request.codeChallenge,
-    cnf: request.dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: request.dpopThumbprint },
-    scope: request.scope,
-    resources: request.resources,
-    nonce: request.nonce,
-    refreshable: isRefreshable(client, request),
-    familyAddress: family.address,
-    grantEndsAtMs,
-    tokenLifetimeSeconds,
-  });
-}
-
-function sendCode(
-  { context, isolate, request }: FlowRequest,
-  { client, request: target }: Attempt,
-  code: string,
-): Promise<Response> {
-  isolate.clients.noteUse(context, client);
-  return respondToClient(context, isolate, request, client, target, { code });
 }

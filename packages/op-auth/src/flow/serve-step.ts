@@ -11,8 +11,9 @@ import { areParametersKept, openParameters } from "../browser/stored-parameters.
 import { sendRefusal } from "../response/refuse-to-client.ts";
 import type { Flow, Marks } from "../steps/flow.ts";
 import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
+import { readClient, readingAhead } from "./flow-client.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
-import { proceed, readClient, readingAhead } from "./proceed.ts";
+import { proceed } from "./proceed.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
 
 /**

@@ -1,0 +1,71 @@
+import type { Client } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import type { OpenDecision } from "@edge-op/shared/control/settle";
+import type { Session, SessionClient } from "@edge-op/shared/users/session-rpc";
+import { type PreparedSession, sessionVersion } from "@edge-op/shared/users/sessions";
+import type { CodeRequest } from "../authorization/checks/authorization-request.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import { type PlannedGrant, sessionGrant } from "../response/plan-grant.ts";
+import type { FlowRequest } from "../steps/step.ts";
+
+/** A checked request that is being decided. */
+export interface Attempt {
+  readonly client: Client;
+  readonly request: CodeRequest;
+  /** The id of the pushed request, if there was one. */
+  readonly pushedId: string | undefined;
+  readonly decision: OpenDecision;
+}
+
+/** The session in which a request is decided. */
+export interface InSession {
+  readonly session: Session;
+  readonly sessionId: string;
+  /** The client's record in the session, if it got a code there before. */
+  readonly known: SessionClient | undefined;
+  readonly subject: string;
+  readonly grant: PlannedGrant;
+  /** Whether the session has recorded the grant. */
+  readonly isRecorded: boolean;
+}
+
+/** The session, of an active user that no cut-off has ended. Uses it, unless the step has read it. */
+export async function findInSession(
+  { context, isolate }: FlowRequest,
+  person: SignedInPerson | undefined,
+  { client, request }: Attempt,
+  sessionId: string,
+  grant: PlannedGrant,
+): Promise<InSession | undefined> {
+  const find = async () => {
+    if (person !== undefined) {
+      const known = person.clients.find(({ clientId }) => clientId === client.clientId);
+      return { session: person.session, user: person.user, known, isRecorded: false };
+    }
+    const recorded = sessionGrant(client, request, grant);
+    const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
+    const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
+    return use && user && { session: use.session, user, known: use.client, isRecorded: use.client !== undefined };
+  };
+  const found = await find();
+  if (found === undefined) return undefined;
+  const { session, user, isRecorded } = found;
+  const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
+  return { session, sessionId, known: sameRegistration(found.known, client), subject, grant, isRecorded };
+}
+
+/** The client's record in the session, unless it belongs to a deleted client of the same id. */
+function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Client): SessionClient | undefined {
+  return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
+}
+
+export function newlyIn(
+  { session, id }: PreparedSession,
+  known: SessionClient | undefined,
+  subject: string,
+  grant: PlannedGrant,
+  client: Client,
+): InSession {
+  return { session, sessionId: id, known: sameRegistration(known, client), subject, grant, isRecorded: false };
+}
