@@ -14,6 +14,13 @@ import { api, claimsOf, headerOf, otherApi } from "./fixtures/provider-fixtures.
 import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
+/** With a verified address, which only one user may have. */
+let person: RegisteredPerson;
+
+beforeAll(async () => {
+  person = await registerPerson(fixtures, everyClaim);
+});
+
 async function userinfo(accessToken: string): Promise<Record<string, unknown>> {
   const { status, body, text } = await readResponse(await fixtures.userinfo(accessToken));
   if (status !== 200) throw new Error(`userinfo: ${status} ${text}`);
@@ -25,13 +32,11 @@ describe.each([
   ["Form Post OP", { response_mode: "form_post" }],
 ])("%s, tokens and claims", (_profile, usual) => {
   let application: Application;
-  let person: RegisteredPerson;
   let browser: Person;
   let tokens: Tokens;
 
   beforeAll(async () => {
     application = await Application.register(fixtures, {}, usual);
-    person = await registerPerson(fixtures, everyClaim);
     browser = person.browser();
     tokens = await application.signIn(browser);
   });
@@ -280,7 +285,6 @@ describe("the claims that tokens disclose, by client", () => {
   });
 
   test("OIDC Core §5.5: the claims parameter reaches no claim beyond the registered scope, with or without consent", async () => {
-    const person = await registerPerson(fixtures, everyClaim);
     const asked = { email: { essential: true }, phone_number: null, name: null };
     const claims = JSON.stringify({ userinfo: asked, id_token: asked });
     for (const skip_consent of [false, true]) {

@@ -51,7 +51,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     ["claim_types_supported", ["normal"]],
     ["code_challenge_methods_supported", ["S256"]],
     ["prompt_values_supported", ["none", "login", "consent", "select_account"]],
-    ["acr_values_supported", ["urn:edge-op:acr:password", "phr", "mfa"]],
+    ["acr_values_supported", ["urn:edge-op:acr:password", "phr", "mfa", "urn:edge-op:acr:upstream"]],
   ])("%s", (name, values) => {
     expect([...(metadata[name] as string[])].sort()).toEqual([...values].sort());
   });

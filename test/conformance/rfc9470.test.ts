@@ -25,7 +25,7 @@ beforeAll(async () => {
 describe("RFC 9470 §4: the authorization request after a challenge", () => {
   test("§7: metadata lists the reachable acr values", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/oauth-authorization-server`));
-    expect(body["acr_values_supported"]).toEqual([password, passkey, "mfa"]);
+    expect(body["acr_values_supported"]).toEqual([password, passkey, "mfa", "urn:edge-op:acr:upstream"]);
   });
 
   test("§4: max_age of the challenge: the person signs in again, and the new token is as fresh as required", async () => {
