@@ -340,8 +340,12 @@ describe("edge-op/testing", () => {
     await provider.admin("PATCH", "/users/mina", { password: "third quite uncommon words" });
     await provider.admin("PATCH", "/users/mina", { claims: { email_verified: true } });
     await provider.admin("PATCH", "/users/mina", { password: null });
-    expect((await provider.nextMail("mina@example.com")).subject).toBe("Ein Administrator hat Ihr Passwort entfernt");
-    expect(await provider.mailbox()).toHaveLength(2);
+    // The address was told when it was taken away.
+    const ofAddress = "Ein Administrator hat die E-Mail-Adresse Ihres Kontos geändert";
+    let subject = ofAddress;
+    while (subject === ofAddress) ({ subject } = await provider.nextMail("mina@example.com"));
+    expect(subject).toBe("Ein Administrator hat Ihr Passwort entfernt");
+    expect((await provider.mailbox()).filter((each) => each.subject !== ofAddress)).toHaveLength(2);
   });
 
   test("alarms and queues work: the audit log of a provider has its sign-ins, and no others", async () => {

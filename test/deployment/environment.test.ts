@@ -234,7 +234,7 @@ describe("the generated configuration", () => {
       "op.example.com/admin*",
       "op.example.com/register*",
     ]);
-    expect(patterns("op-auth")).toHaveLength(8);
+    expect(patterns("op-auth")).toHaveLength(10);
     expect(patterns("op-state")).toBeUndefined();
   });
 

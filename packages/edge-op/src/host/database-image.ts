@@ -15,7 +15,13 @@ export async function readImage(execute: Execute): Promise<readonly Statement[]>
   const names = (await execute([{ sql: `${tables} AND type = 'table' ORDER BY rowid` }]))[0]!.map(({ name }) =>
     String(name),
   );
-  const contents = await execute(names.map((name) => ({ sql: `SELECT * FROM "${name}"` })));
+  // Without generated columns, which nobody can insert.
+  const columns = await execute(names.map((name) => ({ sql: `PRAGMA table_info("${name}")` })));
+  const contents = await execute(
+    names.map((table, index) => ({
+      sql: `SELECT ${columns[index]!.map(({ name }) => `"${String(name)}"`).join(", ")} FROM "${table}"`,
+    })),
+  );
   return [
     { sql: "PRAGMA defer_foreign_keys = on" },
     ...schema!.map(({ sql }) => ({ sql: String(sql) })),
