@@ -103,6 +103,8 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   createClient: "another client",
   rotateClientSecret: "the response has the new secret",
   createUser: "another user",
+  createInvitation: "another person",
+  deleteInvitation: "nobody has signed up by it",
   createUpstream: "another provider",
   updateUpstream: "tokens and sessions stay",
   deleteUpstream: "tokens and sessions stay",

@@ -26,11 +26,6 @@ export const personalTables: readonly PersonalTable[] = [
   },
   { table: "user_roles", exported: ["role"], withheld: ["sub"] },
   { table: "user_groups", exported: ["group_name"], withheld: ["sub"] },
-  {
-    table: "user_addresses",
-    exported: ["address_key", "address", "verified_at_ms", "held_until_ms"],
-    withheld: ["sub"],
-  },
   { table: "user_passwords", exported: ["updated_at_ms"], withheld: ["sub", "hash"] },
   {
     table: "webauthn_credentials",
@@ -105,6 +100,8 @@ export interface Remainder {
 const cutOffDays = 367;
 /** A month until the row may be deleted, and a day until it is. */
 const changeDays = 32;
+/** An invitation, and the day until its row is deleted. */
+const invitationDays = 8;
 /** D1's Time Travel. */
 const timeTravelDays = 30;
 
@@ -133,6 +130,12 @@ export function remaindersOf({ auditRetentionDays }: Pick<Settings, "auditRetent
       what: "changes of the user: the sub, times, names of members",
       why: "isolates and the audit log read them",
       days: changeDays,
+    },
+    {
+      where: "D1: invitations",
+      what: "the sub, as the inviter of somebody who has not signed up yet",
+      why: "the invitation can still be used",
+      days: invitationDays,
     },
     { where: "D1: cut_offs", what: "the sub", why: "earlier tokens stay refused", days: cutOffDays },
     {

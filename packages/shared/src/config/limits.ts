@@ -147,7 +147,7 @@ export const isolateMemory = {
   /** Users with their claims: about 5,000. A miss costs a KV read. */
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */
-  rbacClaims: 3 * megabyte,
+  rbacClaims: 2.5 * megabyte,
   /** Resources with their scopes: about 1,000. A miss costs a KV read. */
   resources: megabyte,
   /** Audiences that are not resources: about 1,000 of the longest ids. */
