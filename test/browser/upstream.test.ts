@@ -65,7 +65,7 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
     await page.waitForSelector("#upstream-peer");
     await see("sign-in-with-upstream");
     await page.click("#upstream-peer");
-    await page.click("a[href$=\"/abort\"]");
+    await page.click('a[href$="/abort"]');
     await page.waitForSelector("#problem");
     await see("sign-in-upstream-cancelled");
     await page.click("#upstream-peer");

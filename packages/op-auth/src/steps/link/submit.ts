@@ -17,10 +17,7 @@ export async function submitLink(at: StepRequest, form: Form): Promise<StepResul
   const proofs = pendingProofs(at.flow).filter(({ sub }) => sub === link?.sub);
   const user = await findSubject(at);
   if (link === undefined || proofs.length === 0 || user?.sub !== link.sub) return { kind: "go to", step: "sign-in" };
-  const [allowed, factors] = await Promise.all([
-    findAllowed(at, link.sub),
-    findFactors(at.context.env.DB, link.sub),
-  ]);
+  const [allowed, factors] = await Promise.all([findAllowed(at, link.sub), findFactors(at.context.env.DB, link.sub)]);
   if (form.get("decision") === "connect") {
     const needsMore =
       factors !== undefined && hasSecondFactor(factors) && findAuthentication(proofs, mfaAcr) === undefined;
