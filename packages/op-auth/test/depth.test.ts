@@ -5,7 +5,7 @@
 
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type CallDepth, DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
@@ -24,6 +24,13 @@ import {
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+import {
+  pressUpstream,
+  StandInUpstream,
+  seedUpstream,
+  signInUpstream,
+  upstreamIssuer,
+} from "./fixtures/stand-in-upstream.ts";
 
 useAnnouncedSetUp();
 
@@ -48,6 +55,7 @@ async function holdLeases(): Promise<void> {
 }
 
 beforeEach(async () => {
+  await seedUpstream();
   fixtures = await createAuthFixtures();
   meter = new DepthMeter(fixtures.app, bindings);
   browser = measured();
@@ -169,5 +177,44 @@ describe("depth of the requests of a sign-in", () => {
     expect(stepOf(consent)).toBe("consent");
     // No isolate has a copy of the new person: KV is asked, then D1.
     expect(meter.last).toEqual({ ...calls(5, 3, 4), kv: 2 });
+  });
+});
+
+describe("depth of the requests of a sign-in at an upstream provider", () => {
+  let upstream: StandInUpstream;
+
+  beforeEach(async () => {
+    upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
+    // The isolate has read the metadata and the keys of the provider.
+    const earlier = fixtures.browser(bindings);
+    await signInUpstream(earlier, locationOf(await earlier.authorize()), upstream);
+  });
+
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  const leave = async () => pressUpstream(browser, locationOf(await browser.authorize()));
+
+  it("of a connected person, to the code, with an earlier consent: 1 and 3", async () => {
+    await authEnv.DB.prepare("INSERT INTO user_identities VALUES ('idp', ?1, 'their-1', 'alice', 'label', 0, NULL)")
+      .bind(upstreamIssuer)
+      .run();
+    const location = await leave();
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    expect(sentToClient(await browser.once(upstream.signIn(location))).code).toBeDefined();
+    expect(meter.last).toEqual(calls(3, 2, 3));
+  });
+
+  it("of a person who is asked to connect their account: 4 to the sign-in, then 1, 1 and 4", async () => {
+    const signIn = locationOf(await browser.once(upstream.signIn(await leave())));
+    expect(meter.last).toEqual(calls(4, 2, 2));
+    const link = locationOf(await post(signIn, { username: "alice", password }));
+    expect(stepOf(link)).toBe("link");
+    expect(meter.last).toEqual(calls(1, 1, 1));
+    await browser.get(link);
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    expect(sentToClient(await post(link, { decision: "connect" })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(4, 3, 4));
   });
 });

@@ -139,6 +139,11 @@ const forgeries: Readonly<Record<string, Behaviour>> = {
   "a token response without an ID token": {
     responses: { "/token": () => Response.json({ access_token: "at", token_type: "Bearer" }) },
   },
+  "OIDC Core §5.3.2: UserInfo of another sub": {
+    metadata: { userinfo_endpoint: `${upstreamIssuer}/userinfo` },
+    responses: { "/userinfo": () => Response.json({ sub: "their-2", email: "pat@example.com" }) },
+  },
+  "80: UserInfo at an internal address": { metadata: { userinfo_endpoint: "https://10.0.0.1/userinfo" } },
   "an error of the token endpoint": {
     responses: { "/token": () => Response.json({ error: "invalid_grant" }, { status: 400 }) },
   },
@@ -290,6 +295,49 @@ describe("who gets an account", () => {
       "SELECT target, sub FROM admin_events WHERE action = 'account.provisioned'",
     ).first();
     expect(event).toEqual({ target: user?.sub, sub: user?.sub });
+  });
+
+  describe("OIDC Core §5.4: UserInfo", () => {
+    let upstream: StandInUpstream;
+    let userInfo: Record<string, unknown>;
+
+    beforeEach(() => {
+      const metadata = { userinfo_endpoint: `${upstreamIssuer}/userinfo` };
+      const responses = { "/userinfo": () => Response.json({ sub: "their-1", ...userInfo }) };
+      upstream = new StandInUpstream({ metadata, responses }).install();
+    });
+
+    it("is read if the ID token has no address", async () => {
+      await seedUpstream({ document: { sign_up: "domains", domains: ["example.com"] } });
+      userInfo = { name: "Pat Example", email: "pat@example.com", email_verified: true };
+      expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+      expect(await users()).toMatchObject([userInfo]);
+      expect(upstream.requests).toContain(`${upstreamIssuer}/userinfo`);
+      upstream.behaviour.claims = { email: "pat@example.com" };
+      upstream.requests.length = 0;
+      const visitor = fixtures.browser();
+      expect(sentToClient(await signInUpstream(visitor, await signInPage(visitor), upstream))["code"]).toBeDefined();
+      expect(upstream.requests).toEqual([`${upstreamIssuer}/token`]);
+    });
+
+    it("71: its address is not believed by a flag of the ID token", async () => {
+      await seedUpstream();
+      userInfo = { email: "alice@example.com" };
+      upstream.behaviour.claims = { email_verified: true };
+      expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+      expect(await users()).toMatchObject([{ email: "alice@example.com", email_verified: false }]);
+    });
+
+    it("78: its acr, auth_time and iss count for nothing, because they are not signed", async () => {
+      await seedUpstream({ document: { acr_map: { gold: "phr" } } });
+      await connect("alice");
+      userInfo = { acr: "gold", auth_time: Math.floor(Date.now() / 1000), iss: "https://other.example.net" };
+      const page = await signInPage(browser, { prompt: "login" });
+      expect(await problemAfter(await signInUpstream(browser, page, upstream))).toContain("did not confirm");
+      const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ["phr"] } } });
+      const response = await signInUpstream(browser, await signInPage(browser, { claims }), upstream);
+      expect(sentToClient(response)["error"]).toBe("unmet_authentication_requirements");
+    });
   });
 
   it("the second sign-in finds the same person, and two at once create one", async () => {

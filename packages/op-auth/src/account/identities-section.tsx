@@ -35,7 +35,7 @@ export function IdentitiesSection({ language, formToken, created, lastUsed, iden
           const name = nameOf(upstreamId);
           return (
             <li>
-              <Item title={name}>{details.filter(Boolean).join(", ")}</Item>
+              <Item title={name}>{details.filter(Boolean).join(" · ")}</Item>
               <RemoveLink path="/account/identities/remove" name="identity" value={id} subject={`${name} ${label}`}>
                 {t("disconnect")}
               </RemoveLink>

@@ -23,7 +23,8 @@ import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
 /**
  * **`GET /upstream/{id}/callback`**: a person comes back from an upstream provider. The `state` names a transaction, which is taken once; its flow opens
  * only in the browser that began it. Then the flow continues as after any other sign-in.
- * Cost: 1 object call, then up to 3 fetches of the upstream provider's server, then 1 D1 call; then as in proceed.ts.
+ * Cost: 1 object call, then up to 4 fetches of the upstream provider's server, then that of {@link signInUpstream}; then as in proceed.ts. Calls of stores
+ * that follow one another in a busy isolate: 3 to the code for the client, 4 to the sign-in page that asks to connect an account.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation
  */

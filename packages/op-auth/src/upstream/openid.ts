@@ -75,7 +75,8 @@ export class UpstreamRefusal extends Error {
 
 /**
  * **Redeems the code of a callback and verifies the ID token**: `state`, `iss` (RFC 9207), `nonce`, issuer, audience and time by openid-client, the
- * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held; of GitHub 2 after it.
+ * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held; after it 1 for UserInfo, if
+ * the ID token has no address; of GitHub 2 after it.
  *
  * @throws UpstreamUnreachable, UpstreamRefusal, or another error for a response that is not genuine
  */
@@ -105,9 +106,33 @@ export async function redeem(
   }
   const claims = tokens.claims();
   if (claims === undefined || tokens.id_token === undefined) throw new Error("no ID token");
-  await requireSignature(at, config, tokens.id_token);
+  const { iss, sub, acr, auth_time, email } = claims;
+  const [userInfo] = await Promise.all([
+    readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, email }),
+    requireSignature(at, config, tokens.id_token),
+  ]);
   if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person is of another directory");
-  return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims });
+  const signed = { iss, sub, acr, auth_time };
+  return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims, ...userInfo, ...signed });
+}
+
+/**
+ * What an ID token leaves out: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
+ * ID token whose the address is.
+ */
+async function readUserInfo(
+  library: Library,
+  config: Configuration,
+  { document }: Upstream,
+  { accessToken, sub, email }: { readonly accessToken: string; readonly sub: string; readonly email: unknown },
+): Promise<JsonObject> {
+  const isThere = config.serverMetadata().userinfo_endpoint !== undefined;
+  if (document.kind !== "oidc" || email !== undefined || !isThere) return {};
+  const found = await library.fetchUserInfo(config, accessToken, sub).catch((error: unknown) => {
+    throw causeOf(library, error);
+  });
+  // A flag of the ID token is about no address of UserInfo.
+  return { email_verified: undefined, ...found };
 }
 
 /** The names that Apple posts beside its response, unsigned: no other member of it is read. */

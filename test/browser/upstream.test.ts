@@ -1,0 +1,125 @@
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type NodeOidcProvider, startNodeOidcProvider } from "../fixtures/node-oidc-provider.ts";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  looks,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
+
+let fixtures: BrowserFixtures;
+let peer: NodeOidcProvider;
+
+beforeAll(async () => {
+  fixtures = await openBrowserFixtures();
+  peer = await startNodeOidcProvider(`${fixtures.provider.issuer}/upstream/peer/callback`);
+  await fixtures.admin.require("POST", "/upstreams", {
+    ...{ upstream_id: "peer", name: "Example Corp", issuer: peer.issuer, ...peer.client },
+    ...{ trusted_domains: ["example.com"], sign_up: "anyone" },
+  });
+});
+
+afterAll(async () => {
+  await fixtures.close();
+  await peer.stop();
+});
+
+async function openPage(context: BrowserContext): Promise<Page> {
+  // The pages of the other provider have a font from there.
+  await context.route("https://fonts.googleapis.com/**", (route) => route.abort());
+  return context.newPage();
+}
+
+/** At the pages of the other provider, to its redirect back. */
+async function signInThere(page: Page, address: string): Promise<void> {
+  await page.fill("[name=login]", address);
+  await page.fill("[name=password]", "any");
+  await page.click("[type=submit]");
+  await page.waitForSelector("[name=prompt][value=consent]", { state: "attached" });
+  await page.click("[type=submit]");
+}
+
+describe("an upstream provider, 390×844 and 1280×900", () => {
+  it.each<Look>(looks)("%s", async (look) => {
+    const { admin, application, provider, browser } = fixtures;
+    const username = `upstream-${look}`;
+    const address = `${username}@example.com`;
+    const claims = { name: "Uma Example", email: address, email_verified: true };
+    await admin.require("POST", "/users", { sub: username, username, password: person.password, claims });
+    const context = await openContext(browser, look);
+    const page = await openPage(context);
+    const blocked: string[] = [];
+    page.on("console", (message) => /content security policy/i.test(message.text()) && blocked.push(message.text()));
+    const see = async (name: string) => {
+      await page.waitForSelector("h1");
+      await capture(page, `${name}-${look}`);
+      expect(await accessibilityProblems(page), name).toEqual([]);
+    };
+
+    await page.goto(`${application.origin}/login`);
+    await page.waitForSelector("#upstream-peer");
+    await see("sign-in-with-upstream");
+    await page.click("#upstream-peer");
+    await page.click('a[href$="/abort"]');
+    await page.waitForSelector("#problem");
+    await see("sign-in-upstream-cancelled");
+    await page.click("#upstream-peer");
+    await signInThere(page, address);
+    await page.waitForSelector("#link");
+    await see("sign-in-to-connect");
+    await page.fill("#username", username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#connect");
+    expect(await page.textContent("main")).toContain(address);
+    await see("connect-accounts");
+    await page.click("#connect");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe("Hello, Uma Example");
+
+    await page.goto(`${provider.origin}/account`);
+    await page.waitForSelector("[data-remove=identity]");
+    await see("account-with-upstream");
+    await page.click("[data-remove=identity]");
+    await page.waitForSelector("#confirm");
+    await see("confirm-disconnect");
+    await page.click("#confirm");
+    await page.waitForSelector("#connect-peer");
+    await see("account-without-upstream");
+    // Who is signed in there comes back at once: the policy of this page applies to all redirects.
+    await page.click("#connect-peer");
+    await page.waitForSelector("#connect");
+    await see("account-connect");
+    await page.click("#connect");
+    await page.waitForSelector("[data-remove=identity]");
+    expect(await page.locator(".note.good").count()).toBe(1);
+
+    await context.clearCookies();
+    await page.goto(`${application.origin}/login`);
+    await page.click("#upstream-peer");
+    await signInThere(page, address);
+    await page.waitForSelector("#greeting");
+    expect(JSON.parse((await page.textContent("#claims")) ?? "")).toMatchObject({ email: address, amr: ["fed"] });
+    expect(blocked).toEqual([]);
+    await context.close();
+  });
+
+  it("without any script: a newcomer gets an account", async () => {
+    const context = await openContext(fixtures.browser, "phone", { javaScriptEnabled: false });
+    const page = await openPage(context);
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.click("#upstream-peer");
+    await signInThere(page, "newcomer@example.com");
+    await page.click("#allow");
+    expect(await page.textContent("#greeting")).toBe("Hello, Pat Person");
+    await page.goto(`${fixtures.provider.origin}/account`);
+    await capture(page, "account-of-upstream-newcomer");
+    expect(await page.textContent("main")).toContain("newcomer@example.com");
+    await context.close();
+  });
+});
