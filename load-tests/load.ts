@@ -8,7 +8,16 @@ import { readCommandLine } from "./lib/command-line.ts";
 import { startDocumentServer } from "./lib/document-server.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
 import { measureMachineLoad } from "./lib/machine-load.ts";
-import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
+import {
+  type Load,
+  loadOf,
+  presetsOf,
+  readsMail,
+  type ScenarioName,
+  type Shape,
+  scenarioNames,
+  shapes,
+} from "./lib/presets.ts";
 import type { Deployment } from "./lib/start-provider.ts";
 import { type K6Summary, readSummary } from "./report/read-summary.ts";
 import { renderReport } from "./report/render.ts";
@@ -125,7 +134,20 @@ async function readPlan(): Promise<Plan> {
   };
 }
 
+/** Codes are read from the mailbox of a local provider, and newcomers must be let in. */
+async function requireMail({ origin }: Deployment, scenario: ScenarioName): Promise<void> {
+  const mailbox = await fetch(`${origin}/dev/mailbox`);
+  if (!mailbox.ok)
+    fail(`${scenario} reads mailed codes at ${origin}/dev/mailbox, which \`npm start\` serves on loopback.`);
+  const metadata = (await (await fetch(`${origin}/.well-known/openid-configuration`)).json()) as {
+    prompt_values_supported?: readonly string[];
+  };
+  if (scenario === "signup" && metadata.prompt_values_supported?.includes("create") !== true)
+    fail("signup needs SIGN_UP=open: `SIGN_UP=open npm start`.");
+}
+
 const { scenario, load, deployment, k6 } = await readPlan();
+if (readsMail(scenario)) await requireMail(deployment, scenario);
 const host = new URL(deployment.origin).host.replace(":", "-");
 const isLocal = ["localhost", "127.0.0.1"].includes(new URL(deployment.issuer).hostname);
 if (scenario === "documents" && values.documents === undefined && !isLocal) fail("documents needs --documents URL");

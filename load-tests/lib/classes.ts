@@ -12,6 +12,11 @@ export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, 
   userinfo: { valid: 1000 },
   silent: { session: 1000 },
   login: { login: 1000 },
+  "login-mfa": { login: 800, wrong_code: 100, replayed: 100 },
+  /** `taken`: of an address that has an account. */
+  signup: { signup: 800, wrong_code: 100, taken: 100 },
+  /** `unknown`: of an address that nobody has. */
+  recover: { recover: 800, wrong_code: 100, unknown: 100 },
   /** Clients with a metadata document that is cached, with one that was never fetched, and registered ones. */
   documents: { registered: 400, warm: 500, cold: 100 },
   "id-jag": { once: 800, twice: 150, forged: 50 },
@@ -58,6 +63,13 @@ function classAt(shares: Readonly<Record<string, number>>, slot: number): string
     left -= share;
   }
   throw new Error(`the shares of ${Object.keys(shares).join(", ")} are not ${deckSize} per mille`);
+}
+
+/** How many of the first iterations are of a class. */
+export function cardsOf(className: string, shares: Readonly<Record<string, number>>, iterations: number): number {
+  const rest = deckOf(shares).slice(0, iterations % deckSize);
+  const inRest = rest.filter((card) => card.className === className).length;
+  return Math.floor(iterations / deckSize) * shares[className]! + inRest;
 }
 
 /** The card of an iteration, with a rank that continues from deck to deck, so that no two iterations of a class share one. */

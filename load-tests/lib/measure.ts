@@ -62,6 +62,9 @@ const answeredShare: Readonly<Record<ScenarioName, string>> = {
   userinfo: "rate>=1",
   silent: "rate>0.99",
   login: "rate>0.99",
+  "login-mfa": "rate>0.99",
+  signup: "rate>0.99",
+  recover: "rate>0.99",
   documents: "rate>0.99",
   "id-jag": "rate>0.99",
 };

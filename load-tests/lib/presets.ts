@@ -10,10 +10,26 @@ export const scenarioNames = [
   "userinfo",
   "silent",
   "login",
+  "login-mfa",
+  "signup",
+  "recover",
   "documents",
   "id-jag",
 ] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
+
+/** Scenarios of people whose seeds are used once, or seldom: an app's code is accepted once, and an address gets few mails. */
+export const peopleScenarios = ["login-mfa", "signup", "recover"] as const;
+export type PeopleScenario = (typeof peopleScenarios)[number];
+
+export function isPeopleScenario(scenario: ScenarioName): scenario is PeopleScenario {
+  return peopleScenarios.some((name) => name === scenario);
+}
+
+/** Scenarios that read mailed codes from the mailbox of a local provider. */
+export function readsMail(scenario: ScenarioName): boolean {
+  return scenario === "signup" || scenario === "recover";
+}
 
 /**
  * `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. `probe`: the full rate for half
@@ -22,7 +38,7 @@ export type ScenarioName = (typeof scenarioNames)[number];
 export const shapes = ["reference", "hold", "probe"] as const;
 export type Shape = (typeof shapes)[number];
 
-/** Rates in requests per second; for `login` and `silent`, complete flows per second. */
+/** Rates in requests per second; for `silent` and those of people, complete flows per second. */
 export const rates: Readonly<Record<ScenarioName, readonly number[]>> = {
   exchange: [50, 100, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000],
   introspect: [100, 300, 500, 600, 750, 800, 1000],
@@ -30,6 +46,9 @@ export const rates: Readonly<Record<ScenarioName, readonly number[]>> = {
   userinfo: [100, 500, 1000, 1500, 2000, 2500, 3000, 4000, 5000],
   silent: [100, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500],
   login: [10, 30, 50, 100, 125, 150],
+  "login-mfa": [5, 10, 30, 50, 100],
+  signup: [1, 2, 5, 10],
+  recover: [1, 2, 5, 10],
   documents: [100, 300, 500, 1000],
   "id-jag": [100, 300, 500, 1000],
 };
@@ -56,6 +75,8 @@ export interface Load {
 const smokeRate = 20;
 const smokeSeconds = 6;
 const loginSmokeRate = 4;
+/** Flows of several pages with a password hash. */
+const peopleSmokeRate = 2;
 const probeSeconds = 30;
 /** The minimum of virtual users: even small rates need a few for slow responses. */
 const fewestVus = 10;
@@ -72,7 +93,7 @@ export function loadOf(scenario: ScenarioName, preset: string, shape: Shape): Lo
     throw new Error(`${scenario} has no preset "${preset}": rps<rate>, or one of ${presetsOf(scenario).join(", ")}`);
   }
   const smoke = preset === "smoke";
-  const rate = smoke ? (scenario === "login" ? loginSmokeRate : smokeRate) : Number(preset.slice("rps".length));
+  const rate = smoke ? smokeRateOf(scenario) : Number(preset.slice("rps".length));
   const fewest = smoke ? fewestSmokeVus : fewestVus;
   return {
     preset,
@@ -82,6 +103,11 @@ export function loadOf(scenario: ScenarioName, preset: string, shape: Shape): Lo
     preAllocatedVus: Math.max(fewest, Math.ceil(rate * 1.2)),
     maxVus: Math.max(fewest, Math.ceil(rate * 1.5)),
   };
+}
+
+function smokeRateOf(scenario: ScenarioName): number {
+  if (isPeopleScenario(scenario)) return peopleSmokeRate;
+  return scenario === "login" ? loginSmokeRate : smokeRate;
 }
 
 function flat(rate: number, seconds: number): Pick<Load, "warmUp" | "startRate" | "stages"> {

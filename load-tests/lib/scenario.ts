@@ -13,7 +13,7 @@ export interface Attempt extends Card {
   readonly provider: Provider;
   readonly seeds: Seeds;
   readonly iteration: number;
-  /** The seed of a class for this attempt's rank; wraps around. */
+  /** The seed of a class for this attempt's rank; wraps around. The warm-up counts from the end, so that the run's first seeds are unused. */
   seed(className: string): Seed;
 }
 
@@ -53,7 +53,8 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
     const provider = new Provider(known.origin, report, supply);
     const seed = (className: string): Seed => {
       const held = known.classes[className]!;
-      return held[card.rank % held.length]!;
+      const at = card.rank % held.length;
+      return held[measured ? at : held.length - 1 - at]!;
     };
     const own = { ...card, provider, seeds: known, iteration: exec.scenario.iterationInTest, seed };
     if (supply === undefined) return user(own);

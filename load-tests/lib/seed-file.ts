@@ -1,5 +1,5 @@
-import { classesOf, sharesOf } from "./classes.ts";
-import { askedRequests, type Load, type ScenarioName } from "./presets.ts";
+import { cardsOf, classesOf, sharesOf } from "./classes.ts";
+import { askedRequests, isPeopleScenario, type Load, type PeopleScenario, type ScenarioName } from "./presets.ts";
 
 /**
  * **The seeds of a run**, created by `seed/` through the provider's public and admin API: the clients, and for each class the
@@ -59,10 +59,14 @@ export interface Seed {
   readonly cookie?: string;
   readonly username?: string;
   readonly password?: string;
+  /** An email address. */
+  readonly address?: string;
+  /** The key of an authenticator app, as a page shows it. */
+  readonly appKey?: string;
 }
 
 /** The number of tokens in the published runs (their cached introspection run used 500). */
-const publishedTotals: Readonly<Record<ScenarioName, number>> = {
+const publishedTotals: Readonly<Record<Exclude<ScenarioName, PeopleScenario>, number>> = {
   exchange: 1000,
   introspect: 3000,
   refresh: 0,
@@ -91,6 +95,7 @@ export function requiredSeeds(scenario: ScenarioName, load: Load, total?: number
     const thefts = Math.ceil((askedRequests(load) * shares.stolen!) / 1000);
     return { family: load.maxVus + warmUpVus(load), stolen: thefts + 5 };
   }
+  if (isPeopleScenario(scenario)) return peopleSeeds(scenario, load, shares);
   const wanted =
     total ?? (load.preset === "smoke" ? Math.min(smokeTotal, publishedTotals[scenario]) : publishedTotals[scenario]);
   const required = classesOf(scenario).map((name): [string, number] => [
@@ -98,6 +103,27 @@ export function requiredSeeds(scenario: ScenarioName, load: Load, total?: number
     Math.max(1, Math.round((wanted * shares[name]!) / 1000)),
   ]);
   return { ...Object.fromEntries(required), ...(scenario === "exchange" ? { actor: actorNames.length } : {}) };
+}
+
+/** A person's app shows another code after 30 seconds. */
+const appSeconds = 40;
+
+/** One for each iteration, those of the warm-up included; people who sign in with an app are used again. */
+function peopleSeeds(
+  scenario: PeopleScenario,
+  load: Load,
+  shares: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const warmUps = load.warmUp === undefined ? 0 : load.warmUp.rate * load.warmUp.seconds;
+  const asked = askedRequests(load);
+  const usedAgain = (name: string) => scenario === "login-mfa" && name === "login";
+  return Object.fromEntries(
+    Object.keys(shares).map((name) => {
+      const measured = usedAgain(name) ? Math.min(asked, load.rate * appSeconds) : asked;
+      // A ramp may start an iteration more than its area.
+      return [name, cardsOf(name, shares, measured) + cardsOf(name, shares, warmUps) + 2];
+    }),
+  );
 }
 
 export function warmUpVus(load: Load): number {

@@ -4,8 +4,13 @@
  * standard input.
  */
 
-interface LocalProviderModule {
-  startLocalProvider(options: unknown): Promise<{
+import type { ProviderOptions } from "./start-provider.ts";
+
+interface RunModule {
+  runProvider(
+    builds: unknown,
+    options: unknown,
+  ): Promise<{
     readonly origin: string;
     readonly issuer: string;
     readonly admin: unknown;
@@ -15,10 +20,61 @@ interface LocalProviderModule {
   }>;
 }
 
-const scripts = new URL("../../packages/edge-op/src/local-provider.ts", import.meta.url).href;
-const { startLocalProvider } = (await import(scripts)) as LocalProviderModule;
-const provider = await startLocalProvider({
-  ...JSON.parse(process.argv[2] ?? "{}"),
+interface BuildsModule {
+  buildFromSources(plugins: readonly unknown[]): unknown;
+  replaceModule(original: string, replacement: string): unknown;
+}
+
+interface MailboxModule {
+  readonly Mailbox: {
+    start(): Promise<{
+      variables(key: string): Readonly<Record<string, string>>;
+      mails(key: string): unknown;
+      close(): void;
+    }>;
+  };
+}
+
+interface PagesModule {
+  serveDevelopmentPage(request: unknown, activity: unknown, content: unknown, mails: unknown): Promise<unknown>;
+}
+
+interface ActivityModule {
+  readonly Activity: new () => unknown;
+}
+
+/** Modules that are typed for another environment. */
+async function moduleOf<Module>(path: string): Promise<Module> {
+  return (await import(new URL(`../../packages/edge-op/src/${path}`, import.meta.url).href)) as Module;
+}
+
+const boxName = "load";
+
+/** The options of a provider with a mailbox, and its page. */
+async function withMailbox({ vars, ...others }: ProviderOptions) {
+  const [{ Mailbox }, { serveDevelopmentPage }, { Activity }] = await Promise.all([
+    moduleOf<MailboxModule>("mailbox.ts"),
+    moduleOf<PagesModule>("dev/development-pages.ts"),
+    moduleOf<ActivityModule>("dev/activity.ts"),
+  ]);
+  const mailbox = await Mailbox.start();
+  const panel = { issuer: "", demo: undefined, users: [], clients: [], secrets: "" };
+  const activity = new Activity();
+  return {
+    ...others,
+    vars: { ...mailbox.variables(boxName), ...vars },
+    pages: (request: unknown) => serveDevelopmentPage(request, activity, panel, mailbox.mails(boxName)),
+  };
+}
+
+const { mailbox = false, cheapPasswords = false, ...options } = JSON.parse(process.argv[2] ?? "{}") as ProviderOptions;
+const [{ runProvider }, { buildFromSources, replaceModule }] = await Promise.all([
+  moduleOf<RunModule>("run-provider.ts"),
+  moduleOf<BuildsModule>("source-builds.ts"),
+]);
+const cheapCost = () => replaceModule("packages/shared/src/secrets/password-cost.ts", "test/fixtures/password-cost.ts");
+const provider = await runProvider(buildFromSources(cheapPasswords ? [cheapCost()] : []), {
+  ...(mailbox ? await withMailbox(options) : options),
   onLog: ({ level, message }: { level: string; message: string }) => {
     if (level === "error") console.error(message);
   },

@@ -31,6 +31,10 @@ export interface ProviderOptions {
   readonly distances?: Readonly<Record<"object" | "kv" | "d1", number>>;
   /** Replacement entry points by Worker name, such as the bench's floor. */
   readonly entryPoints?: Readonly<Record<string, string>>;
+  /** Password hashes cost next to nothing, so that what else a sign-in does can be measured. */
+  readonly cheapPasswords?: boolean;
+  /** Mails are sent to a mailbox, which `/dev/mailbox` shows. */
+  readonly mailbox?: boolean;
   /** Additional Workers, such as resource servers. */
   readonly applications?: Readonly<Record<string, unknown>>;
 }

@@ -33,7 +33,8 @@ export class Browser {
     return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
-  async #send(url: string, form?: URLSearchParams): Promise<Response> {
+  /** One request, with a form or without; redirects are not followed. */
+  async send(url: string, form?: URLSearchParams): Promise<Response> {
     const headers: Record<string, string> = { cookie: this.cookieHeader };
     if (form !== undefined) headers.origin = this.#issuer;
     const { pathname, search } = new URL(url, this.#issuer);
@@ -59,7 +60,7 @@ export class Browser {
       if (location === null) return { page: await current.text() };
       await current.arrayBuffer();
       if (location.startsWith(redirectUri)) return { callback: new URL(location) };
-      current = await this.#send(location);
+      current = await this.send(location);
     }
     throw new Error("more than 8 redirects in a row");
   }
@@ -83,11 +84,11 @@ export class Browser {
       code_challenge_method: "S256",
       ...(prompt === undefined ? {} : { prompt }),
     });
-    let reached = await this.#follow(await this.#send(`/authorize?${query}`));
+    let reached = await this.#follow(await this.send(`/authorize?${query}`));
     if (reached.page !== undefined && who !== undefined) {
       const form = findForm(reached.page, "password");
       if (form === undefined) throw new Error("the sign-in page has no password form");
-      reached = await this.#follow(await this.#send(form.action, new URLSearchParams({ ...form.fields, ...who })));
+      reached = await this.#follow(await this.send(form.action, new URLSearchParams({ ...form.fields, ...who })));
     }
     const code = reached.callback?.searchParams.get("code");
     if (code === null || code === undefined) {

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../packages/edge-op/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
-import type { ScenarioName } from "../lib/presets.ts";
+import type { PeopleScenario, ScenarioName } from "../lib/presets.ts";
 import { actorNames, type Seed } from "../lib/seed-file.ts";
 import { audiences, resources } from "../lib/variations.ts";
 import { Browser } from "./browser.ts";
@@ -34,7 +34,7 @@ export interface BindingOptions {
 }
 
 export function recipesFor(
-  scenario: ScenarioName,
+  scenario: Exclude<ScenarioName, PeopleScenario>,
   origin: string,
   cast: Cast,
   family: FamilyOptions = { scope: "openid offline_access", client: "web" },

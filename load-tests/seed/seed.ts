@@ -1,12 +1,13 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
-import type { Load, ScenarioName } from "../lib/presets.ts";
+import { isPeopleScenario, type Load, readsMail, type ScenarioName } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults } from "../lib/seed-file.ts";
 import type { Deployment } from "../lib/start-provider.ts";
 import { registerIssuer } from "./identity-provider.ts";
 import { inParallel } from "./in-parallel.ts";
-import { recipesFor, waitForExpiry } from "./make-seeds.ts";
+import { type Recipe, recipesFor, waitForExpiry } from "./make-seeds.ts";
+import { peopleRecipes } from "./people-seeds.ts";
 import { type Cast, provideCast } from "./provision.ts";
 import { verifySeeds } from "./verify-seeds.ts";
 
@@ -37,8 +38,9 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const path = join(directory, `${name}.json`);
   const required = requiredSeeds(scenario, load, total);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SeedFile) : undefined;
-  // Rotated families are spent, and a document server has another port, so each run gets new ones.
-  if (known !== undefined && !request.reseed && scenario !== "refresh" && scenario !== "documents") {
+  // Rotated families are spent, as are addresses that got a mail, and a document server has another port, so each run gets new ones.
+  const isSpent = scenario === "refresh" || scenario === "documents" || readsMail(scenario);
+  if (known !== undefined && !request.reseed && !isSpent) {
     const faults = [...seedFaults(known, scenario, required, Date.now() / 1000 + 900), ...foreign(known, deployment)];
     if (faults.length === 0) faults.push(...(await verifySeeds(known)));
     if (faults.length === 0) return path;
@@ -49,7 +51,9 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const proofs = request.dpop ? new DpopProofs(deployment.issuer) : undefined;
   // The key of an interrupted seeding was not kept.
   if (request.reseed || request.dpop || scenario === "documents") rmSync(partial, { force: true });
-  const recipes = recipesFor(scenario, deployment.origin, cast, undefined, { proofs, documents: request.documents });
+  const recipes = isPeopleScenario(scenario)
+    ? peopleRecipes(scenario, deployment, cast)
+    : recipesFor(scenario, deployment.origin, cast, undefined, { proofs, documents: request.documents });
   const classes = await makeClasses(recipes, cast, required, partial, say);
   const issuer = scenario === "id-jag" ? await registerIssuer(deployment) : undefined;
   const assembled = assemble(deployment, cast, scenario, classes);
@@ -90,7 +94,7 @@ function readPartial(path: string, tag: string): Map<string, Seed[]> {
 }
 
 async function makeClasses(
-  recipes: ReturnType<typeof recipesFor>,
+  recipes: Readonly<Record<string, Recipe>>,
   cast: Cast,
   required: Readonly<Record<string, number>>,
   partial: string,
@@ -134,6 +138,9 @@ function assemble(
     refresh: { app: clients.web },
     silent: { app: clients.web },
     login: { app: clients.web },
+    "login-mfa": { app: clients.web },
+    signup: { app: clients.web },
+    recover: { app: clients.web },
     documents: { app: clients.web },
     "id-jag": {},
   }[scenario];

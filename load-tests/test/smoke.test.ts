@@ -18,7 +18,7 @@ if (k6 !== undefined) {
   const out = mkdtempSync(join(tmpdir(), "edge-op-smoke-"));
   let provider: StartedProvider;
   beforeAll(async () => {
-    provider = await startProvider({ vars: { SERVER_TIMING: "true" } });
+    provider = await startProvider({ vars: { SERVER_TIMING: "true", SIGN_UP: "open" }, mailbox: true });
   }, 120_000);
   afterAll(async () => {
     await provider.stop();

@@ -157,6 +157,10 @@ test("/dev/mailbox shows the mail that tells a person of a change, and its HTML 
   await expect.poll(read, { timeout: 10_000 }).toContain("mina@example.com");
   const page = await (await fetch(`${origin}/dev/mailbox`, asBrowser)).text();
   expect(textOf(page)).toContain("Ein Administrator hat ein neues Passwort für Sie festgelegt");
+  const others = await fetch(`${origin}/dev/mailbox?to=nobody%40example.com`, asBrowser);
+  expect(textOf(await others.text())).not.toContain("mina@example.com");
+  const hers = await fetch(`${origin}/dev/mailbox?to=mina%40example.com`, asBrowser);
+  expect(textOf(await hers.text())).toContain("Ein Administrator hat ein neues Passwort für Sie festgelegt");
   const [, link = ""] = /href="(\/dev\/mail\?id=[^"]+)"/.exec(page) ?? [];
   const html = await fetch(new URL(link.replaceAll("&#38;", "&"), origin));
   expect(html.headers.get("content-security-policy")).toContain("sandbox; default-src 'none'");

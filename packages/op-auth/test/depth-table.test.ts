@@ -9,7 +9,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type FetchApp, postForm } from "../../../test/fixtures/call.ts";
 import { type MeasuredRequest, measureDepths } from "../../../test/fixtures/call-depth.ts";
-import { seedClient } from "../../../test/fixtures/seed.ts";
+import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import type { AuthIsolate } from "../src/isolate.ts";
 import {
@@ -24,6 +24,7 @@ import {
   password,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 useAnnouncedSetUp();
@@ -59,7 +60,11 @@ beforeEach(async () => {
   await signedIn.signInWhole();
 });
 
-function measured(prepare: (before: Browser) => Promise<Send>, known?: Browser): MeasuredRequest<AuthEnv> {
+/** With `codes`, the deployment has a provider of mail. */
+function measured(
+  prepare: (before: Browser) => Promise<Send>,
+  { known, codes }: { readonly known?: Browser; readonly codes?: MailedCodes } = {},
+): MeasuredRequest<AuthEnv> {
   return {
     holdLeases,
     createApp() {
@@ -68,9 +73,9 @@ function measured(prepare: (before: Browser) => Promise<Send>, known?: Browser):
       return app;
     },
     async send(app, env) {
-      const before = known ?? fixtures.browser();
+      const before = known ?? fixtures.browser(codes?.env);
       const send = await prepare(before);
-      const browser = new Browser({ app }, env);
+      const browser = new Browser({ app }, codes === undefined ? env : new MailedCodes(env).env);
       for (const [name, value] of before.cookies) browser.cookies.set(name, value);
       return send(browser);
     },
@@ -86,21 +91,27 @@ async function openForm(browser: Browser, page: string): Promise<string> {
   return formTokenOf(await (await browser.get(page)).text());
 }
 
+/** The same step may be shown again after it, which is another request. */
+function sendForm(browser: Browser, page: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  return browser.once(page, { method: "POST", headers, body: new URLSearchParams(fields).toString() });
+}
+
 /** A browser at the consent page. */
 async function consentPage(browser: Browser): Promise<string> {
   return locationOf(await browser.signIn(locationOf(await browser.authorize({ prompt: "consent" }))));
 }
 
 const typed = { username: "alice", password };
+const newPassword = "purple monkey dishwasher 42";
 
 describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeout: 60_000 }, () => {
   it("authorization requests", async () => {
     const depths = await measureDepths(authEnv, {
       "without a session": measured(async () => (browser) => browser.authorize()),
-      "prompt=none": measured(
-        async () => async (browser) => withCode(await browser.authorize({ prompt: "none" })),
-        signedIn,
-      ),
+      "prompt=none": measured(async () => async (browser) => withCode(await browser.authorize({ prompt: "none" })), {
+        known: signedIn,
+      }),
       "prompt=none without a session": measured(async () => (browser) => browser.authorize({ prompt: "none" })),
     });
     expect(depths).toEqual({
@@ -164,6 +175,96 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
     });
   });
 
+  it("a forgotten password", async () => {
+    const codes = new MailedCodes();
+    const recovery = (prepare: (before: Browser) => Promise<Send>) => measured(prepare, { codes });
+    const recoverPage = async (before: Browser) =>
+      follow(before, locationOf(await before.authorize()), { recover: "1" });
+    // An address gets three codes at once.
+    let addresses = 0;
+    const codePage = async (before: Browser) => {
+      addresses += 1;
+      const address = `person${addresses}@example.com`;
+      await seedUser(authEnv, `person${addresses}`, { claims: { email: address, email_verified: true } });
+      return follow(before, await recoverPage(before), { address });
+    };
+    const depths = await measureDepths(authEnv, {
+      "the page for the address": recovery(async (before) => {
+        const page = await recoverPage(before);
+        return (browser) => browser.get(page);
+      }),
+      "the address": recovery(async (before) => {
+        const page = await recoverPage(before);
+        const form_token = await openForm(before, page);
+        addresses += 1;
+        return (browser) => sendForm(browser, page, { form_token, address: `nobody${addresses}@example.com` });
+      }),
+      "its code, of an account that no isolate has read": recovery(async (before) => {
+        const page = await codePage(before);
+        const form_token = await openForm(before, page);
+        return (browser) => sendForm(browser, page, { form_token, code: codes.code });
+      }),
+      "the page for the new password": recovery(async (before) => {
+        const page = await follow(before, await codePage(before), { code: codes.code });
+        return (browser) => browser.get(page);
+      }),
+    });
+    expect(depths).toEqual({
+      "the page for the address": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+      "the address": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "its code, of an account that no isolate has read": { cold: 6, afterPause: 5, busy: 4, emptyKv: 6 },
+      "the page for the new password": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+    });
+  });
+
+  it("signing up", async () => {
+    const open = { ...authEnv, SIGN_UP: "open" } as AuthEnv;
+    const codes = new MailedCodes(open);
+    const signUp = (prepare: (before: Browser) => Promise<Send>) => measured(prepare, { codes });
+    const signUpPage = async (before: Browser) => locationOf(await before.authorize({ prompt: "create" }));
+    let addresses = 0;
+    const newcomer = () => {
+      addresses += 1;
+      return { name: "Nina", address: `nina${addresses}@example.com` };
+    };
+    const created = async (before: Browser) => {
+      const page = await follow(before, await signUpPage(before), newcomer());
+      return follow(before, page, { code: codes.code });
+    };
+    const depths = await measureDepths(open, {
+      "the page for the address": signUp(async (before) => {
+        const page = await signUpPage(before);
+        return (browser) => browser.get(page);
+      }),
+      "the address": signUp(async (before) => {
+        const page = await signUpPage(before);
+        const form_token = await openForm(before, page);
+        return (browser) => sendForm(browser, page, { form_token, ...newcomer() });
+      }),
+      "its code": signUp(async (before) => {
+        const page = await follow(before, await signUpPage(before), newcomer());
+        const form_token = await openForm(before, page);
+        return (browser) => sendForm(browser, page, { form_token, code: codes.code });
+      }),
+      "the page for a passkey or password": signUp(async (before) => {
+        const page = await created(before);
+        return (browser) => browser.get(page);
+      }),
+      "a password, to the consent page": signUp(async (before) => {
+        const page = await created(before);
+        const form_token = await openForm(before, page);
+        return (browser) => sendForm(browser, page, { form_token, new: newPassword, repeat: newPassword });
+      }),
+    });
+    expect(depths).toEqual({
+      "the page for the address": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+      "the address": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "its code": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+      "the page for a passkey or password": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
+      "a password, to the consent page": { cold: 7, afterPause: 6, busy: 5, emptyKv: 7 },
+    });
+  });
+
   it("requests of clients and account pages", async () => {
     const device = await seedClient(authEnv, "device", {
       grant_types: ["urn:ietf:params:oauth:grant-type:device_code"],
@@ -181,8 +282,8 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
           ({ app, env }) =>
             postForm(app, env, "/device_authorization", { scope: "openid" }, device),
       ),
-      "/account": measured(async () => (browser) => browser.get("/account"), signedIn),
-      "/account/password": measured(async () => (browser) => browser.get("/account/password"), signedIn),
+      "/account": measured(async () => (browser) => browser.get("/account"), { known: signedIn }),
+      "/account/password": measured(async () => (browser) => browser.get("/account/password"), { known: signedIn }),
     });
     expect(depths).toEqual({
       "/par": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },

@@ -41,7 +41,7 @@ export async function serveDevelopmentPage(
     case "/dev/refusals":
       return respond(page("Refusals", refusals(activity)));
     case "/dev/mailbox":
-      return respond(page("Mailbox", mailbox(mails)));
+      return respond(page("Mailbox", mailbox(mails, searchParams.get("to"))));
     case "/dev/mail":
       return respondMail(mails.find(({ id }) => id === searchParams.get("id")));
     case "/dev/explanation": {
@@ -189,15 +189,16 @@ function refusals({ requests, refusals: all }: Activity): Markup {
 ${articles.length === 0 ? html`<p>No request was refused.</p>` : articles}`;
 }
 
-function mailbox(mails: readonly SentMail[]): Markup {
-  const articles = mails.map(({ id, at, to, from, subject, text }) => {
+function mailbox(mails: readonly SentMail[], address: string | null): Markup {
+  const shown = mails.filter((mail) => address === null || mail.to === address);
+  const articles = shown.map(({ id, at, to, from, subject, text }) => {
     const link = html`<a href="/dev/mail?id=${encodeURIComponent(id)}">HTML</a>`;
     return html`<article id="${id}"><h3>${subject}</h3>
 <dl><dt>To</dt><dd>${to}</dd><dt>From</dt><dd>${from}</dd><dt>Time</dt><dd>${clock(new Date(at))} · ${link}</dd></dl>
 <pre>${text}</pre></article>`;
   });
   return html`<h1>Mailbox</h1>
-<p class="muted">The mails that this run has sent, the newest first. A deployment sends them by its provider of mail; this run sends none.</p>
+<p class="muted">The mails that this run has sent${address === null ? "" : ` to ${address}`}, the newest first. A deployment sends them by its provider of mail; this run sends none.</p>
 <nav aria-label="Pages"><a href="/">Development</a></nav>
 ${articles.length === 0 ? html`<p>No mail was sent. People are told of changes to their accounts if their address is verified.</p>` : articles}`;
 }
