@@ -26,11 +26,6 @@ export const personalTables: readonly PersonalTable[] = [
   },
   { table: "user_roles", exported: ["role"], withheld: ["sub"] },
   { table: "user_groups", exported: ["group_name"], withheld: ["sub"] },
-  {
-    table: "user_addresses",
-    exported: ["address_key", "address", "verified_at_ms", "held_until_ms"],
-    withheld: ["sub"],
-  },
   { table: "user_passwords", exported: ["updated_at_ms"], withheld: ["sub", "hash"] },
   {
     table: "webauthn_credentials",
