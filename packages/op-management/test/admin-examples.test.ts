@@ -4,8 +4,8 @@
  */
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { describeApi } from "../src/admin/openapi.ts";
 import { exampleBodies, exampleParameters } from "../src/admin/examples.ts";
+import { describeApi } from "../src/admin/openapi.ts";
 import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, type Answer, issuer } from "./fixtures/admin-fixtures.ts";
 
@@ -51,28 +51,32 @@ beforeEach(() => {
 });
 
 describe("the examples of the admin API's description", () => {
-  it.each(adminRouteTable)("OpenAPI 3.1.1 §4.8.10: $operationId responds to its example as described", async (route) => {
-    const { method, path, operationId, body, response, preconditions = [] } = route;
-    const before = path.includes("{") ? existing[path.split("/")[1]!] : undefined;
-    if (before !== undefined) {
-      const [by, at, record] = before;
-      expect((await admin.call(by, at, { body: record })).status).toBeLessThan(300);
-    }
-    const send = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
-      admin.call(method, fill(path), { headers, ...(body && { body: exampleBodies[operationId] }) });
-    const { responses } = paths[path]![method.toLowerCase()]!;
-    const regards = preconditions.includes("If-Match");
-    expect("412" in responses).toBe(regards);
-    if (regards) expect((await send({ "if-match": '"1"' })).status).toBe(412);
+  it.each(adminRouteTable)(
+    "OpenAPI 3.1.1 §4.8.10: $operationId responds to its example as described",
+    async (route) => {
+      const { method, path, operationId, body, response, preconditions = [] } = route;
+      const before = path.includes("{") ? existing[path.split("/")[1]!] : undefined;
+      if (before !== undefined) {
+        const [by, at, record] = before;
+        expect((await admin.call(by, at, { body: record })).status).toBeLessThan(300);
+      }
+      const send = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
+        admin.call(method, fill(path), { headers, ...(body && { body: exampleBodies[operationId] }) });
+      const { responses } = paths[path]![method.toLowerCase()]!;
+      const regards = preconditions.includes("If-Match");
+      expect("412" in responses).toBe(regards);
+      if (regards) expect((await send({ "if-match": '"1"' })).status).toBe(412);
 
-    const answer = await send(regards ? {} : { "if-match": '"1"' });
-    expect([answer.status, answer.body?.error]).toEqual(refused[operationId] ?? [response.status, undefined]);
-    expect(Object.keys(responses)).toContain(String(answer.status));
-    if (answer.status === 200 || answer.status === 201) expect(response.schema?.parse(answer.body)).toEqual(answer.body);
-    if (answer.status === 204) expect(answer.body).toBeUndefined();
-    if (answer.status < 300) {
-      const headers = ["ETag", "Location"].filter((name) => answer.headers.has(name));
-      expect(headers).toEqual(Object.keys(responses[answer.status]?.headers ?? {}));
-    }
-  });
+      const answer = await send(regards ? {} : { "if-match": '"1"' });
+      expect([answer.status, answer.body?.error]).toEqual(refused[operationId] ?? [response.status, undefined]);
+      expect(Object.keys(responses)).toContain(String(answer.status));
+      if (answer.status === 200 || answer.status === 201)
+        expect(response.schema?.parse(answer.body)).toEqual(answer.body);
+      if (answer.status === 204) expect(answer.body).toBeUndefined();
+      if (answer.status < 300) {
+        const headers = ["ETag", "Location"].filter((name) => answer.headers.has(name));
+        expect(headers).toEqual(Object.keys(responses[answer.status]?.headers ?? {}));
+      }
+    },
+  );
 });

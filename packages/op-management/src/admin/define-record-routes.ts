@@ -103,7 +103,12 @@ export function defineRecordRoutes<
     summary: summaries.create,
     scope,
     body: kind.createBody,
-    response: { status: 201, description: `The ${noun}.`, schema: kind.created ?? shown, headers: ["ETag", "Location"] },
+    response: {
+      status: 201,
+      description: `The ${noun}.`,
+      schema: kind.created ?? shown,
+      headers: ["ETag", "Location"],
+    },
     ...besideOf(kind, "create"),
     async handle(call) {
       const { record, shown: besides } = await kind.create(call);

@@ -61,8 +61,9 @@ class Components {
     const nameOf = (name: string) => (differing.has(name) ? `${name}Input` : name);
     for (const [name, definition] of Object.entries(definitions)) {
       const component = toComponents(definition, nameOf);
-      const known = (this.schemas[nameOf(name)] ??= component);
+      const known = this.schemas[nameOf(name)] ?? component;
       if (JSON.stringify(known) !== JSON.stringify(component)) throw new Error(`two schemas are named ${nameOf(name)}`);
+      this.schemas[nameOf(name)] = component;
     }
     return toComponents(described, nameOf);
   }

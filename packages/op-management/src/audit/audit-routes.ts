@@ -65,9 +65,7 @@ const listedGapSchema = gapSchema
   .extend({ recorded: z.string().describe("When the loss was detected (RFC 3339).") })
   .meta({
     id: "AuditGap",
-    examples: [
-      { shard: "session:g1:wnam:3", from_seq: 118, to_seq: 131, recorded: "2026-11-18T11:06:40.000Z" },
-    ],
+    examples: [{ shard: "session:g1:wnam:3", from_seq: 118, to_seq: 131, recorded: "2026-11-18T11:06:40.000Z" }],
   });
 
 const verify = defineRoute({

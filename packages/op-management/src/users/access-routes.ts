@@ -78,9 +78,7 @@ const consentSchema = z
   })
   .meta({
     id: "Consent",
-    examples: [
-      { client_id: "photos", allowed: ["openid", "email"], given_at: 1795000000, updated_at: 1795000000 },
-    ],
+    examples: [{ client_id: "photos", allowed: ["openid", "email"], given_at: 1795000000, updated_at: 1795000000 }],
   });
 
 /** Cost of an end: for each consent those of withdraw-consent.ts. */
@@ -117,9 +115,7 @@ const grantSchema = z
   })
   .meta({
     id: "Grant",
-    examples: [
-      { grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z", client_id: "photos", ends_at: 1797592000 },
-    ],
+    examples: [{ grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z", client_id: "photos", ends_at: 1797592000 }],
   });
 
 /** The grant's id with its shard, as in a `jti`. */
