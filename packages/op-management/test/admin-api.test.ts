@@ -149,6 +149,8 @@ describe("OpenAPI 3.1", () => {
     for (const reference of new Set(references)) {
       expect(Object.keys(body.components.schemas)).toContain(reference.replace("#/components/schemas/", ""));
     }
+    // Regular expressions of Python have no character properties.
+    expect(text).not.toMatch(/"pattern":"[^"]*\\\\p\{/);
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(routes.length);
   });
@@ -162,6 +164,7 @@ describe("OpenAPI 3.1", () => {
       expect(described.tags, operationId).toEqual([path.split("/")[1]]);
       for (const parameter of described.parameters ?? []) {
         if (parameter.in === "path") expect(parameter.example, `${operationId} ${parameter.name}`).toMatch(/./);
+        else expect(parameter.description, `${operationId} ${parameter.name}`).toMatch(/./);
       }
       if (schema === undefined) continue;
       const [{ example }] = Object.values<{ example: unknown }>(described.requestBody.content) as [
@@ -175,6 +178,38 @@ describe("OpenAPI 3.1", () => {
         .flatMap(({ operationId, body: schema }) => (schema === undefined ? [] : [operationId]))
         .toSorted(),
     );
+  });
+
+  it.each(
+    adminRouteTable.flatMap(({ operationId, path, method, response: { status, schema } }) =>
+      schema === undefined ? [] : [{ operationId, path, method, status, schema }],
+    ),
+  )("OpenAPI 3.1.1 §4.8.14: the response of $operationId has an example that is one", async (route) => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    const { content } = body.paths[route.path][route.method.toLowerCase()].responses[route.status];
+    const { example } = content["application/json"];
+    // Members with defaults are present in a response.
+    expect(route.schema.parse(example)).toEqual(example);
+  });
+
+  it("OpenAPI 3.1.1 §4.8.7: no schema has the name that generators give to a member of another one", async () => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    const schemas: [string, { properties?: object }][] = Object.entries(body.components.schemas);
+    const title = (member: string) => member.replace(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase());
+    const named = schemas.flatMap(([name, { properties = {} }]) =>
+      Object.keys(properties).map((member) => `${name}${title(member)}`),
+    );
+    expect(named.length).toBeGreaterThan(200);
+    expect(named.filter((name) => schemas.some(([each]) => each === name))).toEqual([]);
+  });
+
+  it("OpenAPI 3.1.1 §4.8.7: a schema that a body and a response share is described for both", async () => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    const { IssuerCreate, Issuer, IssuerRule, IssuerRuleInput } = body.components.schemas;
+    expect(IssuerCreate.properties.rules.items).toEqual({ $ref: "#/components/schemas/IssuerRuleInput" });
+    expect(Issuer.properties.rules.items).toEqual({ $ref: "#/components/schemas/IssuerRule" });
+    expect(IssuerRuleInput.required).not.toContain("status");
+    expect(IssuerRule.required).toContain("status");
   });
 
   it("OpenAPI 3.1.1 §4.8.24: the described schemas are those that validate", async () => {

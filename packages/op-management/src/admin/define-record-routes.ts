@@ -83,11 +83,15 @@ export function defineRecordRoutes<
     body: show(record),
     headers: { ETag: formatEtag(record.updatedAtMs) },
   });
+  const requireVersion = async (call: AdminCall<unknown, unknown>): Promise<RecordOf<Members>> => {
+    const known = await table.require(call.context.env.DB, call.parameter(kind.key));
+    requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
+    return known;
+  };
   const applyPatch = (call: PatchCall): Promise<RecordOf<Members>> => {
     const patch = kind.patch(call);
     return retryOnConflict(async () => {
-      const known = await table.require(call.context.env.DB, call.parameter(kind.key));
-      requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
+      const known = await requireVersion(call);
       const { changed, detail, ...beside } = await patch(known);
       return table.update(call, known, changed, { ...beside, detail: { fields: Object.keys(call.body), ...detail } });
     });
@@ -99,7 +103,12 @@ export function defineRecordRoutes<
     summary: summaries.create,
     scope,
     body: kind.createBody,
-    response: { status: 201, description: `The ${noun}.`, schema: kind.created ?? shown },
+    response: {
+      status: 201,
+      description: `The ${noun}.`,
+      schema: kind.created ?? shown,
+      headers: ["ETag", "Location"],
+    },
     ...besideOf(kind, "create"),
     async handle(call) {
       const { record, shown: besides } = await kind.create(call);
@@ -134,7 +143,7 @@ export function defineRecordRoutes<
     operationId: `read${title}`,
     summary: summaries.read,
     scope,
-    response: { status: 200, description: `The ${noun}.`, schema: shown },
+    response: { status: 200, description: `The ${noun}.`, schema: shown, headers: ["ETag"] },
     handle: async ({ context, parameter }) => respond(await table.require(context.env.DB, parameter(kind.key))),
   });
   const update = defineRoute({
@@ -143,8 +152,9 @@ export function defineRecordRoutes<
     operationId: `update${title}`,
     summary: summaries.update,
     scope,
+    preconditions: ["If-Match"],
     body: mergePatchOf(kind.writable, ["status"]).meta({ id: `${title}Patch` }),
-    response: { status: 200, description: kind.now ?? `The ${noun} as it is now.`, schema: shown },
+    response: { status: 200, description: kind.now ?? `The ${noun} as it is now.`, schema: shown, headers: ["ETag"] },
     ...besideOf(kind, "update"),
     handle: async (call) => respond(await applyPatch(call)),
   });
@@ -154,14 +164,12 @@ export function defineRecordRoutes<
     operationId: `delete${title}`,
     summary: summaries.remove,
     scope,
+    preconditions: ["If-Match"],
     response: { status: 204, description: `The ${noun} is deleted.` },
     async handle(call) {
       const { ended, remove: besides } = kind;
       const asPatch = { ...call, body: ended ?? {} };
-      const record =
-        ended === undefined
-          ? await table.require(call.context.env.DB, call.parameter(kind.key))
-          : await applyPatch(asPatch);
+      const record = ended === undefined ? await requireVersion(call) : await applyPatch(asPatch);
       await table.remove(call, record, await besides?.(asPatch, record));
       return { body: undefined };
     },

@@ -21,6 +21,9 @@ export type AdminScope =
 
 export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
+export type ResponseHeader = "ETag" | "Location";
+export type Precondition = "If-Match" | "If-None-Match";
+
 /** The input of a handler: an authorized caller and validated input. */
 export interface AdminCall<Body, Query> {
   readonly context: RequestContext<ManagementEnv>;
@@ -56,9 +59,15 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   readonly scope: AdminScope;
   readonly body?: Body;
   readonly query?: Query;
-  readonly response: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
-  /** A `PUT` that regards `If-Match` and `If-None-Match`. */
-  readonly isConditional?: true;
+  readonly response: {
+    readonly status: 200 | 201 | 204;
+    readonly description: string;
+    readonly schema?: Resource;
+    /** The headers that it always has. */
+    readonly headers?: readonly ResponseHeader[];
+  };
+  /** The preconditions that the operation regards. */
+  readonly preconditions?: readonly Precondition[];
   /** The error code of an invalid body; `invalid_request` unless given. */
   readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
   /**

@@ -1,4 +1,9 @@
-/** **Examples of the OpenAPI document**: a body for each operation that has one, which a test validates, and values of the parameters in paths. */
+/**
+ * **Examples of the OpenAPI document**: a body for each operation that has one, and values of the parameters in paths. The schemas of responses have
+ * their own. A test validates them.
+ */
+
+import * as z from "zod";
 
 export const exampleBodies: Readonly<Record<string, unknown>> = {
   createClient: {
@@ -24,6 +29,7 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
         claims: { sub: { exact: "repo:acme/site:ref:refs/heads/main" } },
         client_id: "deploy",
         subject: { type: "client" },
+        resources: ["https://api.example.com"],
         scopes: ["deploy"],
       },
     ],
@@ -67,6 +73,21 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   factor_id: "dGhlIGF1dGhlbnRpY2F0b3I",
   sid: "g1.wnam.3.Zk1tVn0uGq8Yk3Jx",
   grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z",
+  invitation_id: "pYc2T0F3m6q1Xn4bV8sLwg",
   name: "editor",
   kid: "es256-2026-11-22",
 };
+
+/** The example of a response: the schema's own, or one of the examples of its members, without optional ones. */
+export function exampleOf(schema: z.ZodType): unknown {
+  const { examples } = schema.meta() ?? {};
+  if (Array.isArray(examples)) return examples[0];
+  if (schema instanceof z.ZodArray) return [exampleOf(schema.element as z.ZodType)];
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  const members = Object.entries(schema.shape as Record<string, z.ZodType>);
+  return Object.fromEntries(members.flatMap(([name, member]) => withExample(name, exampleOf(member))));
+}
+
+function withExample(name: string, example: unknown): [string, unknown][] {
+  return example === undefined ? [] : [[name, example]];
+}

@@ -61,6 +61,13 @@ const gapSchema = z.strictObject({
   to_seq: z.int().describe("Inclusive."),
 });
 
+const listedGapSchema = gapSchema
+  .extend({ recorded: z.string().describe("When the loss was detected (RFC 3339).") })
+  .meta({
+    id: "AuditGap",
+    examples: [{ shard: "session:g1:wnam:3", from_seq: 118, to_seq: 131, recorded: "2026-11-18T11:06:40.000Z" }],
+  });
+
 const verify = defineRoute({
   method: "GET",
   path: "/audit/verification",
@@ -85,7 +92,15 @@ const verify = defineRoute({
         gaps: z.array(gapSchema).describe("Recorded losses within the range."),
         next_from: z.int().optional().describe("`from` of the request that continues; absent at the end."),
       })
-      .meta({ id: "AuditVerification" }),
+      .meta({
+        id: "AuditVerification",
+        examples: [
+          {
+            ...{ valid: true, from: 1, to: 1842, gaps: [] },
+            chain: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+          },
+        ],
+      }),
   },
   async handle({ context, query }) {
     const { from, to, chain, broken, gaps, next } = await reviewLog(context.env.AUDIT_DB, query);
@@ -122,7 +137,7 @@ const listGaps = defineRoute({
     description: "A page of gaps.",
     schema: z
       .strictObject({
-        gaps: z.array(gapSchema.extend({ recorded: z.string().describe("When the loss was detected (RFC 3339).") })),
+        gaps: z.array(listedGapSchema),
         next_cursor: nextCursor,
       })
       .meta({ id: "AuditGapList" }),

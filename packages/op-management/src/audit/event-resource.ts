@@ -22,7 +22,17 @@ export const eventSchema = z
     seq: z.int().describe("Its number within the shard."),
     hash: z.string().describe("SHA-256 of the event and the previous one in its shard, hex."),
   })
-  .meta({ id: "AuditEvent" });
+  .meta({
+    id: "AuditEvent",
+    examples: [
+      {
+        ...{ position: 1842, time: "2026-11-18T11:06:40.000Z", type: "user.update" },
+        ...{ actor: "console", actor_client_id: "console", address: "203.0.113.0/24" },
+        ...{ request_id: "0f8f1c6a2b7d4e35", detail: { target: "u1cLmU5bGqTzqyG9bqk8Xyg", fields: ["status"] } },
+        ...{ shard: "control", seq: 77, hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+      },
+    ],
+  });
 
 /** Payload members that have members of their own in the resource; a client has two spellings. */
 const named = {

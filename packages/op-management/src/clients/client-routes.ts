@@ -29,6 +29,20 @@ const createBody = writable
   })
   .meta({ id: "ClientCreate" });
 
+const example = {
+  client_id: "photos",
+  client_id_issued_at: 1795000000,
+  updated_at: 1795000000,
+  status: "active",
+  client_name: "Photos",
+  token_endpoint_auth_method: "client_secret_basic",
+  grant_types: ["authorization_code", "refresh_token"],
+  response_types: ["code"],
+  redirect_uris: ["https://photos.example.com/callback"],
+  scope: "openid profile email",
+  audiences: [],
+};
+
 const shown = metadataSchema
   .exactPartial({ scope: true })
   .extend({
@@ -43,14 +57,19 @@ const shown = metadataSchema
         "Present if no administrator registered the client: it is known by its metadata document, or registered itself.",
       ),
   })
-  .meta({ id: "Client" });
+  .meta({ id: "Client", examples: [example] });
 
 const created = shown
   .extend({
     client_secret: z.string().optional().describe("Shown only once; absent for clients without a secret."),
     client_secret_expires_at: z.int().optional().describe("0: it does not expire (RFC 7591 §3.2.1)."),
   })
-  .meta({ id: "CreatedClient" });
+  .meta({
+    id: "CreatedClient",
+    examples: [
+      { ...example, client_secret: "vLhc4RgJ8w3oQKXz2b0mYfE6TtNsUaD1pIqWx9VjHkM", client_secret_expires_at: 0 },
+    ],
+  });
 
 /**
  * **`/admin/clients`**: the client information of RFC 7591; a secret is shown only when it is new. Cost: a read 1 D1; a creation that of
@@ -77,7 +96,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     shown,
     created,
     conditions: {
-      status: { schema: status.optional(), column: "status", match: "literal" },
+      status: { schema: status.optional().describe("Clients with this status."), column: "status", match: "literal" },
       client_id: { schema: textParameter("A client's id."), column: "client_id", match: "text" },
       client_name: {
         schema: textParameter("A client's name; a to z are A to Z."),

@@ -16,17 +16,22 @@ const scope = "admin:clients";
 /** Each secret is compared at every authentication of the client. */
 const mostSecrets = 5;
 
+const example = { secret_id: "s4mVbYH3fL1q", created_at: 1795000000, client_secret_expires_at: 0 };
+
 const secretSchema = z
   .strictObject({
     secret_id: z.string(),
     created_at: z.int().describe("Seconds since the epoch."),
     client_secret_expires_at: z.int().describe("Seconds since the epoch; 0: it does not expire."),
   })
-  .meta({ id: "ClientSecret" });
+  .meta({ id: "ClientSecret", examples: [example] });
 
 const newSecretSchema = secretSchema
   .extend({ client_id: z.string(), client_secret: z.string().describe("Shown only once.") })
-  .meta({ id: "NewClientSecret" });
+  .meta({
+    id: "NewClientSecret",
+    examples: [{ ...example, client_id: "photos", client_secret: "vLhc4RgJ8w3oQKXz2b0mYfE6TtNsUaD1pIqWx9VjHkM" }],
+  });
 
 const rotationSchema = z
   .strictObject({
@@ -73,7 +78,7 @@ const rotate = defineRoute({
     "Gives a client a new secret. Its existing secrets end after the overlap. In force everywhere when the call returns.",
   scope,
   body: rotationSchema,
-  response: { status: 201, description: "The new secret.", schema: newSecretSchema },
+  response: { status: 201, description: "The new secret.", schema: newSecretSchema, headers: ["Location"] },
   async handle(call) {
     const { env, settings } = call.context;
     const { clientId, metadata } = await clients.require(env.DB, call.parameter("client_id"));

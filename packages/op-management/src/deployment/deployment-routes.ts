@@ -22,13 +22,18 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
 const mostCalled = 800;
 
+const exampleFacts = {
+  ...{ name: "op-management", version: "0c5f0d1e-6f0b-4a55-9a3f-8b1b7d1f2c11" },
+  keys: { OP_MASTER_KEY: "3fa94c07d2e81b56" },
+};
+
 const factsSchema = z
   .strictObject({
     name: z.string().describe("The name of the object or Worker."),
     version: z.string().describe("The id of the Worker's version that it runs."),
     keys: z.record(z.string(), z.string()).describe("The fingerprint of each secret that it has."),
   })
-  .meta({ id: "DeploymentFacts" });
+  .meta({ id: "DeploymentFacts", examples: [exampleFacts] });
 
 const objectFactsSchema = factsSchema
   .extend({ bytes: z.int().min(0).describe("The size of its storage; the platform allows 10,000,000,000.") })
@@ -44,7 +49,16 @@ const reportSchema = z
       .describe("The variables of every Worker, as they are set; `null`: its default is in force."),
     not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
   })
-  .meta({ id: "DeploymentReport" });
+  .meta({
+    id: "DeploymentReport",
+    examples: [
+      {
+        worker: exampleFacts,
+        objects: [{ ...exampleFacts, name: "revocation:g1:wnam:3", bytes: 36_864 }],
+        ...{ unreachable: [], settings: { ISSUER: "https://op.example.com", MFA: null }, not_called: 0 },
+      },
+    ],
+  });
 
 interface ReportingObject {
   readonly name: string;

@@ -11,7 +11,7 @@ const policy = z
     "`deny`: clients of its documents are refused; `ask`: users are asked at each request; `allow`: their consent is remembered.",
   );
 
-export const documentHostBodySchema = z.strictObject({ policy }).meta({ id: "DocumentHostPolicy" });
+export const documentHostBodySchema = z.strictObject({ policy }).meta({ id: "DocumentHostReplacement" });
 
 export const documentHostSchema = z
   .strictObject({
@@ -22,7 +22,7 @@ export const documentHostSchema = z
       ),
     policy,
   })
-  .meta({ id: "DocumentHost" });
+  .meta({ id: "DocumentHost", examples: [{ host: "*.example.com", policy: "allow" }] });
 
 export const documentHostListSchema = z
   .strictObject({ hosts: z.array(documentHostSchema) })

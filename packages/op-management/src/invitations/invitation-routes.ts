@@ -46,7 +46,12 @@ const create = defineRoute({
     "Invites a person by mail. The link in it works once, for seven days: it proves the address, and the person chooses how to sign in. Needs SIGN_UP other than off.",
   scope,
   body: invitationCreateSchema,
-  response: { status: 201, description: "The invitation. The link is in the mail only.", schema: invitationSchema },
+  response: {
+    status: 201,
+    description: "The invitation. The link is in the mail only.",
+    schema: invitationSchema,
+    headers: ["Location"],
+  },
   async handle(call) {
     const { body, context, actor } = call;
     const { env, settings } = context;

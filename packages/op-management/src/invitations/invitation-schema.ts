@@ -15,10 +15,7 @@ export const invitationCreateSchema = z
     groups: rbacNames.exactOptional(),
     locale: z.enum(["en", "de"]).exactOptional().describe("The language of the mail; English by default."),
   })
-  .meta({
-    id: "InvitationCreate",
-    examples: [{ email: "maria@example.com", name: "Maria Muster", groups: ["staff"], locale: "de" }],
-  });
+  .meta({ id: "InvitationCreate" });
 
 export const invitationSchema = z
   .strictObject({

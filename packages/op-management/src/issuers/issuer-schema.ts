@@ -25,7 +25,30 @@ export const issuerSchema = z
     updated_at: z.int().describe("Seconds since the epoch."),
     ...issuerDocumentSchema.shape,
   })
-  .meta({ id: "Issuer" });
+  .meta({
+    id: "Issuer",
+    examples: [
+      {
+        issuer_id: "github",
+        issuer: "https://token.actions.githubusercontent.com",
+        status: "active",
+        discovery_uri: "https://token.actions.githubusercontent.com/.well-known/openid-configuration",
+        algorithms: ["RS256", "ES256"],
+        max_token_lifetime: 3600,
+        reusable_assertions: false,
+        rules: [
+          {
+            ...{ rule_id: "deploy", status: "active", uses: ["assertion"] },
+            claims: { sub: { exact: "repo:acme/site:ref:refs/heads/main" } },
+            ...{ client_id: "deploy", subject: { type: "client" } },
+            ...{ audiences: [], resources: ["https://api.example.com"], scopes: ["deploy"] },
+          },
+        ],
+        created_at: 1795000000,
+        updated_at: 1795000000,
+      },
+    ],
+  });
 
 export const issuerTestSchema = z
   .strictObject({
@@ -66,4 +89,13 @@ export const issuerTestResultSchema = z
       })
       .optional(),
   })
-  .meta({ id: "IssuerTestResult" });
+  .meta({
+    id: "IssuerTestResult",
+    examples: [
+      {
+        ...{ accepted: true, faults: [], signature: "not checked", rule_id: "deploy" },
+        rules: [{ rule_id: "deploy", matches: true, reasons: [] }],
+        outcome: { client_id: "deploy", sub: "deploy", user: false, scopes: ["deploy"], faults: [] },
+      },
+    ],
+  });

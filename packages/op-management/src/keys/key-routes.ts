@@ -34,7 +34,19 @@ const keySchema = z
     retire_at: z.int().describe("and verifies (decrypts) until here."),
     public_jwk: z.record(z.string(), z.unknown()),
   })
-  .meta({ id: "SigningKey" });
+  .meta({
+    id: "SigningKey",
+    examples: [
+      {
+        ...{ kid: "es256-2026-11-22", alg: "ES256", state: "active", publish_at: 1795000000 },
+        ...{ sign_from: 1795000000, sign_until: 1797592000, retire_at: 1797678400 },
+        public_jwk: {
+          ...{ kty: "EC", crv: "P-256", x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU" },
+          y: "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+        },
+      },
+    ],
+  });
 
 function toResource(schedule: KeySchedule, key: ScheduledKey, atMs: number): z.input<typeof keySchema> {
   return {
@@ -100,7 +112,7 @@ const rotate = defineRoute({
     "Makes the announced successor sign as soon as every relying party can have its key, and announces another key. Existing tokens remain valid.",
   scope,
   body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
-  response: { status: 201, description: "The successor.", schema: keySchema },
+  response: { status: 201, description: "The successor.", schema: keySchema, headers: ["Location"] },
   async handle(call) {
     const { settings } = call.context;
     const rotated: RotateKeyResult = await callObject<RotateKeyResult>(

@@ -31,7 +31,7 @@ export const resourceRoutes: readonly AdminRoute[] = defineRecordRoutes({
   shown: resourceSchema,
   conditions: {
     identifier: {
-      schema: resourceSchema.shape.identifier.max(255).optional(),
+      schema: resourceSchema.shape.identifier.max(255).optional().describe("A resource's identifier."),
       column: "identifier",
       match: "exact",
     },

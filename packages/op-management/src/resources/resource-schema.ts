@@ -36,7 +36,16 @@ export const resourceSchema = resourceMetadataSchema
     created_at: z.int().describe("Seconds since the epoch."),
     updated_at: z.int().describe("Seconds since the epoch."),
   })
-  .meta({ id: "Resource" });
+  .meta({
+    id: "Resource",
+    examples: [
+      {
+        ...{ resource_id: "photos-api", identifier: "https://api.example.com", name: "Photos API" },
+        ...{ scopes: [{ value: "photos:read", description: "See your photos" }], clients: "any" },
+        ...{ created_at: 1795000000, updated_at: 1795000000 },
+      },
+    ],
+  });
 
 /** This provider is its own resource, however its URL is spelled; `"*"` is not an identifier. */
 export function identifierFaults(identifier: string, issuer: string): FieldError[] {

@@ -60,7 +60,7 @@ const requestSchema = z
   .refine((request) => names.filter((name) => request[name] !== undefined).length === 1, {
     error: `must have exactly one of ${names.join(", ")}`,
   })
-  .meta({ id: "RevocationRequest" });
+  .meta({ id: "RevocationRequest", minProperties: 1, maxProperties: 1 });
 
 const revocationSchema = z
   .strictObject({
@@ -68,7 +68,7 @@ const revocationSchema = z
     id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, a client id, or the issuer."),
     revoked_at: z.int().describe("Seconds since the epoch."),
   })
-  .meta({ id: "Revocation" });
+  .meta({ id: "Revocation", examples: [{ kind: "sub", id: "u1cLmU5bGqTzqyG9bqk8Xyg", revoked_at: 1795000000 }] });
 
 type Request = z.output<typeof requestSchema>;
 type Call = AdminCall<Request, unknown>;

@@ -27,6 +27,7 @@ interface Kind {
   readonly gives: "permissions" | "roles";
   readonly table: AssignmentTable;
   readonly values: z.ZodType<string[]>;
+  readonly example: Assignment;
 }
 
 const scope = "admin:users";
@@ -77,12 +78,15 @@ async function requireAssignment(call: AdminCall<unknown, unknown>, table: Assig
   return found;
 }
 
-function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
+function routesOf({ noun, gives, table, values, example }: Kind): AdminRoute[] {
   const title = titleOf(noun);
   const path = `/${noun}s`;
   const named = `${path}/{name}`;
-  const resource = z.strictObject({ [noun]: z.string(), [gives]: z.array(z.string()) }).meta({ id: title });
-  const response = { status: 200, description: `The ${noun}.`, schema: resource } as const;
+  const resource = z.strictObject({ [noun]: z.string(), [gives]: z.array(z.string()) }).meta({
+    id: title,
+    examples: [{ [noun]: example.name, [gives]: example.values }],
+  });
+  const response = { status: 200, description: `The ${noun}.`, schema: resource, headers: ["ETag"] } as const;
   const show = (assignment: Assignment) => ({ [noun]: assignment.name, [gives]: assignment.values });
   const respond = async (assignment: Assignment) => ({
     body: show(assignment),
@@ -121,8 +125,8 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
     operationId: `replace${title}`,
     summary: `Sets which ${gives} a ${noun} gives. In force everywhere when the call returns.`,
     scope,
-    isConditional: true,
-    body: z.strictObject({ [gives]: values }).meta({ id: `${title}${titleOf(gives)}` }),
+    preconditions: ["If-Match", "If-None-Match"],
+    body: z.strictObject({ [gives]: values }).meta({ id: `${title}Replacement` }),
     response,
     async handle(call) {
       const name = call.parameter("name");
@@ -138,6 +142,7 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
     operationId: `delete${title}`,
     summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when the call returns.`,
     scope,
+    preconditions: ["If-Match"],
     response: { status: 204, description: `The ${noun} has no assignments.` },
     async handle(call) {
       const { name } = await requireAssignment(call, table);
@@ -156,6 +161,12 @@ function routesOf({ noun, gives, table, values }: Kind): AdminRoute[] {
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */
 export const rbacRoutes: readonly AdminRoute[] = [
-  ...routesOf({ noun: "role", gives: "permissions", table: rolePermissions, values: permissions }),
-  ...routesOf({ noun: "group", gives: "roles", table: groupRoles, values: rbacNames }),
+  ...routesOf({
+    ...{ noun: "role", gives: "permissions", table: rolePermissions, values: permissions },
+    example: { name: "editor", values: ["articles:write"] },
+  }),
+  ...routesOf({
+    ...{ noun: "group", gives: "roles", table: groupRoles, values: rbacNames },
+    example: { name: "staff", values: ["editor"] },
+  }),
 ];

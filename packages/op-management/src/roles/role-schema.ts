@@ -16,7 +16,8 @@ function distinct(values: readonly string[]): boolean {
 export const rbacNames = z
   .array(z.string().regex(rbacNamePattern, nameRule))
   .max(mostValues)
-  .refine(distinct, "must not repeat a value");
+  .refine(distinct, "must not repeat a value")
+  .meta({ uniqueItems: true });
 
 /** RFC 9068 §2.2.3.1 does not define their form; here it is that of a scope value. */
 export const permissions = z
@@ -27,4 +28,5 @@ export const permissions = z
       .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be printable ASCII without space, quote or backslash"),
   )
   .max(mostValues)
-  .refine(distinct, "must not repeat a value");
+  .refine(distinct, "must not repeat a value")
+  .meta({ uniqueItems: true });

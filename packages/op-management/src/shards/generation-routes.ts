@@ -104,7 +104,15 @@ const generationSchema = z
       ),
     retired: z.boolean().describe("No live token or session refers to it."),
   })
-  .meta({ id: "Generation" });
+  .meta({
+    id: "Generation",
+    examples: [
+      {
+        ...{ store: "revocation", generation: 2, regions: { wnam: { shards: 16, hint: "wnam" } } },
+        ...{ minted_from: 1795000000, retired: false },
+      },
+    ],
+  });
 
 async function listGenerations(database: D1Database): Promise<z.input<typeof generationSchema>[]> {
   const generations = (await queryDatabase(() => loadGenerations(database))) ?? [];

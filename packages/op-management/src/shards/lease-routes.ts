@@ -11,6 +11,7 @@ import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-add
 import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { exampleOf } from "../admin/examples.ts";
 
 /**
  * **`/admin/shards/revocation/leases`**: the leases that confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object
@@ -40,7 +41,16 @@ const statisticsSchema = z
       boot_fences: count.describe("Waits for the leases of an earlier instance of the object."),
     }),
   })
-  .meta({ id: "ShardLeases" });
+  .meta({
+    id: "ShardLeases",
+    examples: [
+      {
+        ...{ shard: "revocation:g1:wnam:3", since: 1795000000, holders: 2, waiting: 0 },
+        ...{ leases_granted: 41, renewals_held: 2, confirmations: 12, releases: 1 },
+        waits: { count: 12, longest_ms: 84, ended_by_confirmation: 12, ended_by_lease_end: 0, boot_fences: 0 },
+      },
+    ],
+  });
 
 const relaySchema = statisticsSchema
   .extend({
@@ -56,7 +66,10 @@ const overviewSchema = z
     unreachable: z.array(z.string()).describe("Shards and relays that did not respond within 2 seconds."),
     not_called: count.describe(`Live shards and relays beyond the ${mostCalled} of the newest generations.`),
   })
-  .meta({ id: "ShardLeasesList" });
+  .meta({
+    id: "ShardLeasesList",
+    examples: [{ shards: [exampleOf(statisticsSchema)], relays: [], unreachable: [], not_called: 0 }],
+  });
 
 type Statistics = z.input<typeof statisticsSchema>;
 

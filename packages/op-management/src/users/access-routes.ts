@@ -28,7 +28,15 @@ const sessionSchema = z
     signed_in_at: seconds,
     ends_at: z.int().describe("Seconds since the epoch. It ends earlier if it is not used."),
   })
-  .meta({ id: "Session" });
+  .meta({
+    id: "Session",
+    examples: [
+      {
+        ...{ sid: "g1.wnam.3.Zk1tVn0uGq8Yk3Jx", device: "Firefox on Windows", city: "Oslo", country: "NO" },
+        ...{ signed_in_at: 1795000000, ends_at: 1795086400 },
+      },
+    ],
+  });
 
 /** Cost of an end: for each session those of end-session.ts, and 1 D1 call. */
 const sessionRoutes = defineAccessRoutes({
@@ -68,7 +76,10 @@ const consentSchema = z
     given_at: seconds.exactOptional(),
     updated_at: seconds.exactOptional(),
   })
-  .meta({ id: "Consent" });
+  .meta({
+    id: "Consent",
+    examples: [{ client_id: "photos", allowed: ["openid", "email"], given_at: 1795000000, updated_at: 1795000000 }],
+  });
 
 /** Cost of an end: for each consent those of withdraw-consent.ts. */
 const consentRoutes = defineAccessRoutes({
@@ -102,7 +113,10 @@ const grantSchema = z
     client_id: z.string(),
     ends_at: z.int().describe("Seconds since the epoch: no token of the grant is alive then."),
   })
-  .meta({ id: "Grant" });
+  .meta({
+    id: "Grant",
+    examples: [{ grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z", client_id: "photos", ends_at: 1797592000 }],
+  });
 
 /** The grant's id with its shard, as in a `jti`. */
 function nameOf({ grantId, address }: OfflineGrant): string {

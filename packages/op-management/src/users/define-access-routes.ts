@@ -46,7 +46,7 @@ const endedSchema = z
     ended: z.int().describe("How many this call has ended."),
     more: z.boolean().describe("Whether others are left: repeat the call until it is false."),
   })
-  .meta({ id: "Ended" });
+  .meta({ id: "Ended", examples: [{ ended: 3, more: false }] });
 
 /**
  * **The routes of what a user's devices and applications have**: list, end one, end all. The audit event comes first, so nothing ends without one. Cost: a

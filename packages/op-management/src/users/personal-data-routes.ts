@@ -6,6 +6,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { exampleOf } from "../admin/examples.ts";
 import { eventSchema, toEventResource } from "../audit/event-resource.ts";
 import { listEvents } from "../audit/list-events.ts";
 import { personalTables, remaindersOf, selectPersonalData, showRow } from "./personal-data.ts";
@@ -25,7 +26,15 @@ const remainderSchema = z
     why: z.string(),
     until: z.string().exactOptional().describe("When it is deleted at the latest (RFC 3339); absent: never."),
   })
-  .meta({ id: "Remainder" });
+  .meta({
+    id: "Remainder",
+    examples: [
+      {
+        ...{ where: "D1: cut_offs", what: "the sub", why: "earlier tokens stay refused" },
+        until: "2027-11-20T12:26:40.000Z",
+      },
+    ],
+  });
 
 const exportSchema = z
   .strictObject({
@@ -42,7 +51,17 @@ const exportSchema = z
       .boolean()
       .describe(`Whether the audit log has more than these ${exportedEvents} events: ask \`GET /audit?sub=…\`.`),
   })
-  .meta({ id: "UserExport" });
+  .meta({
+    id: "UserExport",
+    examples: [
+      {
+        ...{ sub: "u1cLmU5bGqTzqyG9bqk8Xyg", issuer: "https://op.example.com" },
+        exported_at: "2026-11-18T12:26:40.000Z",
+        data: { user_roles: [{ role: "editor" }], user_passwords: [{ updated_at: "2026-11-18T11:06:40.000Z" }] },
+        ...{ events: [exampleOf(eventSchema)], more_events: false },
+      },
+    ],
+  });
 
 type Event = ReturnType<typeof toEventResource>;
 
@@ -102,7 +121,15 @@ const erasureSchema = z
     erased: z.array(z.string()).describe("The tables whose rows of the person are deleted."),
     remains: z.array(remainderSchema).describe("What stays, why, and until when."),
   })
-  .meta({ id: "Erasure" });
+  .meta({
+    id: "Erasure",
+    examples: [
+      {
+        ...{ sub: "u1cLmU5bGqTzqyG9bqk8Xyg", erased_at: "2026-11-18T12:26:40.000Z" },
+        ...{ erased: ["users", "user_roles"], remains: [exampleOf(remainderSchema)] },
+      },
+    ],
+  });
 
 const deletion = userRoutes.find(({ operationId }) => operationId === "deleteUser")!;
 
@@ -113,6 +140,7 @@ const eraseUser = defineRoute({
   summary:
     "Deletes a user with everything about them, ends every session and grant, retires the sub for ever, and says what stays and until when. In force everywhere when the call returns.",
   scope,
+  preconditions: ["If-Match"],
   body: z
     .strictObject({ confirm: z.string().max(512).describe("The sub of the user, as a confirmation.") })
     .meta({ id: "ErasureRequest" }),

@@ -58,10 +58,19 @@ export const userSchema = z
     created_at: z.int().describe("Seconds since the epoch."),
     updated_at: z.int().describe("Seconds since the epoch."),
   })
-  .meta({ id: "User" });
+  .meta({
+    id: "User",
+    examples: [
+      {
+        ...{ sub: "u1cLmU5bGqTzqyG9bqk8Xyg", username: "ann", status: "active" },
+        claims: { name: "Ann Example", email: "ann@example.com", email_verified: true, updated_at: 1795000000 },
+        ...{ roles: ["editor"], groups: [], has_password: true, created_at: 1795000000, updated_at: 1795000000 },
+      },
+    ],
+  });
 
 export const userConditions = {
-  status: { schema: status.optional(), column: "status", match: "literal" },
+  status: { schema: status.optional().describe("Users with this status."), column: "status", match: "literal" },
   sub: { schema: textParameter("A user's sub."), column: "sub", match: "text" },
   username: {
     schema: textParameter("A username, in any spelling of it (RFC 8265)."),

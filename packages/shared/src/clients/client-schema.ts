@@ -124,6 +124,7 @@ const policies = {
       ({ clients, audiences }) => clients !== undefined || audiences !== undefined,
       "must have clients or audiences",
     )
+    .meta({ minProperties: 1 })
     .describe("Tokens that it may introspect in addition to its own and those for its client_id; absent: none."),
 };
 

@@ -30,7 +30,7 @@ const claimRule = z
   .strictObject(claimRuleMembers)
   .exactPartial()
   .refine((rule) => Object.keys(rule).length === 1, "must have exactly one of exact, one_of, prefix, glob and contains")
-  .meta({ id: "ClaimRule" });
+  .meta({ id: "ClaimRule", minProperties: 1, maxProperties: 1 });
 
 const claimName = z
   .string()

@@ -24,7 +24,7 @@ export const claimsSchema = z
     email: z
       .string()
       .max(320)
-      .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, "must be an e-mail address")
+      .regex(/^[^\s@]+@[^\s@]+$/, "must be an e-mail address")
       .refine(isPlainText, "must be an e-mail address"),
     email_verified: z.boolean(),
     gender: plainText(64),

@@ -1,0 +1,82 @@
+/**
+ * **Every operation, called with the examples of its description**: it is accepted, or refused as described, and what it returns has the described
+ * form. Each regards the preconditions that it names, and no others.
+ */
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { exampleBodies, exampleParameters } from "../src/admin/examples.ts";
+import { describeApi } from "../src/admin/openapi.ts";
+import { adminRouteTable } from "../src/admin-routes.ts";
+import { AdminCaller, type Answer, issuer } from "./fixtures/admin-fixtures.ts";
+
+interface Described {
+  readonly responses: Readonly<Record<string, { readonly headers?: object }>>;
+}
+
+const { paths } = describeApi(adminRouteTable, issuer) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+};
+
+const { client_id, resource_id, issuer_id, upstream_id, sub } = exampleParameters;
+
+/** What exists before a call whose path names it. */
+const existing: Readonly<Record<string, readonly [method: string, path: string, body: unknown]>> = {
+  clients: ["POST", "/clients", { ...Object(exampleBodies["createClient"]), client_id }],
+  resources: ["POST", "/resources", { ...Object(exampleBodies["createResource"]), resource_id }],
+  issuers: ["POST", "/issuers", { ...Object(exampleBodies["createIssuer"]), issuer_id }],
+  upstreams: ["POST", "/upstreams", { ...Object(exampleBodies["createUpstream"]), upstream_id }],
+  users: ["POST", "/users", { ...Object(exampleBodies["createUser"]), sub }],
+  "client-document-hosts": ["PUT", "/client-document-hosts/*.example.com", exampleBodies["replaceDocumentHost"]],
+  roles: ["PUT", "/roles/editor", exampleBodies["replaceRole"]],
+  groups: ["PUT", "/groups/editor", exampleBodies["replaceGroup"]],
+};
+
+/** What the example names can only be made by others, or has an id that this provider chooses. */
+const unknown = [
+  ...["deleteClientSecret", "removeFactor", "endSession", "endConsent", "endGrant"],
+  ...["deleteInvitation", "readKey", "revokeKey"],
+];
+/** The outcomes other than that of `response`; nobody signs up by default. */
+const refused: Readonly<Record<string, readonly [status: number, error: string]>> = {
+  ...Object.fromEntries(unknown.map((operationId) => [operationId, [404, "not_found"] as const])),
+  createInvitation: [409, "conflict"],
+};
+
+const fill = (path: string): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(exampleParameters[name] ?? ""));
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+describe("the examples of the admin API's description", () => {
+  it.each(adminRouteTable)(
+    "OpenAPI 3.1.1 §4.8.10: $operationId responds to its example as described",
+    async (route) => {
+      const { method, path, operationId, body, response, preconditions = [] } = route;
+      const before = path.includes("{") ? existing[path.split("/")[1]!] : undefined;
+      if (before !== undefined) {
+        const [by, at, record] = before;
+        expect((await admin.call(by, at, { body: record })).status).toBeLessThan(300);
+      }
+      const send = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
+        admin.call(method, fill(path), { headers, ...(body && { body: exampleBodies[operationId] }) });
+      const { responses } = paths[path]![method.toLowerCase()]!;
+      const regards = preconditions.includes("If-Match");
+      expect("412" in responses).toBe(regards);
+      if (regards) expect((await send({ "if-match": '"1"' })).status).toBe(412);
+
+      const answer = await send(regards ? {} : { "if-match": '"1"' });
+      expect([answer.status, answer.body?.error]).toEqual(refused[operationId] ?? [response.status, undefined]);
+      expect(Object.keys(responses)).toContain(String(answer.status));
+      if (answer.status === 200 || answer.status === 201)
+        expect(response.schema?.parse(answer.body)).toEqual(answer.body);
+      if (answer.status === 204) expect(answer.body).toBeUndefined();
+      if (answer.status < 300) {
+        const headers = ["ETag", "Location"].filter((name) => answer.headers.has(name));
+        expect(headers).toEqual(Object.keys(responses[answer.status]?.headers ?? {}));
+      }
+    },
+  );
+});
