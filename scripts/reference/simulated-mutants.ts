@@ -23,6 +23,7 @@ export function mutantGroups(): readonly MutantGroup[] {
     named(world, "the simulation sees what breaks by %s", worldMutants),
     named(world, "L1: the simulation catches %s", worldMutants),
     named(world, "C1: the simulation catches %s", worldMutants),
+    named("test/simulation/moving-grants.test.ts", "the simulation of moving grants catches %s"),
     {
       file: `${state}/control-simulation.test.ts`,
       test: "the simulation of the control plane catches %s",

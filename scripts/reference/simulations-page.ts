@@ -70,6 +70,10 @@ SQLite for their storage and for D1, KV with copies of before, and the network b
 by up to 54 s and by ±2 %, and leases have various lengths. Besides, a decision rests on reads of one control version (V1), a token that nobody revoked is active (E1), no lease outlives its server's (I2), no wait is longer
 than the longest lease and fence (L2), and cold isolates get their leases (L1) at the stated cost (C1).
 
+Another simulation ([moving-grants.test.ts](../../test/simulation/moving-grants.test.ts)) runs refresh families whose grants move to opened generations of revocation shards, in runs of 40 s: uses of
+new and old refresh tokens, revocations of grant, family and user before, during and after the move, restarts and partitions, and retirements by the alarm of the control plane. No access token is
+active and no refresh succeeds after the response to a revocation (R7), and no live token names a retired generation (G2).
+
 A mutant replaces one method of a product class by one with an error: it shows that the simulation would see the error.
 
 ## Faults

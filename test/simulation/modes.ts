@@ -33,13 +33,11 @@ export function adoptLimits({ filters, paced, sweeps, tight }: Modes): () => voi
   };
 }
 
-/** The time after which a generation of revocation shards is retired when its successor is opened, in place of a day. */
-export const retiredAfterMs = 4_000;
-
-export function hastenRetirement(): Restore {
+/** A generation of revocation shards is retired `afterMs` after its successor is opened, in place of a day. */
+export function hastenRetirement(afterMs = 4_000): Restore {
   const lives: Record<string, number> = idLifeMs;
   const { revocation } = idLifeMs;
-  lives["revocation"] = retiredAfterMs;
+  lives["revocation"] = afterMs;
   return () => {
     lives["revocation"] = revocation;
   };

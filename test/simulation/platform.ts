@@ -5,7 +5,7 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "./simulated-time.ts";
 
@@ -115,7 +115,12 @@ function awaitCrypto(): () => void {
     const { buffer, byteOffset, byteLength } = createHash("sha256").update(data).digest();
     return buffer.slice(byteOffset, byteOffset + byteLength);
   };
-  return () => void Object.assign(subtle, Object.fromEntries(originals));
+  // Node has it elsewhere.
+  subtle.timingSafeEqual = timingSafeEqual;
+  return () => {
+    Object.assign(subtle, Object.fromEntries(originals));
+    delete subtle.timingSafeEqual;
+  };
 }
 
 class SimulatedTimer {
