@@ -67,7 +67,6 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   resource_id: "photos-api",
   issuer_id: "github",
   upstream_id: "corp",
-  invitation_id: "pYc2T0F3m6q1Xn4bV8sLwg",
   host: "*.example.com",
   sub: "u1cLmU5bGqTzqyG9bqk8Xyg",
   factor_id: "dGhlIGF1dGhlbnRpY2F0b3I",
