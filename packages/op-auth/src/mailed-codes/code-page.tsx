@@ -48,20 +48,17 @@ export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFr
   );
 }
 
-/** **The form for an address that gets a code**: the field `address`. */
-export function AddressForm(props: {
-  readonly frame: AuthPageFrame;
-  readonly form: Forms;
-  readonly address: string | undefined;
+/** **The field `address`**, for an address that gets a code. */
+export function AddressField(props: {
+  readonly label: string;
+  readonly address: string;
   readonly isInvalid: boolean;
+  readonly autofocus?: boolean;
 }) {
-  const { frame, form, address = "", isInvalid } = props;
-  const t = createTranslator(mailedCodeMessages, frame.t.language);
-  const invalid = isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  const invalid = props.isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
   return (
-    <form method="post" action={form.action}>
-      <HiddenFields fields={form.fields} />
-      <label for="address">{t("address")}</label>
+    <>
+      <label for="address">{props.label}</label>
       <input
         id="address"
         name="address"
@@ -71,10 +68,27 @@ export function AddressForm(props: {
         spellcheck={false}
         required
         maxlength={254}
-        value={address}
-        autofocus
+        value={props.address}
+        autofocus={props.autofocus}
         {...invalid}
       />
+    </>
+  );
+}
+
+/** **The form for an address that gets a code**: the field `address`. */
+export function AddressForm(props: {
+  readonly frame: AuthPageFrame;
+  readonly form: Forms;
+  readonly address: string | undefined;
+  readonly isInvalid: boolean;
+}) {
+  const { frame, form, address = "", isInvalid } = props;
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      <AddressField label={t("address")} address={address} isInvalid={isInvalid} autofocus />
       <div class="actions">
         <button type="submit" id="send-code">
           {t("send")}

@@ -4,7 +4,7 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import { readDeployment } from "../../deployment.ts";
-import { CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
+import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
@@ -77,8 +77,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
   const client = authorization && (await describeClient(context, isolate, authorization.client));
   const newcomer = newcomerOf(flow);
   const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
-  const invalid = (isInvalid: boolean) =>
-    isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  const invalid = view.isNameInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
   return (
     <Layout {...frame} title={t("title")}>
       <div class="head">
@@ -101,21 +100,9 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
           maxlength={longestName}
           value={flow.marks.typedName ?? newcomer?.name ?? ""}
           autofocus
-          {...invalid(view.isNameInvalid)}
+          {...invalid}
         />
-        <label for="address">{t("address")}</label>
-        <input
-          id="address"
-          name="address"
-          type="email"
-          autocomplete="email"
-          autocapitalize="none"
-          spellcheck={false}
-          required
-          maxlength={254}
-          value={address}
-          {...invalid(view.isInvalid)}
-        />
+        <AddressField label={t("address")} address={address} isInvalid={view.isInvalid} />
         <div class="actions">
           <button type="submit" id="sign-up">
             {t("submit")}
