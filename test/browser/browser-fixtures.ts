@@ -162,3 +162,19 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
   const violations = found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   return [...own, ...violations];
 }
+
+/** A platform authenticator that verifies its user without anybody, and stores passkeys. */
+export async function addAuthenticator(context: BrowserContext, page: Page) {
+  const authenticator = await context.newCDPSession(page);
+  await authenticator.send("WebAuthn.enable", { enableUI: false });
+  const options = {
+    protocol: "ctap2" as const,
+    transport: "internal" as const,
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  };
+  const { authenticatorId } = await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
+  return { authenticator, authenticatorId };
+}

@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   accessibilityProblems,
+  addAuthenticator,
   type BrowserFixtures,
   capture,
   type Look,
@@ -172,17 +173,7 @@ describe("a person with a passkey", () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
-    const authenticator = await context.newCDPSession(page);
-    await authenticator.send("WebAuthn.enable", { enableUI: false });
-    const options = {
-      protocol: "ctap2" as const,
-      transport: "internal" as const,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    };
-    const { authenticatorId } = await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
+    const { authenticator, authenticatorId } = await addAuthenticator(context, page);
 
     await page.goto(`${fixtures.provider.origin}/account`);
     await signIn(page);

@@ -1,6 +1,5 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import {
   accessibilityProblems,
   type BrowserFixtures,
@@ -11,31 +10,20 @@ import {
   openContext,
   person,
 } from "./browser-fixtures.ts";
+import { BrowserMailbox } from "./browser-mailbox.ts";
 
-const box = "browser";
-
-let mailbox: Mailbox;
+let mailbox: BrowserMailbox;
 let fixtures: BrowserFixtures;
 
 beforeAll(async () => {
-  mailbox = await Mailbox.start();
-  fixtures = await openBrowserFixtures({ vars: mailbox.variables(box) });
+  mailbox = await BrowserMailbox.start();
+  fixtures = await openBrowserFixtures({ vars: mailbox.variables });
 });
 
 afterAll(async () => {
   await fixtures.close();
   mailbox.close();
 });
-
-async function nextMail(to: string, known: number) {
-  const [mail] = await mailbox.wait(box, to, known, 10_000);
-  if (mail === undefined) throw new Error(`no mail to ${to}`);
-  return mail;
-}
-
-async function codeFor(to: string, known = 0): Promise<string> {
-  return /^\d{4} \d{4}$/m.exec((await nextMail(to, known)).text)![0];
-}
 
 async function createPerson(username: string): Promise<string> {
   const email = `${username}@example.com`;
@@ -75,7 +63,7 @@ describe("a forgotten password, 390×844 and 1280×900", () => {
     await page.click("#confirm-code");
     await page.waitForSelector("#problem");
     await show("recover-code-wrong");
-    await page.fill("#code", await codeFor(email));
+    await page.fill("#code", await mailbox.codeFor(email));
     await page.click("#confirm-code");
     await page.waitForSelector("#new");
     await show("recover-password");
@@ -90,7 +78,7 @@ describe("a forgotten password, 390×844 and 1280×900", () => {
     await page.waitForSelector("#allow");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe("Hello, Ro Example");
-    const told = await nextMail(email, 1);
+    const told = await mailbox.next(email, 1);
     expect(told.subject).toBe("Your password was changed");
     await context.close();
   });
@@ -113,11 +101,11 @@ describe("the address of an account, 390×844 and 1280×900", () => {
     await page.click("#send-code");
     await page.waitForSelector("#code");
     await see(page, `address-code-${look}`);
-    await page.fill("#code", await codeFor(next));
+    await page.fill("#code", await mailbox.codeFor(next));
     await page.click("#confirm-code");
     await page.waitForSelector("#change-address");
     await see(page, `account-address-${look}`);
-    const { text } = await nextMail(email, 0);
+    const { text } = await mailbox.next(email);
     const link = new URL(/https?:\/\/\S+undo=\S+/.exec(text)![0]);
     await page.goto(`${provider.origin}${link.pathname}${link.search}`);
     await page.waitForSelector("#confirm");

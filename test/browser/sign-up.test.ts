@@ -1,8 +1,8 @@
-import type { BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import {
   accessibilityProblems,
+  addAuthenticator,
   type BrowserFixtures,
   capture,
   type Look,
@@ -11,44 +11,22 @@ import {
   openContext,
   person,
 } from "./browser-fixtures.ts";
+import { BrowserMailbox } from "./browser-mailbox.ts";
 
-const box = "sign-up";
 const name = "Nina Newcomer";
 
 let fixtures: BrowserFixtures;
-let mailbox: Mailbox;
+let mailbox: BrowserMailbox;
 
 beforeAll(async () => {
-  mailbox = await Mailbox.start();
-  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables(box), SIGN_UP: "open" } });
+  mailbox = await BrowserMailbox.start();
+  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables, SIGN_UP: "open" } });
 });
 
-afterAll(() => fixtures.close());
-
-async function textOf(address: string, known = 0): Promise<string> {
-  const [mail] = await mailbox.wait(box, address, known, 20_000);
-  if (mail === undefined) throw new Error(`no mail to ${address}`);
-  return mail.text;
-}
-
-async function codeFor(address: string, known = 0): Promise<string> {
-  const [, first, second] = /\b(\d{4}) (\d{4})\b/.exec(await textOf(address, known)) ?? [];
-  return `${first}${second}`;
-}
-
-async function addAuthenticator(context: BrowserContext, page: Page): Promise<void> {
-  const authenticator = await context.newCDPSession(page);
-  await authenticator.send("WebAuthn.enable", { enableUI: false });
-  const options = {
-    protocol: "ctap2" as const,
-    transport: "internal" as const,
-    hasResidentKey: true,
-    hasUserVerification: true,
-    isUserVerified: true,
-    automaticPresenceSimulation: true,
-  };
-  await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
-}
+afterAll(async () => {
+  await fixtures.close();
+  mailbox.close();
+});
 
 async function begin(page: Page, address: string): Promise<void> {
   await page.goto(`${fixtures.application.origin}/login`);
@@ -78,8 +56,8 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.click("#sign-up");
     await page.waitForSelector("#code");
     await see("sign-up-code");
-    const code = await codeFor(address);
-    await page.fill("#code", code === "00000000" ? "00000001" : "00000000");
+    const code = await mailbox.codeFor(address);
+    await page.fill("#code", code === "0000 0000" ? "00000001" : "00000000");
     await page.click("#confirm-code");
     await page.waitForSelector("#problem");
     await see("sign-up-code-wrong");
@@ -109,7 +87,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     const address = "no-script@example.com";
     await begin(page, address);
     await page.click("#sign-up");
-    await page.fill("#code", await codeFor(address));
+    await page.fill("#code", await mailbox.codeFor(address));
     await page.click("#confirm-code");
     await page.fill("#new", "a long and new secret of Nina");
     await page.fill("#repeat", "a different one");
@@ -131,7 +109,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await begin(page, "alice@example.com");
     await page.click("#sign-up");
     await page.waitForSelector("#code");
-    await page.fill("#code", await codeFor("alice@example.com"));
+    await page.fill("#code", await mailbox.codeFor("alice@example.com"));
     await page.click("#confirm-code");
     await page.waitForSelector("text=You already have an account");
     await capture(page, "account-exists");
@@ -149,7 +127,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     const { admin, browser } = fixtures;
     const email = "maria@example.com";
     await admin.require("POST", "/invitations", { email, name: "Maria Muster", locale: "de" });
-    const text = await textOf(email);
+    const { text } = await mailbox.next(email);
     expect(text).toContain("eingeladen");
     const link = /https?:\S+\/invitation\?token=\S+/.exec(text)![0];
     const context = await openContext(browser, "phone-dark");

@@ -1,0 +1,41 @@
+import { Mailbox, type SentMail } from "../../packages/edge-op/src/mailbox.ts";
+
+const box = "browser";
+/** A mail is sent by an alarm. */
+const longestMs = 20_000;
+
+/** **The mails that people of a browser test get**, for a provider that is started with {@link variables}. */
+export class BrowserMailbox {
+  readonly #mailbox: Mailbox;
+
+  private constructor(mailbox: Mailbox) {
+    this.#mailbox = mailbox;
+  }
+
+  static async start(): Promise<BrowserMailbox> {
+    return new BrowserMailbox(await Mailbox.start());
+  }
+
+  get variables(): Readonly<Record<string, string>> {
+    return this.#mailbox.variables(box);
+  }
+
+  /** The newest mail to an address, once it has more than `known`. */
+  async next(to: string, known = 0): Promise<SentMail> {
+    const [mail] = await this.#mailbox.wait(box, to, known, longestMs);
+    if (mail === undefined) throw new Error(`no mail to ${to}`);
+    return mail;
+  }
+
+  /** The code of the newest mail, as it is printed there. */
+  async codeFor(to: string, known = 0): Promise<string> {
+    const { text } = await this.next(to, known);
+    const [code] = /^\d{4} \d{4}$/m.exec(text) ?? [];
+    if (code === undefined) throw new Error(`no code in the mail to ${to}: ${text}`);
+    return code;
+  }
+
+  close(): void {
+    this.#mailbox.close();
+  }
+}
