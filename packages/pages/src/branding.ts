@@ -37,6 +37,12 @@ export const brandingSettings = {
     "#8ab4ff",
     "The same for people who prefer a dark scheme. Without one: `BRAND_COLOR`, if that is given.",
   ),
+  background: color(
+    "BACKGROUND_COLOR",
+    "#f3f5f9",
+    "Colour behind the card of each page. Text and links on it are black, white or the nearest legible shade of the brand colour. There is no image: nothing guarantees that a text on one is legible.",
+  ),
+  backgroundDark: color("BACKGROUND_COLOR_DARK", "#0f1218", "The same for people who prefer a dark scheme."),
   supportUrl: setting("SUPPORT_URL", {
     accepts: "a URL",
     meaning: 'Target of a link "Help" below each page. Without one: no link.',

@@ -2,12 +2,16 @@ import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import { assetUrl, type Script, scriptUrl } from "./assets.ts";
 import type { Branding } from "./branding.ts";
+import { LanguageSwitch } from "./language-switch.tsx";
+import { describeLanguage } from "./languages.ts";
 import type { LayoutMessageKey } from "./messages.ts";
 import type { Translator } from "./translator.ts";
 
 export interface PageFrame {
   readonly t: Translator<LayoutMessageKey>;
   readonly branding: Branding;
+  /** The path and query of the page, if a browser can load it again. */
+  readonly location?: string | undefined;
 }
 
 interface LayoutProps extends PageFrame {
@@ -22,11 +26,12 @@ interface LayoutProps extends PageFrame {
 }
 
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
-export function Layout({ t, branding, title, scripts = [], submitsOnce = true, wide, account, children }: LayoutProps) {
+export function Layout(props: LayoutProps) {
+  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, account, children } = props;
   return (
     <>
       {html`<!doctype html>`}
-      <html lang={t.language}>
+      <html lang={t.language} dir={describeLanguage(t.language).direction}>
         <head>
           <meta charset="utf-8" />
           <title>{`${title} · ${branding.name}`}</title>
@@ -47,10 +52,11 @@ export function Layout({ t, branding, title, scripts = [], submitsOnce = true, w
               <span>{branding.name}</span>
             </header>
             <main class={wide ? "card wide" : "card"}>{children}</main>
-            {(account || branding.supportUrl) && (
+            {(account || branding.supportUrl || location !== undefined) && (
               <footer class="links">
                 {account && <a href="/account">{t("link.account")}</a>}
                 {branding.supportUrl && <a href={branding.supportUrl}>{t("support")}</a>}
+                {location !== undefined && <LanguageSwitch language={t.language} location={location} />}
               </footer>
             )}
           </div>

@@ -12,6 +12,13 @@ export function Person({ name, text }: { readonly name: string; readonly text: s
   );
 }
 
+/** Tells a person from a namesake: their address, or else their username, beside the name. */
+export function accountName(user: Pick<User, "username" | "claims">): string {
+  const name = displayName(user);
+  const other = user.claims.email ?? user.username;
+  return other === name ? name : `${name} (${other})`;
+}
+
 export function displayName({ username, claims }: Pick<User, "username" | "claims">): string {
   return claims.name ?? claims.email ?? claims.preferred_username ?? username;
 }

@@ -2,39 +2,40 @@ import type { Branding } from "./branding.ts";
 import { contrast, legibleOn, mix, readableOn } from "./contrast.ts";
 
 const grounds = {
-  light: { ground: "#f3f5f9", card: "#ffffff", danger: "#fdecea", good: "#e5f5ec" },
-  dark: { ground: "#0f1218", card: "#181c24", danger: "#3b1614", good: "#102e1e" },
+  light: { card: "#ffffff", danger: "#fdecea", good: "#e5f5ec" },
+  dark: { card: "#181c24", danger: "#3b1614", good: "#102e1e" },
 } as const;
 
 /** The share of the brand's text colour in the ground of a mark. */
 const tint = 0.14;
 
 /**
- * The brand colour fills buttons as it is; text, links and focus have its nearest legible shade, and a fill that hardly differs from the card gets an
- * edge. Under the pointer a fill moves away from its text.
+ * The brand colour fills buttons as it is; text, links and focus have its nearest legible shade, in the card and on the background, and a fill that
+ * hardly differs from the card gets an edge. Under the pointer a fill moves away from its text.
  */
-function brandColors(brand: string, { card, ground, danger, good }: (typeof grounds)[keyof typeof grounds]): string {
-  const text = legibleOn(brand, (candidate) => [card, ground, danger, good, mix(card, candidate, tint)]);
+function derivedColors(brand: string, ground: string, scheme: keyof typeof grounds): string {
+  const { card, danger, good } = grounds[scheme];
+  const text = legibleOn(brand, (candidate) => [card, danger, good, mix(card, candidate, tint)]);
   const onBrand = readableOn(brand);
   const hover = mix(brand, onBrand === "#ffffff" ? "#000000" : "#ffffff", 0.12);
   const edge = contrast(brand, card) >= 3 ? brand : text;
   return `--brand: ${brand}; --on-brand: ${onBrand}; --brand-hover: ${hover}; --brand-edge: ${edge}; --brand-text: ${text};
-    --card: ${card}; --ground: ${ground}; --danger-ground: ${danger}; --good-ground: ${good};`;
+    --ground: ${ground}; --on-ground: ${readableOn(ground)}; --ground-link: ${legibleOn(brand, () => [ground])}; --card: ${card}; --danger-ground: ${danger}; --good-ground: ${good};`;
 }
 
 /** **The one style sheet**, in the deployment's colours: light and dark schemes, phone to desktop, visible focus. */
-export function styleSheet({ brandColor, brandColorDark }: Branding): string {
+export function styleSheet({ brandColor, brandColorDark, background, backgroundDark }: Branding): string {
   return `
 :root {
   color-scheme: light dark;
-  ${brandColors(brandColor, grounds.light)}
+  ${derivedColors(brandColor, background, "light")}
   --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
   --danger: #b3261e; --good: #14683c;
   --shadow: 0 1px 2px rgb(16 24 40 / 6%), 0 12px 32px rgb(16 24 40 / 8%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    ${brandColors(brandColorDark, grounds.dark)}
+    ${derivedColors(brandColorDark, backgroundDark, "dark")}
     --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
     --danger: #ffb4ab; --good: #8fdcb0;
     --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px rgb(0 0 0 / 35%);
@@ -44,11 +45,13 @@ export function styleSheet({ brandColor, brandColorDark }: Branding): string {
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
 .page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem; }
-.brand { display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
+.brand { color: var(--on-ground); display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
 .brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: 8px; object-fit: contain; }
 .card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
 .card.wide { max-width: 40rem; }
 footer { font-size: .875rem; }
+footer a, footer button.link { color: var(--ground-link); }
+footer :focus-visible { outline-color: var(--ground-link); }
 h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
 h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
 p { margin: .375rem 0 0; }
@@ -75,7 +78,6 @@ button.plain { color: var(--muted); background: none; border-color: transparent;
 button.plain:hover { color: var(--text); }
 button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand-text); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
-.plain-actions:empty { display: none; }
 .top { margin-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
@@ -92,8 +94,8 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }
 .note.bad { color: var(--danger); background: var(--danger-ground); }
 .note.good { color: var(--good); background: var(--good-ground); }
-.person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding: .25rem .75rem .25rem .3125rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
-.person span + span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding-block: .25rem; padding-inline: .3125rem .75rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
+.person span + span { overflow-wrap: anywhere; text-align: start; }
 .avatar { flex: none; width: 1.625rem; height: 1.625rem; border-radius: 50%; display: flex; align-items: center; justify-content: center; background: var(--brand); color: var(--on-brand); font-size: .8125rem; font-weight: 650; }
 ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
 ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }
@@ -104,7 +106,7 @@ ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem
 .code { margin: 0 0 1rem; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; text-align: center; font: 650 1.875rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .08em; white-space: nowrap; }
 input[type=text].code-field { min-height: 3.75rem; text-align: center; text-transform: uppercase; font: 600 1.625rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .1em; }
 .code-field::placeholder { color: var(--muted); opacity: .55; }
-.links { display: flex; justify-content: center; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: 1rem; font-size: .875rem; }
+.links { display: flex; justify-content: center; align-items: center; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: 1rem; font-size: .875rem; }
 ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
 ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
@@ -127,6 +129,8 @@ dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
+.languages { display: flex; flex-wrap: wrap; justify-content: center; }
+.code, .secret, ul.codes, .code-field, dd { direction: ltr; unicode-bidi: isolate; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }

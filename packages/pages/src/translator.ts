@@ -1,48 +1,62 @@
-/** **Texts by language and key.** In a text, `{name}` is replaced by a value. */
-export type Catalog<Key extends string> = Readonly<Record<Language, Readonly<Record<Key, string>>>>;
+import { describeLanguage, hasTexts, type Language, type TextLanguage } from "./languages.ts";
+import { pseudoLanguages } from "./pseudo-languages.ts";
 
-/** To add a language, add a member here: the compiler then reports every catalog that lacks it. */
-export const languages = ["en", "de"] as const;
-export type Language = (typeof languages)[number];
+/**
+ * **Texts by language and key**, in two forms of ICU MessageFormat: `{name}` is replaced by a value, `{count, plural, one {# code} other {# codes}}` by
+ * the form for a number. A form contains no braces.
+ *
+ * @see https://unicode-org.github.io/icu/userguide/format_parse/messages/
+ */
+export type Catalog<Key extends string> = Readonly<Record<TextLanguage, Readonly<Record<Key, string>>>>;
+
+/** A number is written as the language writes it. */
+type Values = Readonly<Record<string, string | number>>;
 
 export interface Translator<Key extends string> {
   readonly language: Language;
-  (key: Key, values?: Readonly<Record<string, string>>): string;
+  (key: Key, values?: Values): string;
 }
 
+/** The texts of a catalog in one language. A plural form needs a number; a missing value is replaced by nothing. */
 export function createTranslator<Key extends string>(catalog: Catalog<Key>, language: Language): Translator<Key> {
-  const messages = catalog[language];
-  const translate = (key: Key, values: Readonly<Record<string, string>> = {}) =>
-    messages[key].replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
+  const messages = catalog[hasTexts(language) ? language : "en"];
+  const pseudo = hasTexts(language) ? undefined : pseudoLanguages[language];
+  const translate = (key: Key, values: Values = {}) => {
+    const text = formatMessage(messages[key], language, values, pseudo?.alter);
+    return pseudo?.enclose(text) ?? text;
+  };
   return Object.assign(translate, { language });
 }
 
+const placeholder = /\{(\w+)(?:, plural,((?: (?:=\d+|[a-z]+) \{[^{}]*\})+))?\}/g;
+
 /**
- * **The language of a page**: the first supported one of the client's `ui_locales`, then of the browser's `Accept-Language`, else
- * English.
- *
- * @see https://www.rfc-editor.org/rfc/rfc4647#section-3.4
+ * A text with its values. In a right-to-left language each value is isolated (UAX 9 §2.4.2), so that it does not reorder the text around it. `alter`
+ * changes what is not a value.
  */
-export function chooseLanguage(uiLocales: readonly string[], acceptLanguage: string | null): Language {
-  const wanted = [...uiLocales, ...readAcceptLanguage(acceptLanguage ?? "")].map((tag) =>
-    tag.split("-", 1)[0]!.toLowerCase(),
-  );
-  for (const tag of wanted) {
-    const supported = languages.find((language) => language === tag);
-    if (supported !== undefined) return supported;
+export function formatMessage(
+  message: string,
+  language: Language,
+  values: Values,
+  alter: (text: string) => string = (text) => text,
+): string {
+  const isRightToLeft = describeLanguage(language).direction === "rtl";
+  let formatted = "";
+  let end = 0;
+  for (const { 0: whole, 1: name = "", 2: forms, index } of message.matchAll(placeholder)) {
+    const value = values[name] ?? "";
+    const shown = typeof value === "number" ? new Intl.NumberFormat(language).format(value) : value;
+    const text = isRightToLeft ? `\u2068${shown}\u2069` : shown;
+    formatted += alter(message.slice(end, index));
+    formatted +=
+      forms === undefined ? text : alter(pluralForm(forms, language, Number(value))).replaceAll("#", () => text);
+    end = index + whole.length;
   }
-  return "en";
+  return formatted + alter(message.slice(end));
 }
 
-function readAcceptLanguage(header: string): string[] {
-  return header
-    .split(",", 10)
-    .map((part) => {
-      const [tag = "", ...parameters] = part.trim().split(";");
-      const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
-      return { tag, quality: quality === undefined ? 1 : Number(quality) };
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((left, right) => right.quality - left.quality)
-    .map(({ tag }) => tag);
+function pluralForm(forms: string, language: Language, count: number): string {
+  const byName = new Map([...forms.matchAll(/ (\S+) \{([^{}]*)\}/g)].map(([, name = "", text = ""]) => [name, text]));
+  const category = new Intl.PluralRules(language).select(count);
+  return byName.get(`=${count}`) ?? byName.get(category) ?? byName.get("other") ?? "";
 }

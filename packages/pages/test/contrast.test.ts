@@ -24,16 +24,27 @@ const steps = ["00", "22", "44", "66", "88", "aa", "cc", "ee", "ff"];
 const colors = steps.flatMap((red) => steps.flatMap((green) => steps.map((blue) => `#${red}${green}${blue}`)));
 
 it.each(["light", "dark"] as const)(
-  "WCAG 2.2 §1.4.3, §1.4.11: %s: every brand colour is legible where it is used",
+  "WCAG 2.2 §1.4.3, §1.4.11: %s: every brand colour and background is legible where it is used",
   (scheme) => {
     const faults: string[] = [];
-    for (const color of colors) {
-      const css = styleSheet(readBranding({ BRAND_COLOR: color, BRAND_COLOR_DARK: color }));
+    for (const [index, color] of colors.entries()) {
+      // Each colour is a background once, behind a brand colour that is unlike it.
+      const background = colors[(index * 2 + 300) % colors.length]!;
+      const css = styleSheet(
+        readBranding({
+          BRAND_COLOR: color,
+          BRAND_COLOR_DARK: color,
+          BACKGROUND_COLOR: background,
+          BACKGROUND_COLOR_DARK: background,
+        }),
+      );
       const of = colorsOf(css, scheme);
       const pairs: readonly (readonly [what: string, first: string, second: string, least: number])[] = [
         ["text on a button", of["on-brand"]!, of["brand"]!, 4.5],
         ["text on a button under the pointer", of["on-brand"]!, of["brand-hover"]!, 4.5],
-        ...["card", "ground", "danger-ground", "good-ground"].map(
+        ["text on the background", of["on-ground"]!, of["ground"]!, 4.5],
+        ["links and focus on the background", of["ground-link"]!, of["ground"]!, 4.5],
+        ...["card", "danger-ground", "good-ground"].map(
           (ground) => [`text and focus on ${ground}`, of["brand-text"]!, of[ground]!, 4.5] as const,
         ),
         ["the edge of a button", of["brand-edge"]!, of["card"]!, 3],
@@ -49,6 +60,6 @@ it.each(["light", "dark"] as const)(
 
 it("a colour that is legible is used as it is", () => {
   const css = styleSheet(readBranding({}));
-  expect(colorsOf(css, "light")).toMatchObject({ brand: "#1f5fd6", "brand-text": "#1f5fd6" });
+  expect(colorsOf(css, "light")).toMatchObject({ brand: "#1f5fd6", "brand-text": "#1f5fd6", "ground-link": "#1f5fd6" });
   expect(colorsOf(css, "dark")).toMatchObject({ brand: "#8ab4ff", "brand-text": "#8ab4ff" });
 });

@@ -4,7 +4,7 @@ import { renderAccountMail } from "../src/mail/account-mails.ts";
 import { codeMailKinds } from "../src/mail/codes.ts";
 
 const branding = { name: "Acme & Söhne", logoUrl: undefined, brandColor: "#1f5fd6" };
-const frame = { issuer: "https://op.example.com", branding };
+const frame = { issuer: "https://op.example.com", branding, deletionGraceDays: 14 };
 const atMs = Date.parse("2026-11-23T15:30:00Z");
 
 describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
@@ -30,16 +30,26 @@ it("the address that another one replaces gets a link that takes the change back
   expect(html).toContain(`href="https://op.example.com${undoPath}"`);
 });
 
+it("an administrator's link leads to the issuer; other addresses are told without it", () => {
+  const undoPath = "/account/password/reset?token=abc";
+  const { text, html } = renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath }, frame);
+  expect(text).toContain(`Set a new password:\nhttps://op.example.com${undoPath}`);
+  expect(html).toContain(`href="https://op.example.com${undoPath}"`);
+  expect(text).not.toContain("previous address");
+  const { text: told } = renderAccountMail({ kind: "reset-link-by-administrator", atMs }, frame);
+  expect([told.includes("/reset"), told.includes("ask your administrator")]).toEqual([false, true]);
+});
+
 describe.each(noticeKinds)("a notice of %s", (kind) => {
   it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {
     const { subject, text, html } = renderAccountMail({ kind, atMs, locale }, frame);
     expect(subject.length).toBeGreaterThan(10);
     expect(text).toContain(locale === "en" ? "November 23, 2026" : "23. November 2026");
-    expect(text).toContain("https://op.example.com/account");
+    expect(text.includes("https://op.example.com/account")).toBe(kind !== "deletion-done");
     expect(text).toContain("Acme & Söhne");
     const links = [...`${text}${html}`.matchAll(/https?:\/\/[^\s"<]+/g)].map(([link]) => new URL(link).origin);
     expect(new Set(links)).toEqual(new Set(["https://op.example.com"]));
-    expect(html).toContain(`<html lang="${locale.slice(0, 2)}">`);
+    expect(html).toContain(`<html lang="${locale.slice(0, 2)}" dir="ltr">`);
     expect(html).toContain("Acme &#38; Söhne");
     expect(html).not.toMatch(/<script|<img|<form|{\w+}/);
     expect(text).not.toMatch(/{\w+}/);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { chooseLanguage, createTranslator } from "../src/translator.ts";
+import { chooseLanguage } from "../src/languages.ts";
+import { createTranslator } from "../src/translator.ts";
 
 describe("chooseLanguage", () => {
   it.each([
@@ -7,16 +8,40 @@ describe("chooseLanguage", () => {
     ["the first supported ui_locale", ["fr", "de"], null, "de"],
     ["Accept-Language by quality", [], "en;q=0.3, de-DE;q=0.9", "de"],
     ["Accept-Language without languages of q=0", [], "de;q=0, en", "en"],
+    ["a tag in any case", ["DE"], null, "de"],
     ["English as the default if none is supported", ["fr"], "it, es;q=0.5", "en"],
     ["English as the default without a preference", [], null, "en"],
     ["English as the default for names of object members", ["constructor", "__proto__"], "toString", "en"],
-  ])("RFC 4647 §3.4: the language of a page, by %s", (_, uiLocales, acceptLanguage, language) => {
-    expect(chooseLanguage(uiLocales, acceptLanguage)).toBe(language);
+    ["English instead of a pseudo language, which exists in tests alone", ["en-XA", "ar-XB"], "en-XA", "en"],
+  ])("RFC 4647 §3.4: the language of a page, by %s", (_, wanted, acceptLanguage, language) => {
+    expect(chooseLanguage(wanted, acceptLanguage)).toBe(language);
   });
 });
 
-it("replaces every named value in a text, and a missing one with nothing", () => {
-  const t = createTranslator({ en: { greeting: "{name}, {other}, {name}" }, de: { greeting: "Hallo {name}" } }, "en");
-  expect(t("greeting", { name: "Ann" })).toBe("Ann, , Ann");
-  expect(t.language).toBe("en");
+describe("a text", () => {
+  const catalog = {
+    en: {
+      greeting: "{name}, {other}, {name}",
+      codes: "{name} has {count, plural, =0 {no codes} one {# code} other {# codes}}.",
+    },
+    de: { greeting: "Hallo {name}", codes: "{name} hat {count, plural, one {# Code} other {# Codes}}." },
+  } as const;
+
+  it("contains every named value, and nothing for a missing one", () => {
+    const t = createTranslator(catalog, "en");
+    expect(t("greeting", { name: "Ann" })).toBe("Ann, , Ann");
+    expect(t("greeting", { name: "{name} $& {count, plural, other {#}}" })).toContain("{name} $& {count, plural,");
+    expect(t.language).toBe("en");
+  });
+
+  it.each([
+    ["en", 0, "Ann has no codes."],
+    ["en", 1, "Ann has 1 code."],
+    ["en", 1_500, "Ann has 1,500 codes."],
+    ["de", 0, "Ann hat 0 Codes."],
+    ["de", 1, "Ann hat 1 Code."],
+    ["de", 1_500, "Ann hat 1.500 Codes."],
+  ] as const)("ICU MessageFormat, plural: %s, %d", (language, count, expected) => {
+    expect(createTranslator(catalog, language)("codes", { name: "Ann", count })).toBe(expected);
+  });
 });

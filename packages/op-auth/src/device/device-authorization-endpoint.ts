@@ -21,6 +21,7 @@ import { checkMaxAge } from "../authorization/checks/max-age.ts";
 import { readRequestAhead } from "../authorization/checks/read-request-ahead.ts";
 import { checkResource } from "../authorization/checks/resource.ts";
 import { checkScope } from "../authorization/checks/scope.ts";
+import { storeBesideCommit } from "../authorization/store-beside-commit.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { placeOf } from "../session/place-of.ts";
 import type { DeviceAuthorization } from "./device-authorization.ts";
@@ -28,8 +29,10 @@ import type { DeviceAuthorization } from "./device-authorization.ts";
 /**
  * The requested claims and their requirements for the sign-in. A `sub` cannot be required, because anyone in front of the device may use the code.
  */
-function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr" | "preferredAcr"> {
-  const { claimedSubject, ...claims } = checkClaims(input);
+async function checkDeviceClaims(
+  input: CheckInput,
+): Promise<Pick<AuthorizationRequest, "claims" | "requiredAcr" | "preferredAcr">> {
+  const { claimedSubject, ...claims } = await checkClaims(input);
   if (claimedSubject !== undefined) {
     throw new OAuthError("invalid_request", "device-names-subject", {
       description: "The claims parameter of a device authorization must not request a specific sub.",
@@ -45,8 +48,8 @@ function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claim
  * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Parameters other than `scope`,
  * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): the user of the code is not known yet, so
  * hints about the person have no effect, and a `sub` in `claims` is refused. For clients that anyone can register or impersonate, requests are
- * limited by address. Cost warm: 1 object call (a client assertion and a proof add 1 each). Calls that follow one another: 3 in a cold isolate, 2 after
- * a pause, 1 in a busy one.
+ * limited by address. Without a lease the codes are stored while the decision is confirmed; nobody learns those of a refused request. Cost warm: 1 object
+ * call (a client assertion and a proof add 1 each). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
@@ -77,18 +80,17 @@ export async function deviceAuthorizationEndpoint(
       ...checkAuthorizationDetails(input),
       ...checkMaxAge(input),
       ...checkDpopKey(input),
-      ...checkDeviceClaims(input),
+      ...(await checkDeviceClaims(input)),
       requestedAtMs: context.arrivedAtMs,
       place: placeOf(context),
     };
-    await decision.commit();
-    await proof?.spend();
-    return isolate.deviceCodes.open(context, {
+    const device = {
       clientId: client.clientId,
       request: JSON.stringify(authorization),
       intervalMs: devicePollSeconds * 1000,
       expiresAtMs: context.arrivedAtMs + deviceCodeLifetimeSeconds * 1000,
-    });
+    };
+    return storeBesideCommit(decision, proof, () => isolate.deviceCodes.open(context, device));
   };
   const { deviceCode, userCode } = await settle(context, isolate, decide, {
     readAhead: () => readRequestAhead({ context, isolate, request }, form, namedClientId(request, form)),

@@ -1,6 +1,7 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { settle } from "@edge-op/shared/control/settle";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { formatUserCode, readUserCode } from "@edge-op/shared/grants/user-code";
@@ -10,6 +11,7 @@ import { type AccountRequest, asPerson } from "../account/require-person.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { releasedAttributes } from "../consent/released-attributes.ts";
 import { requestedAllowances } from "../consent/requested-allowances.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
@@ -22,6 +24,7 @@ import { approveDevice } from "./approve-device.ts";
 import { readDeviceAuthorization } from "./device-authorization.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
 import { findWaitingDevice } from "./find-waiting-device.ts";
+import { deviceMessages } from "./messages.ts";
 
 /**
  * **`GET /device`**: shows the field for the code or, with a code, the page that confirms it. A GET decides nothing. Cost: 1 object call; with a code
@@ -97,11 +100,9 @@ type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly
 
 async function enterCode(at: AccountRequest, typed?: string, problem?: Problem): Promise<Response> {
   const frame = frameOf(at.context, at.request);
-  const { t } = frame;
+  const t = createTranslator(deviceMessages, frame.t.language);
   const isThrottled = problem?.kind === "throttled";
-  const text = isThrottled
-    ? t("device.throttled", { seconds: String(problem.seconds) })
-    : problem && t("device.invalid");
+  const text = isThrottled ? t("throttled", { seconds: problem.seconds }) : problem && t("device.invalid");
   return respondPage(<EnterCodePage frame={frame} view={{ typed, problem: text }} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
@@ -123,13 +124,17 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   const frame = frameOf(context, request);
   const authorization = readDeviceAuthorization(device);
   const { scope, resources, claims, authorizationDetails, place, requestedAtMs } = authorization;
-  const described = await isolate.resources.findAll(context, resources);
+  const asked = requestedAllowances({ scope, claims, resources });
+  const [described, attributes] = await Promise.all([
+    isolate.resources.findAll(context, resources),
+    releasedAttributes(at, device.clientId, asked, user),
+  ]);
   const view = {
     formToken: await formToken(context, formPurpose(code, user.sub), sessionId),
     userCode: code,
     client: clientMark(client),
     user,
-    asked: requestedAllowances({ scope, claims, resources }),
+    ...{ asked, attributes },
     resources: described,
     details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,
@@ -174,6 +179,6 @@ async function lacksSecondFactor(at: AccountRequest, session: Session, clientId:
 
 function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {
   const frame = frameOf(context, request);
-  const { t } = frame;
+  const t = createTranslator(deviceMessages, frame.t.language);
   return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);
 }

@@ -1,8 +1,10 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
-import { displayName, Person } from "@edge-op/pages/person";
+import { accountName, displayName, Person } from "@edge-op/pages/person";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { formatUserCode } from "@edge-op/shared/grants/user-code";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
 import type { Place } from "@edge-op/shared/users/user-sessions";
 import { AllowanceList } from "../pages/allowance-list.tsx";
@@ -10,6 +12,7 @@ import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { type DeviceText, deviceMessages } from "./messages.ts";
 import { userCodeScript } from "./user-code-script.ts";
 
 export interface EnterCodeView {
@@ -22,7 +25,7 @@ const codeFieldLength = 24;
 
 /** **The page for the code.** The field takes the code with or without dash, in any case. */
 export function EnterCodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: EnterCodeView }) {
-  const { t } = frame;
+  const t = createTranslator(deviceMessages, frame.t.language);
   const { typed, problem } = view;
   return (
     <Layout {...frame} title={t("device.title")} scripts={[userCodeScript]} account>
@@ -71,6 +74,7 @@ export interface ConfirmDeviceView {
   readonly user: User;
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
+  readonly attributes: readonly MappedAttribute[];
   readonly details: readonly DescribedDetail[];
   readonly place: Place;
   readonly minutes: number;
@@ -87,7 +91,7 @@ export function ConfirmDevicePage({
   readonly frame: AuthPageFrame;
   readonly view: ConfirmDeviceView;
 }) {
-  const { t } = frame;
+  const t = createTranslator(deviceMessages, frame.t.language);
   const { client, user, userCode } = view;
   return (
     <Layout {...frame} title={t("device.confirm")} account>
@@ -100,10 +104,10 @@ export function ConfirmDevicePage({
       </p>
       <p class="small">{t("device.warning")}</p>
       <p class="small muted" id="origin">
-        {describeOrigin(frame, view)}
+        {describeOrigin(t, view)}
       </p>
       <p class="asks top">{t("device.asks", { client: client.name })}</p>
-      <AllowanceList t={t} asked={view.asked} resources={view.resources} details={view.details} />
+      <AllowanceList t={t} {...view} />
       <form method="post" action="/device" class="actions" id="decide">
         <input type="hidden" name="form_token" value={view.formToken} />
         <input type="hidden" name="user_code" value={formatUserCode(userCode)} />
@@ -115,7 +119,7 @@ export function ConfirmDevicePage({
         </button>
       </form>
       <div class="center">
-        <Person name={displayName(user)} text={t("consent.as", { user: displayName(user) })} />
+        <Person name={displayName(user)} text={t("consent.as", { user: accountName(user) })} />
         <button type="submit" form="decide" name="decision" value="other" class="link" id="not-you">
           {t("consent.notYou")}
         </button>
@@ -125,7 +129,7 @@ export function ConfirmDevicePage({
   );
 }
 
-function describeOrigin({ t }: AuthPageFrame, { place, minutes }: ConfirmDeviceView): string {
+function describeOrigin(t: Translator<DeviceText>, { place, minutes }: ConfirmDeviceView): string {
   const named = describePlace(t.language, place);
   const values = { ago: new Intl.RelativeTimeFormat(t.language, { numeric: "auto" }).format(-minutes, "minute") };
   return named === undefined ? t("device.ago", values) : t("device.from", { ...values, place: named });

@@ -1,6 +1,8 @@
 import type { Script } from "@edge-op/pages/assets";
 import { Layout } from "@edge-op/pages/layout";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { logoutMessages } from "./messages.ts";
 
 export interface FrontChannelView {
   readonly urls: readonly string[];
@@ -28,10 +30,10 @@ export const frontChannelScript: Script = { name: "front-channel-logout.js", bod
  * @see https://openid.net/specs/openid-connect-frontchannel-1_0.html#OPLogout
  */
 export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FrontChannelView }) {
-  const { t } = frame;
+  const t = createTranslator(logoutMessages, frame.t.language);
   const { urls, returnTo } = view;
   return (
-    <Layout {...frame} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
+    <Layout {...frame} location={undefined} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
       <div class="head" role="status">
         <h1>{t("loggedOut.title")}</h1>
         <p class="muted">{returnTo === undefined ? t("loggedOut.applications") : t("loggedOut.returning")}</p>

@@ -1,6 +1,7 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
@@ -23,6 +24,7 @@ import { frontChannelUrls } from "./front-channel.ts";
 import { FrontChannelPage } from "./front-channel-page.tsx";
 import { LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
+import { logoutMessages } from "./messages.ts";
 
 const postedLifetimeMs = 60_000;
 
@@ -103,7 +105,7 @@ export async function confirmLogout(
   await requireFormToken(context, "logout", sessionId, form.get("form_token"));
   if (form.get("decision") === "stay") {
     const frame = frameOf(context, request, (await check()).uiLocales);
-    const { t } = frame;
+    const t = createTranslator(logoutMessages, frame.t.language);
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
@@ -169,7 +171,7 @@ function leave(
     return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo }} />, { cookies, frames: urls });
   }
   if (returnTo !== undefined) return redirect(returnTo, cookies);
-  const { t } = frame;
+  const t = createTranslator(logoutMessages, frame.t.language);
   const link = { href: "/account", text: t("loggedOut.again") };
   const page = <MessagePage frame={frame} title={t("loggedOut.title")} text={t("loggedOut.text")} link={link} />;
   return respondPage(page, { cookies });

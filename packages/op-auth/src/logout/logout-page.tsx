@@ -1,5 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { logoutMessages } from "./messages.ts";
 
 export interface LogoutView {
   readonly action: string;
@@ -10,7 +12,8 @@ export interface LogoutView {
 
 /** **Confirms a logout** whose request has no hint for this session. */
 export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: LogoutView }) {
-  const { t, branding } = frame;
+  const { branding } = frame;
+  const t = createTranslator(logoutMessages, frame.t.language);
   return (
     <Layout {...frame} title={t("logout.title")} account>
       <div class="head">

@@ -1,3 +1,4 @@
+import { readLocales } from "@edge-op/pages/languages";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
@@ -56,7 +57,7 @@ export async function checkLogoutRequest(
     hint,
     client,
     returnTo: checkReturn(client, parameters),
-    uiLocales: parameters.get("ui_locales")?.split(" ", 10) ?? [],
+    uiLocales: readLocales(parameters.get("ui_locales")),
   };
 }
 

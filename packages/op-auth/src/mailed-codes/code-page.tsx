@@ -3,6 +3,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/setup-app.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
+import { OtherWays } from "../pages/other-ways.tsx";
 import type { MailedCode, Problem } from "../steps/flow.ts";
 import { mailedCodeMessages } from "./messages.ts";
 
@@ -43,7 +44,7 @@ export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFr
   const isThrottled = problem.kind === "throttled";
   return (
     <p class="note bad" role="alert" id="problem">
-      {isThrottled ? t("throttled", { minutes: String(Math.ceil(problem.seconds / 60)) }) : t(problem.kind)}
+      {isThrottled ? t("throttled", { minutes: Math.ceil(problem.seconds / 60) }) : t(problem.kind)}
     </p>
   );
 }
@@ -136,22 +137,15 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
         </form>
       )}
       <div class="actions">
-        <form method="post" action={form.action} class="plain-actions">
-          <HiddenFields fields={form.fields} />
-          {problem?.kind !== "over" && (
-            <button type="submit" class="plain" name="again" value="1" id="another-code">
-              {t("again")}
-            </button>
-          )}
-          <button type="submit" class="plain" name="other" value="1" id="other-address">
-            {t("other")}
-          </button>
-          {canCancel && (
-            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-              {t("cancel")}
-            </button>
-          )}
-        </form>
+        <OtherWays
+          frame={frame}
+          form={form}
+          ways={[
+            problem?.kind === "over" ? undefined : { name: "again", value: "1", id: "another-code", text: t("again") },
+            { name: "other", value: "1", id: "other-address", text: t("other") },
+          ]}
+          canCancel={canCancel}
+        />
       </div>
     </Layout>
   );

@@ -1,4 +1,4 @@
-import type { Language } from "@edge-op/pages/translator";
+import type { Language } from "@edge-op/pages/languages";
 import {
   decodeBase64Url,
   encodeBase64Url,

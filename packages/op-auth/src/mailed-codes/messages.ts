@@ -11,12 +11,12 @@ const en = {
   submit: "Continue",
   again: "Send another code",
   other: "Use another address",
-  cancel: "Cancel",
   invalidAddress: "That is not an email address that mail can be sent to. Check it.",
   wrong: "That code is not correct. Enter the code of the newest mail.",
   expired: "That code has expired. Ask for another one.",
   over: "There were too many wrong codes, or this one was used. Start again.",
-  throttled: "Too many codes were requested. Wait {minutes} minutes and then try again.",
+  throttled:
+    "Too many codes were requested. Wait {minutes, plural, one {# minute} other {# minutes}} and then try again.",
 } as const;
 
 export type MailedCodeText = keyof typeof en;
@@ -35,11 +35,11 @@ export const mailedCodeMessages: Catalog<MailedCodeText> = {
     submit: "Weiter",
     again: "Neuen Code senden",
     other: "Andere Adresse verwenden",
-    cancel: "Abbrechen",
     invalidAddress: "An diese E-Mail-Adresse kann nichts gesendet werden. Bitte prüfen Sie sie.",
     wrong: "Dieser Code ist nicht richtig. Geben Sie den Code aus der neuesten E-Mail ein.",
     expired: "Dieser Code ist abgelaufen. Fordern Sie einen neuen an.",
     over: "Es gab zu viele falsche Codes, oder dieser wurde schon benutzt. Beginnen Sie von vorn.",
-    throttled: "Es wurden zu viele Codes angefordert. Warten Sie {minutes} Minuten und versuchen Sie es dann erneut.",
+    throttled:
+      "Es wurden zu viele Codes angefordert. Warten Sie {minutes, plural, one {# Minute} other {# Minuten}} und versuchen Sie es dann erneut.",
   },
 };

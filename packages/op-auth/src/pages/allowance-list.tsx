@@ -1,5 +1,6 @@
 import type { Resource } from "@edge-op/shared/resources/resource";
-import { describeAllowance, groupAllowances } from "./allowances.ts";
+import type { MappedAttribute } from "@edge-op/shared/users/attributes";
+import { describeAllowance, groupAllowances, withAttributes } from "./allowances.ts";
 import type { DescribedDetail } from "./describe-details.ts";
 import type { AuthPageFrame } from "./frame.ts";
 
@@ -8,12 +9,14 @@ interface AllowanceListProps {
   readonly asked: readonly string[];
   /** The resources that the requested access may name. */
   readonly resources: readonly Resource[];
+  /** The attributes that may be released to the client. */
+  readonly attributes: readonly MappedAttribute[];
   readonly details: readonly DescribedDetail[];
 }
 
 /** **The list of requested access** on the pages where a person decides; access to resources is grouped by resource. */
-export function AllowanceList({ t, asked, resources, details }: AllowanceListProps) {
-  const { others, groups } = groupAllowances(asked, resources);
+export function AllowanceList({ t, asked, resources, attributes, details }: AllowanceListProps) {
+  const { others, groups } = groupAllowances(withAttributes(asked, attributes), resources, t.language);
   return (
     <ul class="scopes">
       {details.map(({ title, members }) => (
@@ -32,7 +35,7 @@ export function AllowanceList({ t, asked, resources, details }: AllowanceListPro
       {others.map((item) => (
         <li>
           <CheckMark />
-          <span>{describeAllowance(t, item, resources)}</span>
+          <span>{describeAllowance(t, item, resources, attributes)}</span>
         </li>
       ))}
       {groups.map(({ identifier, name, descriptions }) => (

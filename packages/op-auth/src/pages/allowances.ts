@@ -1,7 +1,9 @@
+import type { Language } from "@edge-op/pages/languages";
 import type { Translator } from "@edge-op/pages/translator";
 import { namesOf } from "@edge-op/protocol/encoding/names-of";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { MessageKey } from "./messages.ts";
 
 /** A message `scope.…` describes each. */
@@ -17,7 +19,6 @@ export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
     if (isProviderScope(item)) return describedScopes.indexOf(item);
     if (item.startsWith(resourcePrefix)) return describedScopes.length + 2;
-    if (item.startsWith("detail:")) return describedScopes.length + 3;
     return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
   };
   return items.toSorted((left, right) => rank(left) - rank(right) || (left < right ? -1 : 1));
@@ -52,6 +53,7 @@ export interface ResourceGroup {
 export function groupAllowances(
   items: readonly string[],
   resources: readonly Resource[],
+  language: Language,
 ): { readonly others: readonly string[]; readonly groups: readonly ResourceGroup[] } {
   const sorted = sortAllowances(items);
   const groups = allowedResources(sorted).map((identifier): ResourceGroup => {
@@ -61,28 +63,47 @@ export function groupAllowances(
       const [at, value] = parseResource(item);
       return at === identifier && value !== undefined ? [value] : [];
     });
-    const describe = (value: string) => metadata?.scopes.find((scope) => scope.value === value)?.description ?? value;
-    return { identifier, name: metadata?.name ?? identifier, descriptions: values.map(describe) };
+    const words = wordsOf(metadata, identifier, language);
+    return { identifier, name: words.name, descriptions: values.map(words.describe) };
   });
   return { others: sorted.filter((item) => !item.startsWith(resourcePrefix)), groups };
 }
 
-/** `resources` are those that the item may name. A resource that no longer exists is shown by its identifier. */
+/** The words of a resource for itself and its scope values, in the language if it has them. */
+function wordsOf(metadata: Resource["metadata"] | undefined, identifier: string, language: Language) {
+  return {
+    name: metadata?.translations?.[language] ?? metadata?.name ?? identifier,
+    describe: (value: string) => {
+      const scope = metadata?.scopes.find((each) => each.value === value);
+      return scope?.translations?.[language] ?? scope?.description ?? value;
+    },
+  };
+}
+
+/** `resources` and `attributes` are those that the item may name. A resource that no longer exists is shown by its identifier. */
 export function describeAllowance(
   t: Translator<MessageKey>,
   item: string,
   resources: readonly Resource[] = [],
+  attributes: readonly MappedAttribute[] = [],
 ): string {
   if (item.startsWith(resourcePrefix)) {
     const [identifier, value] = parseResource(item);
     const metadata = resources.find((resource) => resource.identifier === identifier)?.metadata;
-    const resource = metadata?.name ?? identifier;
+    const { name: resource, describe } = wordsOf(metadata, identifier, t.language);
     if (value === undefined) return t("resource.use", { resource });
-    const description = metadata?.scopes.find((scope) => scope.value === value)?.description ?? value;
-    return t("resource.scope", { resource, description });
+    return t("resource.scope", { resource, description: describe(value) });
   }
-  if (item.startsWith("detail:")) return t("detail.type", { type: item.slice(item.indexOf(" ") + 1) });
+  const mapped = attributes.find(({ claim }) => item === `claim:${claim.name}`);
+  if (mapped !== undefined) return t("claim.other", { claim: mapped.titles?.[t.language] ?? mapped.title });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (isProviderScope(item)) return t(`scope.${item}`);
   return t("scope.other", { scope: item });
+}
+
+/** Requested access with the attributes that its scope values release: a value may have another meaning at an API too, so it stays. */
+export function withAttributes(items: readonly string[], attributes: readonly MappedAttribute[]): string[] {
+  const values = items.map((item) => item.slice(item.lastIndexOf(" ") + 1));
+  const released = attributes.filter(({ claim }) => values.includes(claim.scope));
+  return [...new Set([...items, ...released.map(({ claim }) => `claim:${claim.name}`)])];
 }

@@ -77,9 +77,9 @@ function textOf(value: unknown, depth: number): string {
   return value.map((each) => textOf(each, depth + 1)).join(", ");
 }
 
-/** The `title` of the schema, a text of this provider, or the words of the name, capitalized like other labels. */
+/** The `title` of the schema, as `title#de` in another language, a text of this provider, or the words of the name, capitalized like other labels. */
 function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolean): string {
-  const title = isJsonObject(schema) ? schema["title"] : undefined;
+  const title = isJsonObject(schema) ? (schema[`title#${t.language}`] ?? schema["title"]) : undefined;
   if (typeof title === "string") return title;
   const known = labelled.find((each) => each === name);
   if (known !== undefined) return t(`detail.${known}`);

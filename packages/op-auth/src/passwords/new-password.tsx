@@ -1,9 +1,11 @@
+import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { passwordMessages } from "./messages.ts";
 
 /** Why a password was not accepted. */
 export type PasswordProblem =
-  | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
+  | { readonly kind: "wrongCurrent" | "differ" | "temporary" | PasswordFault }
   | { readonly kind: "throttled"; readonly seconds: number };
 
 /** Attributes of a field whose value was refused. */
@@ -39,14 +41,15 @@ export function NewPassword({
   );
 }
 
-export function describeProblem({ t }: AuthPageFrame, problem: PasswordProblem, min: number): string {
+export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, min: number): string {
+  const t = createTranslator(passwordMessages, frame.t.language);
   switch (problem.kind) {
     case "throttled":
-      return t("signIn.throttled", { seconds: String(problem.seconds) });
+      return t("throttled", { seconds: problem.seconds });
     case "tooShort":
-      return t("password.tooShort", { min: String(min) });
+      return t("password.tooShort", { min });
     case "tooLong":
-      return t("password.tooLong", { max: String(mostPasswordCharacters) });
+      return t("password.tooLong", { max: mostPasswordCharacters });
     default:
       return t(`password.${problem.kind}`);
   }

@@ -1,7 +1,9 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
+import { passwordMessages } from "./messages.ts";
 import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
 
 export interface PasswordView {
@@ -24,7 +26,7 @@ export interface PasswordView {
 
 /** **The form that changes the password.** It contains the username because password managers store passwords by username. */
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
-  const { t } = frame;
+  const t = createTranslator(passwordMessages, frame.t.language);
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");
   const wrongCurrent = view.problem?.kind === "wrongCurrent" ? invalid : {};
   const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
@@ -64,7 +66,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
         )}
         <NewPassword id="new" min={view.min} label={t("password.new")} invalid={wrongNew} />
         <p class="muted small" id="new-hint">
-          {t("password.hint", { min: String(view.min) })}
+          {t("password.hint", { min: view.min })}
         </p>
         <NewPassword id="repeat" min={view.min} label={t("password.repeat")} invalid={wrongNew} />
         <div class="actions">
@@ -73,7 +75,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
           </button>
           {view.cancelTo && (
             <a class="button quiet" href={view.cancelTo} id="cancel">
-              {t("confirm.cancel")}
+              {t("cancel")}
             </a>
           )}
         </div>

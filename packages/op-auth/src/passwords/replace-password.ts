@@ -7,7 +7,7 @@ import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
@@ -51,8 +51,9 @@ export async function replacePassword(
   const statements = [...ending, saved, forgetOfflineGrants(env.DB, sub), recordAdminEvent(context, changed)];
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
   const notice = { sub, claims, kind: "password-changed", evidence: changed } as const;
-  const commit = () => commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
-  const committed = await tellPerson(context, notice, commit);
+  const commit = (ready: Promise<unknown>) =>
+    commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff, ready);
+  const committed = await tellPersonWhen(context, notice, commit);
   wakeAuditLog(context);
   return committed.version;
 }

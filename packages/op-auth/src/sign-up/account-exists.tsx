@@ -1,8 +1,8 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { frameOf } from "../pages/frame.ts";
 import type { StepPageRequest } from "../steps/step.ts";
+import { stepFrame } from "../steps/step-frame.ts";
 import { signUpMessages } from "./messages.ts";
 
 /** What a step says of an address that has an account, to a person who has proven to read its mail. */
@@ -10,9 +10,9 @@ export const taken = { kind: "again", problem: { kind: "refused", method: "taken
 
 /** **The page for a person whose address has an account**, with a link to signing in. `undefined` for any other person. */
 export async function accountExists(at: StepPageRequest, address: string): Promise<Response | undefined> {
-  const { context, request, authorization, flow, form } = at;
+  const { flow, form } = at;
   if (flow.problem?.kind !== "refused" || flow.problem.method !== "taken") return undefined;
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const t = createTranslator(signUpMessages, frame.t.language);
   const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signIn") };
   return respondPage(<MessagePage frame={frame} title={t("taken")} text={t("takenText", { address })} link={link} />);

@@ -1,5 +1,5 @@
 import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
-import { chooseLanguage } from "../translator.ts";
+import { chooseLanguage } from "../languages.ts";
 import { type CodeData, describeCode } from "./codes.ts";
 import { describeNotice, type NoticeData } from "./notices.ts";
 import { type MailFrame, type RenderedMail, renderMail } from "./render-mail.ts";

@@ -1,5 +1,6 @@
 import { type CodePurpose, mailedCodeMs } from "@edge-op/shared/users/mail-sender-rpc";
-import { createTranslator, type Language } from "../translator.ts";
+import type { Language } from "../languages.ts";
+import { createTranslator } from "../translator.ts";
 import { mailMessages } from "./messages.ts";
 import type { MailBlock, MailContent, MailFrame } from "./render-mail.ts";
 
@@ -38,7 +39,7 @@ export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
  */
 export function describeCode({ kind, code }: CodeData, language: Language, { branding }: MailFrame): MailContent {
   const t = createTranslator(mailMessages, language);
-  const values = { name: branding.name, minutes: String(mailedCodeMs / 60_000) };
+  const values = { name: branding.name, minutes: mailedCodeMs / 60_000 };
   const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
   const shown: readonly MailBlock[] =
     code === undefined

@@ -6,6 +6,10 @@ const en = {
   "mail.passwordChanged": "Your password was changed",
   "mail.passwordSet": "An administrator has set a new password for you",
   "mail.passwordRemoved": "An administrator has removed your password",
+  "mail.resetLink": "An administrator has sent a link for a new password",
+  "mail.resetLinkText":
+    "With this link you set a new password. It works once, for 24 hours. If your account has a second factor, you need it too.",
+  "mail.resetLinkOpen": "Set a new password",
   "mail.passkeyAdded": "A passkey was added to your account",
   "mail.passkeyRemoved": "A passkey was removed from your account",
   "mail.appAdded": "An authenticator app was added to your account",
@@ -18,7 +22,20 @@ const en = {
   "mail.factorRemoved": "An administrator has removed a second factor or passkey from your account",
   "mail.accessEnded": "An administrator has signed you out everywhere",
   "mail.addressChanged": "The email address of your account was changed",
+  "mail.addressAdded": "An email address was added to your account",
+  "mail.addressRemoved": "An email address was removed from your account",
   "mail.addressChangedByAdministrator": "An administrator has changed the email address of your account",
+  "mail.dataDownloaded": "Your data was downloaded",
+  "mail.deletionAsked": "Your account is going to be deleted",
+  "mail.deletionAskedText":
+    "Somebody has asked to delete it, and you were signed out everywhere. In {days, plural, one {# day} other {# days}} it is deleted for ever. Do you want to keep it, or was this not you? Sign in before, keep the account and change your password.",
+  "mail.deletionNear": "Your account will be deleted in three days",
+  "mail.deletionNearText": "It is then deleted for ever. If you want to keep it, sign in before.",
+  "mail.deletionDone": "Your account was deleted",
+  "mail.deletionDoneText":
+    "Your account at {name} was deleted, as was asked, with everything that was stored about you there. This is the last mail about it.",
+  "mail.accountRestored": "Your account is not going to be deleted",
+  "mail.keepAccount": "Sign in to keep the account",
   "mail.undoText":
     "This was your address before. Was this not you? Take the change back within seven days. That also signs you out everywhere, and you can then set a new password.",
   "mail.undo": "Take the change back",
@@ -38,7 +55,7 @@ const en = {
   "mail.addressInUseText":
     "Somebody wanted to use this email address for an account at {name}. It belongs to another account there, so nothing was changed. If this was you, sign in to that account.",
   "mail.codeUse":
-    "Enter it on the page on which you asked for it. It is valid for {minutes} minutes, and only the newest code counts.",
+    "Enter it on the page on which you asked for it. It is valid for {minutes, plural, one {# minute} other {# minutes}}, and only the newest code counts.",
   "mail.codeNotYou":
     "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, also not by telephone.",
   "mail.invitation": "You are invited to {name}",
@@ -60,6 +77,10 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.passwordChanged": "Ihr Passwort wurde geändert",
   "mail.passwordSet": "Ein Administrator hat ein neues Passwort für Sie festgelegt",
   "mail.passwordRemoved": "Ein Administrator hat Ihr Passwort entfernt",
+  "mail.resetLink": "Ein Administrator hat einen Link für ein neues Passwort gesendet",
+  "mail.resetLinkText":
+    "Mit diesem Link legen Sie ein neues Passwort fest. Er gilt einmal, 24 Stunden lang. Wenn Ihr Konto einen zweiten Faktor hat, brauchen Sie auch ihn.",
+  "mail.resetLinkOpen": "Neues Passwort festlegen",
   "mail.passkeyAdded": "Ihrem Konto wurde ein Passkey hinzugefügt",
   "mail.passkeyRemoved": "Aus Ihrem Konto wurde ein Passkey entfernt",
   "mail.appAdded": "Ihrem Konto wurde eine Authenticator-App hinzugefügt",
@@ -72,7 +93,20 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.factorRemoved": "Ein Administrator hat einen zweiten Faktor oder Passkey aus Ihrem Konto entfernt",
   "mail.accessEnded": "Ein Administrator hat Sie überall abgemeldet",
   "mail.addressChanged": "Die E-Mail-Adresse Ihres Kontos wurde geändert",
+  "mail.addressAdded": "Ihrem Konto wurde eine E-Mail-Adresse hinzugefügt",
+  "mail.addressRemoved": "Aus Ihrem Konto wurde eine E-Mail-Adresse entfernt",
   "mail.addressChangedByAdministrator": "Ein Administrator hat die E-Mail-Adresse Ihres Kontos geändert",
+  "mail.dataDownloaded": "Ihre Daten wurden heruntergeladen",
+  "mail.deletionAsked": "Ihr Konto wird gelöscht",
+  "mail.deletionAskedText":
+    "Jemand hat verlangt, es zu löschen, und Sie wurden überall abgemeldet. In {days, plural, one {# Tag} other {# Tagen}} wird es endgültig gelöscht. Möchten Sie es behalten, oder waren Sie das nicht? Melden Sie sich vorher an, behalten Sie das Konto und ändern Sie Ihr Passwort.",
+  "mail.deletionNear": "Ihr Konto wird in drei Tagen gelöscht",
+  "mail.deletionNearText": "Es wird dann endgültig gelöscht. Wenn Sie es behalten möchten, melden Sie sich vorher an.",
+  "mail.deletionDone": "Ihr Konto wurde gelöscht",
+  "mail.deletionDoneText":
+    "Ihr Konto bei {name} wurde wie verlangt gelöscht, mit allem, was dort über Sie gespeichert war. Dies ist die letzte E-Mail dazu.",
+  "mail.accountRestored": "Ihr Konto wird nicht gelöscht",
+  "mail.keepAccount": "Anmelden und das Konto behalten",
   "mail.undoText":
     "Dies war bisher Ihre Adresse. Waren Sie das nicht? Machen Sie die Änderung innerhalb von sieben Tagen rückgängig. Sie werden dabei überall abgemeldet und können danach ein neues Passwort festlegen.",
   "mail.undo": "Änderung rückgängig machen",
@@ -92,7 +126,7 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.addressInUseText":
     "Jemand wollte diese E-Mail-Adresse für ein Konto bei {name} verwenden. Sie gehört dort zu einem anderen Konto, deshalb wurde nichts geändert. Wenn Sie das waren, melden Sie sich bei diesem Konto an.",
   "mail.codeUse":
-    "Geben Sie ihn auf der Seite ein, auf der Sie ihn angefordert haben. Er gilt {minutes} Minuten lang, und nur der neueste Code zählt.",
+    "Geben Sie ihn auf der Seite ein, auf der Sie ihn angefordert haben. Er gilt {minutes, plural, one {# Minute} other {# Minuten}} lang, und nur der neueste Code zählt.",
   "mail.codeNotYou":
     "Wenn Sie das nicht waren, müssen Sie nichts tun: Ohne den Code kommt niemand hinein. Nennen Sie ihn niemandem, auch nicht am Telefon.",
   "mail.invitation": "Sie sind zu {name} eingeladen",

@@ -1,5 +1,6 @@
 import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
-import { createTranslator, type Language } from "../translator.ts";
+import type { Language } from "../languages.ts";
+import { createTranslator } from "../translator.ts";
 import { mailMessages } from "./messages.ts";
 import type { MailContent, MailFrame } from "./render-mail.ts";
 
@@ -9,7 +10,7 @@ export interface NoticeData {
   readonly atMs: number;
   /** The person's `locale`. */
   readonly locale?: string | undefined;
-  /** A path of this provider that undoes the change, or that of an invitation. */
+  /** A path of this provider that undoes the change, or that of an invitation or a reset. */
   readonly undoPath?: string | undefined;
 }
 
@@ -17,6 +18,7 @@ const titles = {
   "password-changed": "mail.passwordChanged",
   "password-set-by-administrator": "mail.passwordSet",
   "password-removed-by-administrator": "mail.passwordRemoved",
+  "reset-link-by-administrator": "mail.resetLink",
   "passkey-added": "mail.passkeyAdded",
   "passkey-removed": "mail.passkeyRemoved",
   "app-added": "mail.appAdded",
@@ -29,13 +31,26 @@ const titles = {
   "factor-removed-by-administrator": "mail.factorRemoved",
   "access-ended-by-administrator": "mail.accessEnded",
   "address-changed": "mail.addressChanged",
+  "address-added": "mail.addressAdded",
+  "address-removed": "mail.addressRemoved",
   "address-changed-by-administrator": "mail.addressChangedByAdministrator",
+  "data-downloaded": "mail.dataDownloaded",
+  "deletion-asked": "mail.deletionAsked",
+  "deletion-near": "mail.deletionNear",
+  "deletion-done": "mail.deletionDone",
+  "account-restored": "mail.accountRestored",
   invitation: "mail.invitation",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
+
+const deletionTexts: Partial<Record<NoticeKind, keyof typeof mailMessages.en>> = {
+  "deletion-asked": "mail.deletionAskedText",
+  "deletion-near": "mail.deletionNearText",
+};
 
 const byAdministrator: readonly NoticeKind[] = [
   "password-set-by-administrator",
   "password-removed-by-administrator",
+  "reset-link-by-administrator",
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
   "address-changed-by-administrator",
@@ -48,11 +63,11 @@ const byAdministrator: readonly NoticeKind[] = [
 export function describeNotice(
   { kind, atMs, undoPath }: NoticeData,
   language: Language,
-  { issuer, branding }: MailFrame,
+  { issuer, branding, deletionGraceDays }: MailFrame,
 ): MailContent {
   const t = createTranslator(mailMessages, language);
   const at = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(atMs);
-  const values = { name: branding.name, at };
+  const values = { name: branding.name, at, days: deletionGraceDays };
   const isByAdministrator = byAdministrator.includes(kind);
   const paragraph = (text: string) => ({ kind: "paragraph", text }) as const;
   if (kind === "invitation") {
@@ -60,6 +75,19 @@ export function describeNotice(
     const texts = [paragraph(t("mail.invitationText", values)), link, paragraph(t("mail.invitationNotYou"))];
     return { subject: t("mail.invitation", values), blocks: texts };
   }
+  const deletion = deletionTexts[kind];
+  if (kind === "deletion-done") {
+    return {
+      subject: t(titles[kind]),
+      blocks: [paragraph(t("mail.when", values)), paragraph(t("mail.deletionDoneText", values))],
+    };
+  }
+  if (deletion !== undefined) {
+    const link = { kind: "link", text: t("mail.keepAccount"), url: `${issuer}/account` } as const;
+    const texts = [paragraph(t("mail.when", values)), paragraph(t(deletion, values)), link];
+    return { subject: t(titles[kind]), blocks: [...texts, paragraph(t("mail.cannotSignIn"))] };
+  }
+  const isReset = kind === "reset-link-by-administrator" && undoPath !== undefined;
   return {
     subject: t(titles[kind]),
     blocks: [
@@ -69,8 +97,12 @@ export function describeNotice(
       ...(undoPath === undefined
         ? []
         : [
-            paragraph(t("mail.undoText")),
-            { kind: "link", text: t("mail.undo"), url: `${issuer}${undoPath}` } as const,
+            paragraph(t(isReset ? "mail.resetLinkText" : "mail.undoText")),
+            {
+              kind: "link",
+              text: t(isReset ? "mail.resetLinkOpen" : "mail.undo"),
+              url: `${issuer}${undoPath}`,
+            } as const,
           ]),
       { kind: "link", text: t("mail.account"), url: `${issuer}/account` },
       paragraph(t("mail.cannotSignIn")),

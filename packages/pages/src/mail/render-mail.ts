@@ -1,5 +1,5 @@
 import type { Branding } from "../branding.ts";
-import type { Language } from "../translator.ts";
+import { describeLanguage, type Language } from "../languages.ts";
 
 export interface RenderedMail {
   readonly subject: string;
@@ -21,6 +21,8 @@ export interface MailContent {
 export interface MailFrame {
   readonly issuer: string;
   readonly branding: Pick<Branding, "name" | "logoUrl" | "brandColor">;
+  /** `DELETION_GRACE_DAYS`. */
+  readonly deletionGraceDays: number;
 }
 
 /**
@@ -47,7 +49,7 @@ function asPage(subject: string, blocks: readonly MailBlock[], language: Languag
   const { branding, issuer } = frame;
   const parts = blocks.map((block) => asHtml(block, branding.brandColor)).join("\n");
   return `<!doctype html>
-<html lang="${language}">
+<html lang="${language}" dir="${describeLanguage(language).direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

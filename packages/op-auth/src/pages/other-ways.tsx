@@ -1,0 +1,33 @@
+import type { AuthPageFrame } from "./frame.ts";
+import { HiddenFields } from "./hidden-fields.tsx";
+
+export interface OtherWay {
+  /** The field that the button posts. */
+  readonly name: string;
+  readonly value: string;
+  readonly id: string;
+  readonly text: string;
+}
+
+/** **The plain buttons below the forms of a step**: other ways to go on (`undefined`: not offered), then one that cancels. */
+export function OtherWays(props: {
+  readonly frame: AuthPageFrame;
+  readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+  readonly ways?: readonly (OtherWay | undefined)[];
+  readonly canCancel: boolean;
+}) {
+  const { frame, form, ways = [], canCancel } = props;
+  const cancel = canCancel ? { name: "cancel", value: "1", id: "cancel", text: frame.t("cancel") } : undefined;
+  const offered = [...ways, cancel].filter((way) => way !== undefined);
+  if (offered.length === 0) return null;
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      {offered.map(({ name, value, id, text }) => (
+        <button type="submit" class="plain" name={name} value={value} id={id}>
+          {text}
+        </button>
+      ))}
+    </form>
+  );
+}
