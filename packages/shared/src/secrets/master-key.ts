@@ -33,6 +33,7 @@ type Purpose =
   | "factor-seal"
   | "mail-seal"
   | "upstream-seal"
+  | "backup-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -51,6 +52,7 @@ const algorithms = {
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "factor-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "backup-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "upstream-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],

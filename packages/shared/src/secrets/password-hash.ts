@@ -1,81 +1,81 @@
 /**
- * **Hashes and verifies passwords** with scrypt, the memory-hard function that workerd has natively. A stored hash is a PHC string that contains its
- * cost, so raising the cost changes no stored value.
+ * **Hashes and verifies passwords** with scrypt, the memory-hard function that workerd has natively. A stored hash contains its function and cost, so
+ * raising the cost changes no stored value, and hashes of other products can be kept (stored-hash.ts).
  *
  * Cost of one hash or verification: 16 MiB for its duration and about 100 ms of CPU (measured in workerd, one core of a small virtual machine), hence
- * the throttle in front of it. An unknown user costs the same as a wrong password.
+ * the throttle in front of it. An unknown user costs the same as a wrong password, and a cheaper hash as much as a new one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7914
  */
 
-/// <reference path="./node-crypto.d.ts" />
-import { scrypt } from "node:crypto";
-import { decodeBase64Url, encodeBase64Url, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
-import { currentCost, type ScryptCost } from "./password-cost.ts";
+import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
+import { deriveHashKey, deriveScrypt, matchesBcrypt } from "./derive-hash.ts";
+import { relativeCost } from "./hash-cost.ts";
+import { currentCost } from "./password-cost.ts";
+import { readHash, type ScryptHash, type StoredHash } from "./stored-hash.ts";
 
 const saltBytes = 16;
 const keyBytes = 32;
 
-/** Stored values are trusted, but an edited row must not be able to exhaust an isolate. */
-const maxCost: ScryptCost = { ln: 16, r: 8, p: 16 };
-
-const phcPattern = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9_-]+)\$([A-Za-z0-9_-]+)$/;
-
-interface StoredHash {
-  readonly cost: ScryptCost;
-  readonly salt: Uint8Array<ArrayBuffer>;
-  readonly key: Uint8Array<ArrayBuffer>;
-}
-
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(saltBytes));
-  const key = await derive(password, salt, currentCost);
+  const key = await deriveScrypt(encodeUtf8(normalizePassword(password)), salt, currentCost, keyBytes);
   const { ln, r, p } = currentCost;
   return `$scrypt$ln=${ln},r=${r},p=${p}$${encodeBase64Url(salt)}$${encodeBase64Url(key)}`;
 }
 
-/** `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the result is false. */
+/**
+ * `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the result is false. A hash of another product may be
+ * of the password as it was typed, so a spelling that normalization changes is compared too, whoever the user is.
+ */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const { cost, salt, key } = stored === undefined ? nobody : parse(stored);
-  const same = equalConstantTime(await derive(password, salt, cost), key);
-  return same && stored !== undefined;
+  const hash = stored === undefined ? nobody : parse(stored);
+  let isSame = false;
+  for (const spelling of new Set([normalizePassword(password), password])) {
+    if (await matches(hash, spelling)) isSame = true;
+    await makeUp(hash, spelling);
+  }
+  return isSame && stored !== undefined;
 }
 
-/** Whether a hash was created at another cost than the current one, and should be replaced at the next sign-in. */
+/** Whether a hash was created by another function or at another cost than a new one, and should be replaced at the next sign-in. */
 export function isOutdatedHash(stored: string): boolean {
-  const { cost } = parse(stored);
-  return cost.ln !== currentCost.ln || cost.r !== currentCost.r || cost.p !== currentCost.p;
+  const hash = parse(stored);
+  if (hash.kind !== "scrypt") return true;
+  const { cost, salt, key } = hash;
+  const isCurrent = cost.ln === currentCost.ln && cost.r === currentCost.r && cost.p === currentCost.p;
+  return !isCurrent || salt.length !== saltBytes || key.length !== keyBytes;
 }
 
 /** The hash that is compared for unknown users. */
-const nobody: StoredHash = { cost: currentCost, salt: new Uint8Array(saltBytes), key: new Uint8Array(keyBytes) };
+const nobody: ScryptHash = {
+  kind: "scrypt",
+  cost: currentCost,
+  salt: new Uint8Array(saltBytes),
+  key: new Uint8Array(keyBytes),
+};
 
+/** Stored values were checked at import, but an edited row must not be able to exhaust an isolate. */
 function parse(stored: string): StoredHash {
-  const match = phcPattern.exec(stored);
-  const salt = decodeBase64Url(match?.[4] ?? "");
-  const key = decodeBase64Url(match?.[5] ?? "");
-  if (match === null || salt === undefined || key === undefined || key.byteLength !== keyBytes) {
-    throw new Error("a stored password hash is malformed");
-  }
-  const cost = { ln: Number(match[1]), r: Number(match[2]), p: Number(match[3]) };
-  if (cost.ln > maxCost.ln || cost.r > maxCost.r || cost.p > maxCost.p) {
-    throw new Error("a stored password hash asks for more than an isolate may spend");
-  }
-  return { cost, salt, key };
+  const hash = readHash(stored);
+  if (typeof hash === "string") throw new Error(`a stored password hash ${hash}`);
+  return hash;
+}
+
+async function matches(hash: StoredHash, password: string): Promise<boolean> {
+  if (hash.kind === "bcrypt") return matchesBcrypt(hash.text, password);
+  return equalConstantTime(await deriveHashKey(hash, password), hash.key);
+}
+
+/** The work that a cheaper hash has saved: the time of a refusal must not tell that an account was imported. */
+async function makeUp(hash: StoredHash, password: string): Promise<void> {
+  const missing = 1 - relativeCost(hash);
+  if (missing <= 0) return;
+  const cost = { ...currentCost, p: Math.ceil(currentCost.p * missing) };
+  await deriveScrypt(encodeUtf8(password), nobody.salt, cost, keyBytes);
 }
 
 /** NFKC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B-4 §3.1.1.2). */
 export function normalizePassword(password: string): string {
   return password.normalize("NFKC");
-}
-
-function derive(password: string, salt: Uint8Array, { ln, r, p }: ScryptCost): Promise<Uint8Array<ArrayBuffer>> {
-  const N = 2 ** ln;
-  const maxmem = 128 * r * (N + p + 2);
-  return new Promise((resolve, reject) => {
-    scrypt(normalizePassword(password), salt, keyBytes, { N, r, p, maxmem }, (error, key) => {
-      if (error === null) resolve(new Uint8Array(key));
-      else reject(error);
-    });
-  });
 }

@@ -17,7 +17,8 @@ export type SealPurpose =
   | "sid-seal"
   | "factor-seal"
   | "mail-seal"
-  | "upstream-seal";
+  | "upstream-seal"
+  | "backup-seal";
 
 export const ivBytes = 12;
 const unbound = new Uint8Array();

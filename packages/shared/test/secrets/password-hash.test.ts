@@ -1,8 +1,14 @@
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { readHash } from "@edge-op/shared/secrets/stored-hash";
 import { describe, expect, it } from "vitest";
 
 /** scrypt("correct horse", 16 zero bytes, N = 2^14, r = 8, p = 5), computed by Node's crypto.scryptSync. */
 const foreign = "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$kSQ1bJYPD8Jgs7OVgip9Bc7Nv0GJkSsREzrHDUV_bZ4";
+
+/** A hash with these parameters. */
+function bySalt(parameters: string): string {
+  return `${parameters}$MDEyMzQ1Njc4OWFiY2RlZg$MjZP1+1U9JUbDWvDvtLyEsZiNXOKEUxfi6O2oe46uxA`;
+}
 
 describe("passwords", () => {
   it("RFC 7914: a hash created elsewhere with the same parameters verifies", async () => {
@@ -40,15 +46,90 @@ describe("passwords", () => {
   });
 
   it.each([
-    ["another function", "$argon2id$v=19$m=65536$c2FsdA$aGFzaA"],
-    ["no hash", "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$"],
-    ["a cost beyond an isolate's memory", foreign.replace("ln=14", "ln=20")],
-  ])("a stored value with %s is a fault, not a refusal", async (_, stored) => {
+    ["an unknown function", "$argon2d$v=19$m=64,t=1,p=1$c2FsdHNhbHQ$c2FsdHNhbHRzYWx0c2FsdA", "must be a hash"],
+    ["no hash", "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$", "must be a hash"],
+    ["too much memory", foreign.replace("ln=14", "ln=20"), "64 MiB"],
+    ["too much memory for argon2id", bySalt("$argon2id$v=19$m=65537,t=1,p=1"), "65536 KiB"],
+    ["too many passes", bySalt("$argon2id$v=19$m=65536,t=6,p=1"), "327680"],
+    ["too many iterations", bySalt("$pbkdf2-sha512$i=300001"), "300000 iterations"],
+    ["no iterations", bySalt("$pbkdf2-sha512$i=0"), "1 to 300000"],
+    ["too many rounds", `$2b$14$${"a".repeat(53)}`, "4 to 13"],
+    ["a key that anybody guesses", "$pbkdf2-sha256$i=1$c2FsdHNhbHQ$c2FsdA", "a key of 16"],
+  ])("a stored value with %s is a fault, not a refusal, and no import accepts it", async (_, stored, message) => {
+    expect(readHash(stored)).toContain(message);
     await expect(verifyPassword("guess", stored)).rejects.toThrow("a stored password hash");
   });
 
   it("a hash with another cost is outdated and still verifies", async () => {
     expect(isOutdatedHash(foreign)).toBe(false);
     expect(isOutdatedHash(foreign.replace("p=5", "p=1"))).toBe(true);
+  });
+});
+
+/** Made by other implementations: Python's hashlib, argon2-cffi and bcrypt; Firebase's by the example of https://github.com/firebase/scrypt. */
+const imported: readonly (readonly [string, string])[] = [
+  ["scrypt", "$scrypt$ln=1,r=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDLAj8t5IJu9XD5dJ7dNSioSUnKEwZeY2mn120BSHM8"],
+  [
+    "scrypt of better-auth",
+    "$scrypt$ln=14,r=16,p=1$YzJGc2RITmhiSFJ6WVd4MA$q1+qvbOMIZQZto3R6CmVlIFBV+YCoOsvnuzvfTh36nZnvJ8eV1ZEawZ5xLiiR6+rHidHrimxt+WbBa9J02uTvA",
+  ],
+  ["bcrypt, 2b", "$2b$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
+  ["bcrypt, 2a", "$2a$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
+  ["bcrypt, 2y", "$2y$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
+  ["bcrypt at its usual cost", "$2b$10$LcAJpQOdb9oREr9YKdrWNeeNgc4uAOIhmn/hoQop46xA8C2DhJI7y"],
+  ["PBKDF2, SHA-1", "$pbkdf2-sha1$i=1$MDEyMzQ1Njc4OWFiY2RlZg$uDERdUeAxShuzsrjt49iy8Fz+UI"],
+  [
+    "PBKDF2, SHA-256, two blocks as Keycloak has",
+    "$pbkdf2-sha256$i=27500$MDEyMzQ1Njc4OWFiY2RlZg$H5R9LZ0QvKxHLm1Lg0IeQXdtUAa+9gf2NeOZns+WHBTpnlaWE/+JwnJ/2OXEjNPW5EusP1xxGLqEqjWDbIcGlg",
+  ],
+  [
+    "PBKDF2, SHA-512",
+    "$pbkdf2-sha512$i=1$MDEyMzQ1Njc4OWFiY2RlZg$PaCwVisuzby+yFxf+nKR0Ukg++gc7Yrc8hF77H+aICTdomtg2KlYHv4tx+wKE+WTVZJpthZQWVoCszK2/GWUmg",
+  ],
+  ["argon2id", "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MjZP1+1U9JUbDWvDvtLyEsZiNXOKEUxfi6O2oe46uxA"],
+  [
+    "argon2id as Keycloak has",
+    "$argon2id$v=19$m=7168,t=5,p=1$MDEyMzQ1Njc4OWFiY2RlZg$2Ek5zMZVGrFVTlHZZgywf+fd0fS6/y+DB3Z5fAX1+zM",
+  ],
+];
+const firebase =
+  "$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lwc$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ$jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA";
+
+describe("hashes of other products", () => {
+  it.each(imported)("%s: verifies the password, refuses another one, and is replaced", async (_, stored) => {
+    expect(await verifyPassword("correct horse", stored)).toBe(true);
+    expect(await verifyPassword("correct horsf", stored)).toBe(false);
+    expect(isOutdatedHash(stored)).toBe(true);
+  });
+
+  it("PBKDF2 above the cap of the platform: verifies the password", async () => {
+    const stored = "$pbkdf2-sha1$i=100001$MDEyMzQ1Njc4OWFiY2RlZg$yPGlW2VzS8fGeQWlu6RzrYJXd/g";
+    expect(await verifyPassword("correct horse", stored)).toBe(true);
+  });
+
+  it("Firebase: its own example", async () => {
+    expect(await verifyPassword("user1password", firebase)).toBe(true);
+    expect(await verifyPassword("user2password", firebase)).toBe(false);
+    const otherProject = firebase.replace("$jxspr", "$kxspr");
+    expect(await verifyPassword("user1password", otherProject)).toBe(false);
+  });
+
+  it("a password that normalization changes is compared as it was typed, too", async () => {
+    const stored = "$2b$04$PJwpuorcJbtsAOiOXI7ruer4imsSxY4iour5yebs3uBEUpBYsm0fK";
+    expect(await verifyPassword("pa\u0308sswort", stored)).toBe(true);
+    expect(await verifyPassword("p\u00e4sswort", stored)).toBe(true);
+  });
+
+  it("a cheaper hash takes the time of a new one (attack 20)", async () => {
+    const fastest = async (stored: string | undefined) => {
+      const times: number[] = [];
+      for (let count = 0; count < 3; count += 1) {
+        const startedAtMs = performance.now();
+        await verifyPassword("guess", stored);
+        times.push(performance.now() - startedAtMs);
+      }
+      return Math.min(...times);
+    };
+    expect(await fastest(imported[2]![1])).toBeGreaterThan(0.8 * (await fastest(undefined)));
   });
 });
