@@ -1,0 +1,130 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { CommandLine } from "./fixtures/command-line.ts";
+import { sources } from "./fixtures/import-sources.ts";
+import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
+import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+
+/** `edge-op import` and `edge-op export`. */
+const own = new CommandLine();
+let provider: LocalProvider;
+let fixtures: ProviderFixtures;
+
+beforeAll(async () => {
+  provider = await startLocalProvider({ shape: inject("shape") });
+  fixtures = new ProviderFixtures(provider);
+  await own.login(provider.issuer, provider.admin);
+  const google = { name: "Google", kind: "google", client_id: "op", client_secret: "s" };
+  await fixtures.admin.require("POST", "/upstreams", { upstream_id: "google", ...google });
+});
+afterAll(async () => {
+  await provider.stop();
+  own.remove();
+});
+
+function linesOf(path: string): Record<string, unknown>[] {
+  const texts = readFileSync(path, "utf8").trim().split("\n");
+  return texts.map((text) => JSON.parse(text) as Record<string, unknown>);
+}
+
+async function exported(): Promise<Record<string, unknown>[]> {
+  const out = join(own.folder, `export-${Math.random()}.jsonl`);
+  await own.require("export", "users", "--out", out);
+  expect(statSync(out).mode & 0o777).toBe(0o600);
+  return linesOf(out);
+}
+
+describe.each(sources)("files of $from", ({ from, files, options, users, leftOut }) => {
+  test("become users with what they have, and a second run changes nothing", async () => {
+    const [path = "", beside] = files.map(({ name, content }) => own.file(name, content));
+    const report = join(own.folder, `${from}-report.jsonl`);
+    const words = ["import", "users", path, "--from", from, ...options, ...(beside ? ["--beside", beside] : [])];
+    const dry = await own.require(...words, "--dry-run", "--json");
+    expect(dry.json).toEqual({ dry_run: true, created: users.length, exists: 0, refused: 0 });
+    const ran = await own.run([...words, "--report", report, "--json"]);
+    expect([ran.code, ran.json]).toEqual([0, { created: users.length, exists: 0, refused: 0 }]);
+    const stored = await exported();
+    for (const user of users) {
+      expect(stored.find(({ sub }) => sub === user.sub)).toMatchObject(user);
+    }
+    const reported = readFileSync(report, "utf8") === "" ? [] : linesOf(report);
+    expect(reported.map((line) => line["left_out"])).toEqual(leftOut);
+    expect((await own.require(...words, "--json")).json).toEqual({ created: 0, exists: users.length, refused: 0 });
+  });
+});
+
+test("an import of deleted users is refused: their subs are never given again", async () => {
+  const before = await exported();
+  const path = own.file("again.jsonl", before.map((line) => JSON.stringify(line)).join("\n"));
+  for (const { sub } of before) await fixtures.admin.require("DELETE", `/users/${encodeURIComponent(String(sub))}`);
+  const refused = await own.run(["import", "users", path, "--json"]);
+  expect([refused.code, refused.json]).toEqual([1, { created: 0, exists: 0, refused: before.length }]);
+});
+
+test("refused lines are named with the reason, the others are imported; --skip leaves out the first", async () => {
+  const lines = [
+    { sub: "l1", username: "l1" },
+    { sub: "l2", username: "l1" },
+    { sub: "l3", username: "l3" },
+  ];
+  const path = own.file("lines.jsonl", lines.map((line) => JSON.stringify(line)).join("\n"));
+  expect((await own.require("import", "users", path, "--skip", "2", "--json")).json).toMatchObject({ created: 1 });
+  const { code, errors, output } = await own.run(["import", "users", path]);
+  expect([code, errors]).toEqual([1, expect.stringContaining("2 l2: username: is taken")]);
+  expect(output).toMatch(/created +1\nexists +1\nrefused +1/);
+});
+
+test.each<[string, string[]]>([
+  ["a file that is not there", ["nowhere.jsonl"]],
+  ["a file that is no JSON", ["broken"]],
+  ["Firebase without the parameters of its hashes", ["firebase", "--from", "firebase"]],
+  ["parameters of another hash", ["firebase", "--from", "firebase", "--beside", "md5"]],
+  ["too many requests", ["broken", "--parallel", "17"]],
+  ["an upstream provider without a name", ["broken", "--upstreams", "google"]],
+])("%s ends with 2 before anything changes", async (_, [file = "", ...options]) => {
+  own.file("broken", "{");
+  own.file("md5", "algorithm: MD5");
+  own.file("firebase", { users: [{ localId: "f", passwordHash: "aGFzaA", salt: "c2FsdA" }] });
+  const words = options.map((word) => (word === "md5" ? join(own.folder, word) : word));
+  expect((await own.run(["import", "users", join(own.folder, file), ...words])).code).toBe(2);
+});
+
+test("clients of Keycloak keep ids and secrets; one that is refused is named; an export has no secret", async () => {
+  const realm = own.file("realm.json", {
+    clients: [
+      { clientId: "account", redirectUris: ["/realms/acme/account/*"] },
+      {
+        ...{
+          clientId: "shop",
+          name: "Shop",
+          secret: "k9eNfLz3qVb5XwT2mJ8dRc7HsYpA4GuE",
+          clientAuthenticatorType: "client-secret",
+        },
+        ...{
+          standardFlowEnabled: true,
+          redirectUris: ["https://shop.example.com/callback"],
+          directAccessGrantsEnabled: true,
+        },
+        ...{ defaultClientScopes: ["profile", "email", "roles"], optionalClientScopes: ["offline_access"] },
+        attributes: { "post.logout.redirect.uris": "https://shop.example.com/" },
+      },
+      { clientId: "wild", publicClient: true, standardFlowEnabled: true, redirectUris: ["https://shop.example.com/*"] },
+    ],
+  });
+  const { code, errors, output } = await own.run(["import", "clients", realm, "--from", "keycloak"]);
+  expect([code, errors]).toEqual([1, expect.stringContaining("wild: redirect_uris[0]")]);
+  expect(output).toMatch(/created +1\nexists +0\nrefused +1/);
+  expect((await fixtures.admin.call("GET", "/clients/shop")).body).toMatchObject({
+    ...{ client_name: "Shop", scope: "openid profile email offline_access" },
+    ...{
+      post_logout_redirect_uris: ["https://shop.example.com/"],
+      grant_types: ["authorization_code", "refresh_token"],
+    },
+  });
+  const out = join(own.folder, "clients.jsonl");
+  await own.require("export", "clients", "--out", out);
+  expect(readFileSync(out, "utf8")).not.toContain("k9eNfLz3");
+  const again = await own.require("import", "clients", out, "--json");
+  expect(again.json).toMatchObject({ created: 0, refused: 0 });
+});
