@@ -42,6 +42,13 @@ it("depth of token requests: cold, after a pause, busy, with an empty KV", { ret
     const grant = { grantId: newGrantId({ client: 1, user: 1 }), address, grantCreatedAtMs: Date.now() };
     return login.authorize({ clientId: "web", grant });
   };
+  const television = await seedApp({ grant_types: ["urn:ietf:params:oauth:grant-type:device_code"] }, "television");
+  const allowDevice = async () => {
+    const { deviceCode, userCode } = await login.openDevice("television");
+    const grant = { grantId: newGrantId({ client: 1, user: 1 }), address, grantCreatedAtMs: Date.now() };
+    await login.approveDevice(userCode, { clientId: "television", grant });
+    return { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: deviceCode };
+  };
   let { refresh_token: token } = await tokensOf(await login.redeem(await authorize(), web));
   const refresh = measured(web, () => ({ grant_type: "refresh_token", refresh_token: token }));
   const depths = await measureDepths(tokenEnv, {
@@ -62,11 +69,13 @@ it("depth of token requests: cold, after a pause, busy, with an empty KV", { ret
       ...{ grant_type: "authorization_code", redirect_uri: redirectUri, code_verifier: verifier },
       code: await authorize(),
     })),
+    "redemption of a device code": measured(television, allowDevice),
   });
   expect(depths).toEqual({
     "client credentials": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
     "token exchange": { cold: 2, afterPause: 1, busy: 0, emptyKv: 4 },
     refresh: { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
     "authorization code with a refresh token": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
+    "redemption of a device code": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
   });
 });

@@ -19,6 +19,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { peekAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { mappedClaims } from "@edge-op/shared/users/attributes";
 import { includesRbac, selectClaims, visibleClaims } from "@edge-op/shared/users/visible-claims";
 import type { UserinfoEnv } from "@edge-op/workers/env";
 import type { UserinfoIsolate } from "./isolate.ts";
@@ -26,7 +27,7 @@ import type { UserinfoIsolate } from "./isolate.ts";
 const path = "/userinfo";
 
 /**
- * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm request: 0 object, 0
+ * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, mapped attributes included, as JSON or signed. Cost of a warm request: 0 object, 0
  * KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients that register one. A DPoP proof adds 1
  * object call and 1 verification. Calls that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one.
  * For a request that equals one of the last seconds, only revocation is checked (control/remembered-decisions.ts).
@@ -86,8 +87,14 @@ async function describe(
   ]);
   if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
   if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
+  const { clientId, scope, userinfoClaims: requested } = accessToken;
+  const attributes = await isolate.users.findMappedValues(context, user);
   await proof?.spend();
-  const claims = { sub: accessToken.pairwiseSub ?? user.sub, ...selectClaims(user, rbac, visible) };
+  const claims = {
+    sub: accessToken.pairwiseSub ?? user.sub,
+    ...mappedClaims(attributes, "userinfo", { clientId, scope, requested }),
+    ...selectClaims(user, rbac, visible),
+  };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
   if (!isPlain) return { accessToken, response: { client, claims } };
   const response = new JsonResponse(claims, { text: JSON.stringify(claims) });

@@ -1,5 +1,6 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
-import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
+import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { type AuthorizationDetail, canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
 import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
 import { claimsCoveredBy } from "@edge-op/protocol/oauth/scope-claims";
 import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
@@ -30,15 +31,31 @@ export function requestedAllowances({
   ];
 }
 
+/** A longer object is stored as its hash, so that the row of a consent does not grow without a bound. */
+const longestDetail = 600;
+
 /**
- * The authorization details that a request needs consent for: the hash and the type of each, so that a stored consent covers this object and no other
- * (RFC 9396 §12). The session does not contain them, because there can be many and each is used once.
+ * The authorization details that a request needs consent for: each as it is, or the hash and the type of a long one, so that a stored consent covers this
+ * object and no other (RFC 9396 §12), and can be shown to the person later. The session does not contain them, because there can be many and each is used once.
  */
 export async function detailAllowances({
   authorizationDetails,
 }: Pick<AuthorizationRequest, "authorizationDetails">): Promise<string[]> {
   const all = (authorizationDetails ?? []).map(async (detail) => {
-    return `detail:${encodeBase64Url(await sha256(canonicalJson(detail)))} ${detail.type}`;
+    const text = canonicalJson(detail);
+    return text.length <= longestDetail
+      ? `detail:${text}`
+      : `detail:${encodeBase64Url(await sha256(text))} ${detail.type}`;
   });
   return [...new Set(await Promise.all(all))];
+}
+
+/** The authorization details of a consent; of those that are stored as a hash, only the type. */
+export function allowedDetails(allowed: readonly string[]): AuthorizationDetail[] {
+  return allowed.flatMap((item): AuthorizationDetail[] => {
+    if (!item.startsWith("detail:")) return [];
+    const text = item.slice("detail:".length);
+    const detail = parseJsonObject(text) ?? { type: text.slice(text.indexOf(" ") + 1) };
+    return [{ ...detail, type: String(detail["type"]) }];
+  });
 }

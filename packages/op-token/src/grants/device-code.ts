@@ -14,8 +14,9 @@ type DeviceRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
  * **A device's poll, and the redemption of its code once the person has allowed it.** A poll writes nothing; only an approved code is
- * redeemed, once, and only then is a DPoP proof spent. A second redemption revokes the grant. Only the object knows the user and the grant, so both
- * are checked after the code is spent. Cost warm: 1 object call; the redemption 2, and 1 signature, 2 with ID token.
+ * redeemed, once, and only then is a DPoP proof spent. A second redemption revokes the grant. The poll returns the user and the grant, so both are
+ * checked before the code is spent: a refused redemption can be sent again. Cost warm: 1 object call; the redemption 2, and 1 signature, 2 with ID
+ * token. Calls that follow one another at a redemption: 4 in a cold isolate, 3 after a pause, 2 in a busy one: the check needs what the poll returns.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */
@@ -34,13 +35,15 @@ async function decide({ context, isolate, client, form }: DeviceRequest) {
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, client.clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);
-  return { code, resources, details };
+  return { code, approved: polled, resources, details };
 }
 
 async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
   const { context, isolate, client, proof } = request;
-  const { code, resources, details } = due;
-  await prepareRedemption(request);
+  const { code, approved, resources, details } = due;
+  const [user] = await Promise.all([findActiveUser(request, approved.sub), refuseRevokedGrant(request, approved)]);
+  // Spends the proof too, so that an identical retry of a request does not count as a second use of the code.
+  await request.validate();
   const presented = {
     clientId: client.clientId,
     cnf: proof?.cnf,
@@ -53,18 +56,6 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "device-code-replayed");
   if (result.kind !== "redeemed") throw refusalOfObject(result);
   const { payload } = result;
-  const [user] = await Promise.all([findActiveUser(request, payload.sub), refuseRevokedGrant(request, payload)]);
-  // The check of the grant may have returned a newer control version.
   await request.commit();
   return issueGrant(request, { payload, user, checked, resources, details });
-}
-
-/**
- * Call it before a code is redeemed: an isolate without a lease may have an outdated copy of the client, and its refusal would spend the code. It
- * also checks the proof, so that an identical retry of a request does not count as a second use of the code. Cost: 1 object call without a lease. In
- * `direct`, where no isolate has a lease, the check of the redeemed grant returns the version.
- */
-async function prepareRedemption({ context, proof, validate }: IssueRequest): Promise<void> {
-  if (context.settings.revocationMode === "direct") await proof?.spend();
-  else await validate();
 }

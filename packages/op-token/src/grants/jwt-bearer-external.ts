@@ -67,6 +67,7 @@ export async function decideExternalAssertion(request: ExternalRequest): Promise
       viaClientIds: [parties[1]],
       rbac: user?.rbac,
       username: user?.username,
+      attributes: user?.attributes,
     },
     described,
     lifetime: { lifetimeSeconds: Math.min(lifetimeSeconds(request, described), ruledSeconds) },

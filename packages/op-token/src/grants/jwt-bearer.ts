@@ -69,6 +69,7 @@ async function decideOwnAssertion(request: AssertionRequest): Promise<DueToken> 
       forUser: true,
       rbac: user.rbac,
       username: user.username,
+      attributes: user.attributes,
       mayAct: readMayAct(claims["may_act"]),
     },
     described,

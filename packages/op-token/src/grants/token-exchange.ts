@@ -100,6 +100,7 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
       mayAct: subject.mayAct,
       rbac: user?.rbac,
       username: user?.username,
+      attributes: user?.attributes,
     },
     described,
     lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },

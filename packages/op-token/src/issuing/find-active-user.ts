@@ -1,14 +1,17 @@
 import { OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { MappedValue } from "@edge-op/shared/users/attributes";
 import type { RbacClaims, User } from "@edge-op/shared/users/user";
 import type { ClientRequest } from "../grant-module.ts";
 
 export interface ActiveUser {
   readonly username: string;
   readonly rbac: RbacClaims;
+  readonly attributes: readonly MappedValue[];
 }
 
 /**
- * **Finds the active user of a token**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1). Unknown and suspended users are refused alike.
+ * **Finds the active user of a token**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1) and the attributes that are
+ * mapped to claims. Unknown and suspended users are refused alike.
  * Cost warm: 0 calls.
  */
 export async function findActiveUser(
@@ -16,11 +19,12 @@ export async function findActiveUser(
   sub: string,
   refusal: OAuthErrorCode = "invalid_grant",
 ): Promise<ActiveUser> {
-  const [user, rbac] = await Promise.all([
+  const [found, rbac] = await Promise.all([
     isolate.users.find(context, sub),
     isolate.users.findRbacClaims(context, sub),
   ]);
-  return { username: requireActive(user, refusal).username, rbac };
+  const user = requireActive(found, refusal);
+  return { username: user.username, rbac, attributes: await isolate.users.findMappedValues(context, user) };
 }
 
 export function requireActive(user: User | undefined, refusal: OAuthErrorCode): User {

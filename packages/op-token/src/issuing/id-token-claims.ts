@@ -1,10 +1,11 @@
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
-import { coveredClaims } from "@edge-op/protocol/oauth/claims-request";
+import { type ClaimRequests, coveredClaims } from "@edge-op/protocol/oauth/claims-request";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
-import { registeredScope } from "@edge-op/shared/clients/client";
-import type { RbacClaims } from "@edge-op/shared/users/user";
+import { type Client, registeredScope } from "@edge-op/shared/clients/client";
+import { coveredMappings, mappedClaims } from "@edge-op/shared/users/attributes";
 import { selectClaims, visibleClaims } from "@edge-op/shared/users/visible-claims";
 import type { ClientRequest } from "../grant-module.ts";
+import type { ActiveUser } from "./find-active-user.ts";
 
 /** Applications keep ID tokens in cookies and send them back as hints, which may be 16 KiB long here. */
 const mostScopeClaimBytes = 4096;
@@ -19,14 +20,29 @@ const mostScopeClaimBytes = 4096;
 export async function idTokenClaims(
   { context, isolate, client }: ClientRequest,
   { sub, claims }: LoginContext,
-  rbac: RbacClaims,
+  { rbac, attributes }: ActiveUser,
   scope: readonly string[],
 ): Promise<Readonly<Record<string, unknown>>> {
   const requested = coveredClaims(claims?.id_token, registeredScope(client));
-  const visible = visibleClaims(client.metadata.id_token_claims === "requested" ? [] : scope, requested);
-  if (visible.size === 0) return {};
-  const user = await isolate.users.find(context, sub);
-  return user === undefined ? {} : withoutLargest(selectClaims(user, rbac, visible), requested);
+  const releasing = client.metadata.id_token_claims === "requested" ? [] : scope;
+  const requestedMapped = requestedMappings(claims?.id_token, client, { attributes });
+  const { clientId } = client;
+  const mapped = mappedClaims(attributes, "id_token", { clientId, scope: releasing, requested: requestedMapped });
+  const visible = visibleClaims(releasing, requested);
+  const user = visible.size === 0 ? undefined : await isolate.users.find(context, sub);
+  const ofProfile = user === undefined ? {} : selectClaims(user, rbac, visible);
+  return withoutLargest({ ...mapped, ...ofProfile }, [...requested, ...requestedMapped]);
+}
+
+/** The claims among the requested ones that attributes of the user are mapped to, and that the client's registered scope covers. */
+export function requestedMappings(
+  requests: ClaimRequests | undefined,
+  client: Client,
+  { attributes }: Pick<ActiveUser, "attributes">,
+): readonly string[] {
+  if (requests === undefined || attributes.length === 0) return [];
+  const { clientId } = client;
+  return coveredMappings(Object.keys(requests), attributes, { clientId, registeredScope: registeredScope(client) });
 }
 
 function withoutLargest(

@@ -10,7 +10,7 @@ import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
-import { idTokenClaims } from "./id-token-claims.ts";
+import { idTokenClaims, requestedMappings } from "./id-token-claims.ts";
 import {
   fromFamilyAccessToken,
   issueAccessToken,
@@ -60,12 +60,16 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
     forUser: true,
     rbac: user.rbac,
     username: user.username,
+    attributes: user.attributes,
     authorizationDetails: narrowDetails(
       readDetails(login.authorizationDetails),
       tokens.requestedDetails,
       client.metadata.authorization_details_types,
     ),
-    userinfoClaims: coveredClaims(login.claims?.userinfo, registered),
+    userinfoClaims: [
+      ...coveredClaims(login.claims?.userinfo, registered),
+      ...requestedMappings(login.claims?.userinfo, client, user),
+    ],
   };
   const response = await issueAccessToken(request, content, described);
   const idToken = scope.includes("openid")
@@ -89,7 +93,7 @@ async function signLoginIdToken(
   const { sid } = login;
   const [sectorSid, userClaims] = await Promise.all([
     sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
-    idTokenClaims(request, login, user.rbac, scope),
+    idTokenClaims(request, login, user, scope),
   ]);
   const text = await signIdToken(context, isolate, {
     ...authenticationEvent(login),

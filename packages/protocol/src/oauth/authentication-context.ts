@@ -14,6 +14,7 @@ export type ProofMethod =
   | "totp"
   | "recoveryCode"
   | "mailedCode"
+  | "temporaryPassword"
   | "upstream"
   | "upstreamMfa"
   | "upstreamPhr";
@@ -26,7 +27,10 @@ export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
 /** A sign-in at an upstream provider, and those whose `acr` there amounts to more. */
 export const upstreamMethods: readonly ProofMethod[] = ["upstream", "upstreamMfa", "upstreamPhr"];
 
-/** Methods that sign a person in. A mailed code does not: it is part of no authentication, and lets a person set a new password. */
+/** They are part of no authentication, and let a person set a new password: the proof of a mailbox, and a password that an administrator gave them. */
+export const recoveryMethods: readonly ProofMethod[] = ["mailedCode", "temporaryPassword"];
+
+/** Methods that sign a person in. */
 export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods, ...upstreamMethods];
 
 export const passwordAcr = "urn:edge-op:acr:password";
