@@ -4,7 +4,7 @@ import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { upstreamSeal } from "@edge-op/shared/upstreams/upstream";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import { beforeEach, describe, expect, it } from "vitest";
-import { sealSecretsAgain } from "../src/control/seal-secrets-again.ts";
+import { countSealedBefore, sealedTables, sealSecretsAgain } from "../src/control/seal-secrets-again.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const old = { OP_MASTER_KEY: "A".repeat(43), DB };
@@ -28,6 +28,15 @@ const tables = [
   },
 ] as const;
 
+it("ADR 10: every table that names the key of its secrets is sealed again", async () => {
+  const { results } = await DB.prepare(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, 'sealed_by') > 0 ORDER BY name",
+  ).all<{ name: string }>();
+  const named = results.map(({ name }) => name);
+  expect(named).toEqual(sealedTables.map(({ name }) => name).toSorted());
+  expect(named).toEqual(tables.map(({ name }) => name).toSorted());
+});
+
 describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, insert }) => {
   beforeEach(async () => {
     const secret = await sealText(old, purpose, "the secret", { bound });
@@ -49,7 +58,10 @@ describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, inse
 
   it("ADR 10: after the replacement they open without the previous key; one that does not open is marked", async () => {
     expect(await openSealed(afterwards, purpose, (await stored("app"))!.secret, bound)).toBeUndefined();
+    expect((await countSealedBefore(replaced))[name]).toBe(2);
     expect(await sealSecretsAgain(replaced)).toBe(true);
+    expect((await countSealedBefore(replaced))[name]).toBe(0);
+    expect(await countSealedBefore(afterwards)).toEqual({});
     const { secret, sealed_by } = (await stored("app"))!;
     expect(sealed_by).toBe(await keyFingerprint(afterwards.OP_MASTER_KEY));
     expect(await openSealed(afterwards, purpose, secret, bound)).toBe("the secret");

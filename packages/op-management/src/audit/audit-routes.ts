@@ -1,11 +1,12 @@
 /** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database. Cost: 1 or 2 D1 calls. */
 
+import { listEvents } from "@edge-op/shared/audit/list-events";
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { showEvent } from "@edge-op/shared/audit/shown-event";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { nextCursor, pageQuery } from "../admin/paging.ts";
-import { eventSchema, moment, readPlace, toEventResource, writePlace } from "./event-resource.ts";
-import { listEvents } from "./list-events.ts";
+import { eventSchema, moment, readPlace, writePlace } from "./event-resource.ts";
 import { reviewLog } from "./verify-log.ts";
 
 const scope = "admin:audit";
@@ -41,7 +42,7 @@ const list = defineRoute({
     const last = page.at(-1);
     return {
       body: {
-        events: page.map(toEventResource),
+        events: page.map(showEvent),
         ...(rows.length > limit && last !== undefined ? { next_cursor: writePlace(last) } : {}),
       },
     };

@@ -1,9 +1,7 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
-import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { type EventPlace, formatPlace, parsePlace } from "@edge-op/shared/audit/list-events";
 import * as z from "zod";
 import { invalidCursor } from "../admin/paging.ts";
-import type { EventPlace, EventRow } from "./list-events.ts";
 
 /** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
 export const eventSchema = z
@@ -34,38 +32,15 @@ export const eventSchema = z
     ],
   });
 
-/** Payload members that have members of their own in the resource; a client has two spellings. */
-const named = {
-  sub: "sub",
-  clientId: "client_id",
-  client_id: "client_id",
-  actor: "actor",
-  actorClientId: "actor_client_id",
-  address: "address",
-  requestId: "request_id",
-} as const;
-
-export function toEventResource({ position, atMs, type, payload, shard, seq, hash }: EventRow) {
-  const members: Record<string, string> = {};
-  const detail: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(readStored("audit event", payload, isJsonObject))) {
-    const place = Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
-    if (place !== undefined && typeof value === "string") members[place] = value;
-    else detail[name] = value;
-  }
-  return { position, time: new Date(atMs).toISOString(), type, ...members, detail, shard, seq, hash };
-}
-
-export function writePlace({ atMs, position }: EventPlace): string {
-  return encodeBase64Url(encodeUtf8(`${atMs}.${position}`));
+export function writePlace(place: EventPlace): string {
+  return encodeBase64Url(encodeUtf8(formatPlace(place)));
 }
 
 export function readPlace(cursor: string | undefined): EventPlace | undefined {
   if (cursor === undefined) return undefined;
-  const bytes = decodeBase64Url(cursor);
-  const [, atMs, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(new TextDecoder().decode(bytes)) ?? [];
-  if (position === undefined) throw invalidCursor();
-  return { atMs: Number(atMs), position: Number(position) };
+  const place = parsePlace(new TextDecoder().decode(decodeBase64Url(cursor)));
+  if (place === undefined) throw invalidCursor();
+  return place;
 }
 
 /** A time as RFC 3339 or seconds since the epoch. */

@@ -1,7 +1,8 @@
-import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
 import { limits } from "@edge-op/shared/config/limits";
 import { workerSettings } from "@edge-op/shared/config/settings";
+import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { log } from "@edge-op/shared/runtime/log";
@@ -12,6 +13,7 @@ import { controlPlaneName, objectName, type ShardedStore, shardedStores } from "
 import { mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /**
@@ -21,6 +23,11 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
 const mostCalled = 800;
+
+/** Of 200 rows. */
+const batchesAtOnce = 10;
+/** Each batch waits for D1 at most three times. */
+const sealingMs = 30_000;
 
 const exampleFacts = {
   ...{ name: "op-management", version: "0c5f0d1e-6f0b-4a55-9a3f-8b1b7d1f2c11" },
@@ -47,6 +54,12 @@ const reportSchema = z
     settings: z
       .record(z.string(), z.string().nullable())
       .describe("The variables of every Worker, as they are set; `null`: its default is in force."),
+    sealed_before: z
+      .record(z.string(), z.int())
+      .exactOptional()
+      .describe(
+        "The rows of each table that only the previous master key opens; empty without one, absent if the control plane does not respond.",
+      ),
     not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
   })
   .meta({
@@ -55,7 +68,12 @@ const reportSchema = z
       {
         worker: exampleFacts,
         objects: [{ ...exampleFacts, name: "revocation:g1:wnam:3", bytes: 36_864 }],
-        ...{ unreachable: [], settings: { ISSUER: "https://op.example.com", MFA: null }, not_called: 0 },
+        ...{
+          unreachable: [],
+          settings: { ISSUER: "https://op.example.com", MFA: null },
+          sealed_before: {},
+          not_called: 0,
+        },
       },
     ],
   });
@@ -115,8 +133,9 @@ const report = defineRoute({
   async handle({ context, isolate }) {
     const all = objectsOf(context, await isolate.shardMap.table(context));
     const called = all.slice(0, mostCalled);
-    const [own, results] = await Promise.all([
+    const [own, sealedBefore, results] = await Promise.all([
       readDeploymentFacts(context.env),
+      countSealedBefore(context),
       Promise.all(called.map((object) => readFacts(object, context.requestId))),
     ]);
     return {
@@ -129,6 +148,7 @@ const report = defineRoute({
         settings: Object.fromEntries(
           Object.values(workerSettings).map(({ variable }) => [variable, context.env[variable] || null]),
         ),
+        ...(sealedBefore && { sealed_before: sealedBefore }),
         not_called: all.length - called.length,
       },
     };
@@ -139,4 +159,69 @@ function toResource(name: string, { version, keys }: DeploymentFacts): z.input<t
   return { name, version, keys: { ...keys } };
 }
 
-export const deploymentRoutes: readonly AdminRoute[] = [report];
+const sealing = defineRoute({
+  method: "POST",
+  path: "/deployment/sealing",
+  operationId: "sealAgain",
+  summary:
+    "Seals secrets again that were sealed with the previous master key, 2,000 of each table by one call. The previous key is needed until nothing remains.",
+  scope: "admin:shards",
+  response: {
+    status: 200,
+    description: "What remains.",
+    schema: z
+      .strictObject({
+        remaining: z.record(z.string(), z.int()).describe("Rows by table; empty without a previous master key."),
+      })
+      .meta({ id: "Sealing", examples: [{ remaining: { user_totp: 0, upstreams: 0 } }] }),
+  },
+  async handle(call) {
+    const { context } = call;
+    const remaining = await sealAgain(context, batchesAtOnce);
+    const event = { action: "deployment.seal", target: context.settings.issuer, detail: { remaining } };
+    await commitChange(call, { statements: [], forget: [], event });
+    return { body: { remaining } };
+  },
+});
+
+/** `undefined` if the control plane does not respond. */
+async function countSealedBefore(context: RequestContext<ManagementEnv>): Promise<Record<string, number> | undefined> {
+  try {
+    return await sealAgain(context, 0);
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    log("unavailable", { store: error.store, cause: String(error.cause), requestId: context.requestId });
+    return undefined;
+  }
+}
+
+/** Cost: 0 without a previous key, otherwise 1 object call. */
+async function sealAgain(context: RequestContext<ManagementEnv>, batches: number): Promise<Record<string, number>> {
+  if (!context.env.OP_MASTER_KEY_PREVIOUS) return {};
+  const call = async () => controlPlane(context).sealAgain(batches);
+  return { ...(await callObject("control plane", call, sealingMs)) };
+}
+
+const backup = defineRoute({
+  method: "POST",
+  path: "/deployment/backup",
+  operationId: "backUp",
+  summary:
+    "Begins a backup of the database, in addition to that of every day. The audit event `deployment.backed-up` says when it is complete. Needs the bucket `BACKUP`.",
+  scope: "admin:shards",
+  response: { status: 204, description: "A backup begins." },
+  async handle(call) {
+    const { context } = call;
+    const isBegun = await callObject("control plane", async () => controlPlane(context).backUp());
+    if (!isBegun)
+      throw new OAuthError("conflict", "backups-off", { description: "The deployment has no bucket BACKUP." });
+    await commitChange(call, {
+      statements: [],
+      forget: [],
+      event: { action: "deployment.back_up", target: context.settings.issuer },
+    });
+    return { body: undefined };
+  },
+});
+
+export const deploymentRoutes: readonly AdminRoute[] = [report, sealing, backup];

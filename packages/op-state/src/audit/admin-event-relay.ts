@@ -1,11 +1,13 @@
 import { log } from "@edge-op/shared/runtime/log";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { type AdminEventRow, fingerprintOf, toAuditEvent } from "./admin-event-row.ts";
+import { type AdminEventRow, fingerprintOf, recordOfRow, toAuditEvent } from "./admin-event-row.ts";
+import { holdRecords, type LostChange } from "./hold-records.ts";
 
 const batchRows = 100;
 const batchesPerRun = 10;
 const sweptRows = 500;
+const heldAtOnce = 500;
 /** D1 can be restored to any time in the last 30 days. */
 const rememberMs = 31 * 86_400_000;
 
@@ -18,10 +20,11 @@ interface Cursor {
  * **Copies the rows of `admin_events` into the audit chain, each exactly once.** A row is written in the D1 transaction of its change. The cursor and
  * the event are one transaction here, so a crash at any step neither repeats nor loses a row. After D1 was restored to an earlier time, new rows get
  * old numbers: the row at the cursor then differs, and the cursor returns to the newest row that is unchanged (ADR 35). The rows that D1 lost are
- * already in the chain.
+ * already in the chain, and the records that they changed are held (ADR 11).
  *
- *   admin_relay(id, seq, fingerprint)                  one row: the newest row that was copied
- *   admin_relayed(seq, fingerprint, until_ms)          the rows that D1 may still return to; deleted at until_ms
+ *   admin_relay(id, seq, fingerprint)                              one row: the newest row that was copied
+ *   admin_relayed(seq, fingerprint, until_ms, action, kind, id)    the rows that D1 may still return to, with the record to hold if they are lost;
+ *                                                                  deleted at until_ms
  */
 export class AdminEventRelay {
   readonly #storage: DurableObjectStorage;
@@ -29,7 +32,16 @@ export class AdminEventRelay {
   readonly #database: D1Database;
   readonly #outbox: AuditOutbox;
 
-  constructor(storage: DurableObjectStorage, database: D1Database, outbox: AuditOutbox) {
+  readonly #announce: () => Promise<unknown>;
+
+  /** `announce`: brings the records that are held into force. */
+  constructor(
+    storage: DurableObjectStorage,
+    database: D1Database,
+    outbox: AuditOutbox,
+    announce: () => Promise<unknown> = async () => {},
+  ) {
+    this.#announce = announce;
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#database = database;
@@ -39,7 +51,8 @@ export class AdminEventRelay {
         id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, fingerprint TEXT NOT NULL);
       INSERT OR IGNORE INTO admin_relay VALUES (1, 0, '');
       CREATE TABLE IF NOT EXISTS admin_relayed (
-        seq INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTEGER NOT NULL);`);
+        seq INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTEGER NOT NULL,
+        action TEXT NOT NULL, kind TEXT, id TEXT);`);
   }
 
   get cursor(): Cursor {
@@ -51,8 +64,7 @@ export class AdminEventRelay {
     for (let batch = 0; batch < batchesPerRun; batch += 1) {
       const { seq, fingerprint } = this.cursor;
       const [first, ...others] = await this.#rowsFrom(seq);
-      const isIntact = seq === 0 || (first?.seq === seq && fingerprintOf(first) === fingerprint);
-      if (!isIntact) await this.#rewind(nowMs);
+      if (!isIntact({ seq, fingerprint }, first)) await this.#rewind(nowMs, this.#announce);
       else {
         const rows = seq === 0 && first !== undefined ? [first, ...others] : others;
         this.#copy(rows, nowMs);
@@ -60,6 +72,13 @@ export class AdminEventRelay {
       }
     }
     return nowMs;
+  }
+
+  /** To be called before changes of a restored D1 are announced: holds the records whose later changes it has lost. */
+  async rewindIfSetBack(nowMs: number): Promise<void> {
+    const cursor = this.cursor;
+    const [first] = await this.#rowsFrom(cursor.seq, 1);
+    if (!isIntact(cursor, first)) await this.#rewind(nowMs, async () => {});
   }
 
   /** Deletes rows that D1 can no longer return to, oldest first; the row at the cursor is kept. */
@@ -83,22 +102,39 @@ export class AdminEventRelay {
     if (last === undefined) return;
     this.#storage.transactionSync(() => {
       for (const row of rows) {
+        const record = recordOfRow(row);
         this.#outbox.append(toAuditEvent(row), row.at_ms);
         this.#sql.exec(
-          "INSERT OR REPLACE INTO admin_relayed VALUES (?, ?, ?)",
+          "INSERT OR REPLACE INTO admin_relayed VALUES (?, ?, ?, ?, ?, ?)",
           row.seq,
           fingerprintOf(row),
           nowMs + rememberMs,
+          row.action,
+          record?.kind ?? null,
+          record?.id ?? null,
         );
       }
       this.#sql.exec("UPDATE admin_relay SET seq = ?, fingerprint = ?", last.seq, fingerprintOf(last));
     });
   }
 
-  /** Finds the newest row that D1 and this object have in common, page by page, and continues after it. */
-  async #rewind(nowMs: number): Promise<void> {
-    const from = this.cursor.seq;
+  /**
+   * Finds the newest row that D1 and this object have in common, page by page, holds the records of the later ones, and continues after it. It is
+   * repeated as a whole if it fails.
+   */
+  async #rewind(nowMs: number, announce: () => Promise<unknown>): Promise<void> {
+    const { seq: from, fingerprint } = this.cursor;
     const common = await this.#findCommon(from);
+    const named = new Set<string>();
+    for (let below = from + 1; below > common.seq + 1; ) {
+      const lost = this.#lostBelow(below, common.seq);
+      const newest = lost.filter(({ kind, id }) => named.size < named.add(JSON.stringify([kind, id])).size);
+      await holdRecords(this.#database, newest, nowMs);
+      below = lost.length < heldAtOnce ? 0 : lost.at(-1)!.seq;
+    }
+    await announce();
+    // An announcement has done the same meanwhile.
+    if (this.cursor.seq !== from || this.cursor.fingerprint !== fingerprint) return;
     this.#storage.transactionSync(() => {
       this.#sql.exec("DELETE FROM admin_relayed WHERE seq > ?", common.seq);
       this.#sql.exec("UPDATE admin_relay SET seq = ?, fingerprint = ?", common.seq, common.fingerprint);
@@ -139,12 +175,29 @@ export class AdminEventRelay {
     return (await queryDatabase(() => select.first<AdminEventRow>())) ?? undefined;
   }
 
-  async #rowsFrom(seq: number): Promise<AdminEventRow[]> {
+  /** Newest first, so that a record is held with its newest change. */
+  #lostBelow(below: number, common: number): readonly (LostChange & { readonly seq: number })[] {
+    return this.#sql
+      .exec<LostChange & { readonly seq: number } & Record<string, SqlStorageValue>>(
+        `SELECT seq, kind, id, action FROM admin_relayed WHERE seq < ? AND seq > ? AND kind IS NOT NULL
+           ORDER BY seq DESC LIMIT ?`,
+        below,
+        common,
+        heldAtOnce,
+      )
+      .toArray();
+  }
+
+  async #rowsFrom(seq: number, count = batchRows + 1): Promise<AdminEventRow[]> {
     const select = this.#database
       .prepare("SELECT * FROM admin_events WHERE seq >= ?1 ORDER BY seq LIMIT ?2")
-      .bind(seq, batchRows + 1);
+      .bind(seq, count);
     return (await queryDatabase(() => select.all<AdminEventRow>())).results;
   }
+}
+
+function isIntact({ seq, fingerprint }: Cursor, first: AdminEventRow | undefined): boolean {
+  return seq === 0 || (first?.seq === seq && fingerprintOf(first) === fingerprint);
 }
 
 function toCursor(row: AdminEventRow | undefined): Cursor {

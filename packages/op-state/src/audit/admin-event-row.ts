@@ -1,7 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/shared/audit/audit-event";
+import type { HeldKind } from "@edge-op/shared/control/held-records";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { LostChange } from "./hold-records.ts";
 
 /** **A row of D1's `admin_events`**: a change through the admin API, or one that a person made to their own account. */
 export interface AdminEventRow {
@@ -28,6 +30,13 @@ const personal = new Set([
   "identity",
 ]);
 const aboutUsers = new Set(["user", "sub"]);
+/** They take nothing away, or what they took away is not in D1: tokens, grants, sessions and cut-offs end in objects. */
+const harmless =
+  /\.(create|register|export|exported|deletion_near|use|given|provisioned|sign_up|session_end|grant_end|revoke|cut-off|decided)$|^(key|generation|deployment)\./;
+const recordNouns: Readonly<Record<string, HeldKind | "invitation">> = {
+  ...{ user: "user", sub: "user", client: "client", secret: "client", issuer: "issuer", upstream: "upstream" },
+  ...{ resource: "resource", role: "role", group: "group", "document-host": "document-host", invitation: "invitation" },
+};
 const aboutClients = new Set(["client", "secret"]);
 
 /** Identifies a row: a restored D1 may assign its number to another row. Columns that later releases add do not change it. */
@@ -51,6 +60,18 @@ export function toAuditEvent(row: AdminEventRow): { type: string; payload: Recor
     type: action,
     payload: { ...parseDetail(detail), ...subject, ...from, target, actor: sub, adminSeq: seq },
   };
+}
+
+/** The record that may allow too much if D1 is restored to before this row (ADR 11); `undefined` if there is none. */
+export function recordOfRow({ action, target, sub, detail }: AdminEventRow): LostChange | undefined {
+  const { invitation } = parseDetail(detail);
+  if (action === "user.sign_up" && typeof invitation === "string")
+    return { kind: "invitation", id: invitation, action };
+  if (harmless.test(action)) return undefined;
+  const noun = action.split(".", 1)[0]!;
+  if (personal.has(noun)) return { kind: "user", id: sub, action };
+  const kind = recordNouns[noun];
+  return kind && { kind, id: target, action };
 }
 
 function parseDetail(detail: string): Record<string, unknown> {

@@ -42,14 +42,20 @@ export class AuditKeeper {
   #hasRows = false;
   #sizedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(storage: DurableObjectStorage, env: AuditKeeperEnv, outbox: AuditOutbox) {
+  /** `announce`: announces the newest changes of D1. */
+  constructor(
+    storage: DurableObjectStorage,
+    env: AuditKeeperEnv,
+    outbox: AuditOutbox,
+    announce: () => Promise<unknown>,
+  ) {
     this.#sql = storage.sql;
     this.#env = env;
     this.#outbox = outbox;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS audit_keeping (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO audit_keeping VALUES (1, 0);`);
-    this.#relay = new AdminEventRelay(storage, env.DB, outbox);
+    this.#relay = new AdminEventRelay(storage, env.DB, outbox, announce);
     this.#watch = new AuditChainWatch(storage, env.AUDIT_DB, outbox);
     this.#export = new AuditExport(storage, env.AUDIT_DB, env.AUDIT_EXPORT);
     this.#issued = new IssuedTokens(storage, outbox, () => readSettings(env).auditTokensPerMinute);
@@ -72,6 +78,11 @@ export class AuditKeeper {
   /** A change in D1 has a row for the audit log. */
   wakeRelay(): void {
     this.#hasRows = true;
+  }
+
+  /** D1 was restored: to be called before its changes are announced. */
+  holdLost(atMs: number): Promise<void> {
+    return this.#relay.rewindIfSetBack(atMs);
   }
 
   recordIssued(tokens: readonly IssuedToken[], omitted: number): IssuedTokensResult {

@@ -74,7 +74,10 @@ export function decidePoll(
 ): { readonly result: DevicePollResult; readonly pace: PollPace | undefined } {
   const refusal = findRefusal(row, poll, nowMs);
   if (refusal !== undefined) return { result: refusal, pace: undefined };
-  if (row?.decision !== undefined) return { result: { kind: "approved" }, pace: undefined };
+  if (row?.decision?.kind === "approve") {
+    const { grant, sub } = row.decision.payload;
+    return { result: { kind: "approved", grant, sub }, pace: undefined };
+  }
   const pending = { kind: "authorization_pending", reason: "device-pending" } as const;
   const { operationId } = poll;
   const intervalMs = pace?.intervalMs ?? row!.intervalMs;

@@ -10,12 +10,13 @@ import { storedGenerations } from "@edge-op/shared/storage/load-generations";
 import type { CarriedRecord, ControlKind, NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { StoredKind } from "@edge-op/shared/storage/record-query";
 import { storedUpstreams } from "@edge-op/shared/upstreams/upstream";
+import { storedAttributes } from "@edge-op/shared/users/attributes";
 
 /** The kinds that every isolate may hold. A user is held by a few isolates, which read it themselves. */
 const carriedKinds = new Map<ControlKind, StoredKind<unknown>>(
   [
     ...[storedClients, storedResources, storedIssuers, storedDocumentHosts, storedUpstreams],
-    ...[storedSchedules, storedGenerations],
+    ...[storedSchedules, storedGenerations, storedAttributes],
   ].map((stored) => [stored.kind, stored]),
 );
 

@@ -35,6 +35,9 @@ interface Committed {
   readonly names: readonly RecordName<ControlKind>[];
 }
 
+/** Holds the records whose later changes a restored D1 has lost. */
+type HoldLost = () => Promise<void>;
+
 /** Restorations of D1 within this time may follow each other: Time Travel reaches back 30 days. */
 const restorableMs = 31 * 86_400_000;
 
@@ -42,16 +45,17 @@ const restorableMs = 31 * 86_400_000;
  * **Selects the control version to announce**, stored durably before it is sent to any shard, with the changes and cut-offs of D1 up to it. A D1 that
  * was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost. In that case the last announced change is missing
  * or is another row, or a committed change has a number that D1 has not reached. The numbers then continue after a gap, at which every isolate
- * discards every copy (ADR 11).
+ * discards every copy (ADR 11), and `holdLost` is called before.
  */
 export async function nextAnnouncement(
   log: AnnouncedLog,
   database: D1Database,
   committed: Committed = { keys: [], newest: 0, names: [] },
+  holdLost: HoldLost = async () => {},
 ): Promise<Announcement> {
   const told = log.last();
   const { rows, cutOffs, records } = await newestChanges(database, told.version, committed);
-  if (!agree(rows, told, log.last())) return nextAnnouncement(log, database, committed);
+  if (!agree(rows, told, log.last())) return nextAnnouncement(log, database, committed, holdLost);
   const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
   const found = new Map(Object.entries(readStored("versions of cut-offs", rows[0]?.found ?? "{}", recordOf(isNumber))));
   if (log.isContinued(told, newest, committed.newest)) {
@@ -59,6 +63,8 @@ export async function nextAnnouncement(
     log.record(newest, { changes: carryRecords(changes, records, newest.version), cutOffs }, nowMs());
     return { announced: newest, isRestored: false, found, records };
   }
+  // Before isolates discard what they have: nobody reads a record of the restored D1 that allows what was taken away.
+  await holdLost();
   const used = Math.max(told.version, committed.newest);
   return {
     announced: await announceGap(log, database, { told, used, found: newest.version }),

@@ -15,7 +15,9 @@ import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
 import { type ControlKind, everyId } from "@edge-op/shared/storage/record-kinds";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
+import type { MailBindings } from "@edge-op/shared/users/tell-person";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
+import { type BackupEnv, DatabaseBackup } from "../backup/database-backup.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
@@ -31,17 +33,20 @@ import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { OpenedGenerations } from "./opened-generations.ts";
 import { RecordCopies } from "./record-copies.ts";
-import { sealSecretsAgain } from "./seal-secrets-again.ts";
+import { countSealedBefore, sealSecretsAgain } from "./seal-secrets-again.ts";
 import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
+import { sweepLeavingUsers } from "./sweep-leaving-users.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   MasterKeyBindings &
   CacheBindings &
   AuditKeeperEnv &
   SessionEndingBindings &
-  FollowerBindings;
+  MailBindings &
+  FollowerBindings &
+  BackupEnv;
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
@@ -71,16 +76,20 @@ export class ControlPlane
   readonly #keeper: AuditKeeper;
   readonly #endings: SessionEndings;
   readonly #copies: RecordCopies;
+  readonly #backup: DatabaseBackup;
 
   constructor(ctx: DurableObjectState, env: ControlPlaneEnv) {
     super(ctx, env);
     this.#ledger = new ControlLedger(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
-    this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox);
+    this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox, () => this.#announce([]));
     this.#fence = new Fence(ctx.storage.sql);
     this.#endings = new SessionEndings(ctx.storage.sql, env);
     this.#copies = new RecordCopies(ctx, env);
+    this.#backup = new DatabaseBackup(ctx.storage.sql, env, (name, rows, atMs) =>
+      this.#outbox.append({ type: "deployment.backed-up", payload: { name, rows } }, atMs),
+    );
     this.#log = new AnnouncedLog(ctx.storage.sql);
     this.#followers = new Followers(ctx, env, this.#log, this.#ledger, (atMs) => this.#alarms.wakeBy(atMs));
     this.#generations = new GenerationWork({
@@ -161,6 +170,17 @@ export class ControlPlane
     return this.#generations.open(request);
   }
 
+  async sealAgain(batches: number): Promise<Readonly<Record<string, number>>> {
+    for (let done = 0; done < batches; done += 1) if (await sealSecretsAgain(this.env)) break;
+    return countSealedBefore(this.env);
+  }
+
+  async backUp(): Promise<boolean> {
+    const isBegun = this.#backup.begin(nowMs());
+    if (isBegun) this.#alarms.wakeBy(nowMs());
+    return isBegun;
+  }
+
   async wakeAudit(): Promise<void> {
     this.#keeper.wakeRelay();
     this.#noteUse();
@@ -196,13 +216,14 @@ export class ControlPlane
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => {
-          const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepClients(passedMs);
+          const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepRecords(passedMs);
           // A Worker that listed an ending session may have died before it ended it.
           const whenDone = () => this.#endings.mark(passedMs);
           const lastAnnounced = this.#log.last().version;
           return sweepDatabase(this.#ledger, this.env.DB, { lastAnnounced, sweepOthers, whenDone }, passedMs);
         },
         (atMs) => this.#endings.resume(atMs),
+        (atMs) => this.#backup.run(atMs),
         ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],
@@ -211,13 +232,18 @@ export class ControlPlane
   }
 
   /** Stores the intent before the transaction: if the announcement fails, the alarm repeats it. */
-  async #sweepClients(passedMs: number): Promise<boolean> {
+  async #sweepRecords(passedMs: number): Promise<boolean> {
     const operationId = crypto.randomUUID();
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, nowMs()));
-    const { isDone, needsAnnouncement } = await sweepClients(this.env.DB, readSettings(this.env), passedMs);
-    if (needsAnnouncement) await this.#announce([]);
+    const settings = readSettings(this.env);
+    const waitUntil = (promise: Promise<unknown>) => this.ctx.waitUntil(promise);
+    const swept = [
+      await sweepClients(this.env.DB, settings, passedMs),
+      await sweepLeavingUsers({ env: this.env, settings, waitUntil }, passedMs),
+    ];
+    if (swept.some(({ needsAnnouncement }) => needsAnnouncement)) await this.#announce([]);
     this.#ledger.clearIntent(operationId);
-    return isDone;
+    return swept.every(({ isDone }) => isDone);
   }
 
   /**
@@ -269,7 +295,13 @@ export class ControlPlane
       newest: Math.max(0, ...operations.map(({ version }) => version)),
       names: [...changed, ...operations.flatMap(({ key }) => cutOffRecords(key))],
     };
-    const { announced, isRestored, found, records } = await nextAnnouncement(this.#log, this.env.DB, committed);
+    const holdLost = () => this.#keeper.holdLost(nowMs());
+    const { announced, isRestored, found, records } = await nextAnnouncement(
+      this.#log,
+      this.env.DB,
+      committed,
+      holdLost,
+    );
     if (isRestored) {
       this.#followers.restored();
       this.#generations.restored();

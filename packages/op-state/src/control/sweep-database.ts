@@ -32,8 +32,11 @@ const endedAddresses = `DELETE FROM user_addresses WHERE address_key IN
 const endedInvitations = `DELETE FROM invitations WHERE id IN
    (SELECT id FROM invitations WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
+const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
+   (SELECT sub FROM user_passwords WHERE temporary_until_ms <= ?1 ORDER BY temporary_until_ms LIMIT ?2)`;
+
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, sessions and offline grants of users who do not return. By alarm, once a
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and offline grants of users who do not return. By alarm, once a
  * day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it is complete. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
@@ -57,6 +60,7 @@ export async function sweepDatabase(
     database.prepare(endedCutOffs).bind(atMs, rows),
     database.prepare(endedAddresses).bind(atMs, rows),
     database.prepare(endedInvitations).bind(atMs, rows),
+    database.prepare(endedPasswords).bind(atMs, rows),
   ];
   const part = [
     database.prepare(lastOfPart).bind(after, readRows - 1),

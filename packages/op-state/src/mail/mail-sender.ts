@@ -208,7 +208,7 @@ export class MailSender
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },
       to: mail.to,
-      ...renderAccountMail(mail, { issuer: settings.issuer, branding }),
+      ...renderAccountMail(mail, { issuer: settings.issuer, branding, deletionGraceDays: settings.deletionGraceDays }),
     });
     return this.#judge(row, result, problems);
   }

@@ -32,19 +32,21 @@ export interface CommittedChange {
 /**
  * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then an
  * announcement that ends when no shard vouches for an older control version. `statements` come after the rows of the change, whose number they may store. 503 after the commit means that `ControlPlane` completes the change without another
- * request. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
+ * request. The transaction waits for `ready`. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
  */
 export async function commitControlChange(
   context: RequestContext<ControlPlaneBindings>,
   statements: readonly D1PreparedStatement[],
   changes: readonly ControlChange[],
   cutOff?: Omit<CutOffIntent, "changedAtMs">,
+  ready?: Promise<unknown>,
 ): Promise<CommittedChange> {
   const { DB } = context.env;
   const operationId = crypto.randomUUID();
   const stub = controlPlane(context);
   const begunAtMs = nowMs();
-  await callObject("control plane", () => stub.begin(operationId, cutOff && { ...cutOff, changedAtMs: begunAtMs }));
+  const intent = cutOff && { ...cutOff, changedAtMs: begunAtMs };
+  await Promise.all([callObject("control plane", () => stub.begin(operationId, intent)), ready]);
   // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
   if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
 

@@ -83,6 +83,13 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
     readonly operationId: string;
     readonly actor: string;
   }): Promise<void>;
+  /**
+   * Seals up to `batches` × 200 rows of each table with the current master key. Returns the rows of each table that only the previous key opens; empty
+   * without a previous key.
+   */
+  sealAgain(batches: number): Promise<Readonly<Record<string, number>>>;
+  /** Begins a backup of D1. False if there is no bucket for it. */
+  backUp(): Promise<boolean>;
   /** Opens a generation: adds the D1 row, then publishes. */
   openGeneration(request: {
     readonly store: ShardedStore;

@@ -1,5 +1,5 @@
 /**
- * **Administrative changes and the copies that they invalidate.** Each change (client, user, roles, resource, issuer, upstream providers, document hosts, keys,
+ * **Administrative changes and the copies that they invalidate.** Each change (client, user, roles, attributes, resource, issuer, upstream providers, document hosts, keys,
  * generations) is a row of D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard contains, with
  * the rows in between. The isolate deletes the copies that they name before it continues. If the shard no longer knows all of them, the isolate reads
  * D1.
@@ -14,6 +14,7 @@ export type ControlKind =
   | "client"
   | "user"
   | "rbac"
+  | "attributes"
   | "resource"
   | "issuer"
   | "upstreams"

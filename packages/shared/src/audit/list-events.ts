@@ -1,4 +1,4 @@
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { queryAuditDatabase } from "./query-audit-database.ts";
 
 export interface EventFilter {
   readonly sub?: string | undefined;
@@ -16,6 +16,17 @@ export interface EventFilter {
 export interface EventPlace {
   readonly atMs: number;
   readonly position: number;
+}
+
+/** A place as text, for the cursor of a page. */
+export function formatPlace({ atMs, position }: EventPlace): string {
+  return `${atMs}.${position}`;
+}
+
+/** `undefined` for any other text. */
+export function parsePlace(text: string): EventPlace | undefined {
+  const [, atMs, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
+  return position === undefined ? undefined : { atMs: Number(atMs), position: Number(position) };
 }
 
 export interface EventRow extends EventPlace {

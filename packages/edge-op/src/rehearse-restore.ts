@@ -1,0 +1,189 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { backupStatements } from "./backup-statements.ts";
+import type { Builds } from "./builds.ts";
+import { AdminApi, basicAuthorization, postForm } from "./provider-api.ts";
+import { type LocalProvider, runProvider } from "./run-provider.ts";
+import { Person } from "./testing/person.ts";
+
+const waitMs = 30_000;
+const redirectUri = "http://localhost:1/callback";
+const alice = { username: "alice", password: "violet harbour 82 lanterns" };
+
+/**
+ * **Rehearses a restoration of D1 on this machine** (docs/operating/backup.md): backed up, changed, destroyed, restored. Calls `print` with each step, and
+ * throws if anything that was ended lives.
+ */
+export async function rehearseRestore(builds: Builds, print: (line: string) => void): Promise<void> {
+  const stateDir = mkdtempSync(join(tmpdir(), "edge-op-rehearsal-"));
+  const provider = await runProvider(builds, { stateDir, shape: "compact" });
+  try {
+    await new Rehearsal(provider, print).run();
+  } finally {
+    await provider.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}
+
+interface Tokens {
+  readonly access: string;
+  readonly refresh: string;
+}
+
+class Rehearsal {
+  readonly #provider: LocalProvider;
+  readonly #print: (line: string) => void;
+  readonly #api: AdminApi;
+  #secret = "";
+
+  constructor(provider: LocalProvider, print: (line: string) => void) {
+    this.#provider = provider;
+    this.#print = print;
+    this.#api = new AdminApi(provider.origin, provider.admin);
+  }
+
+  async run(): Promise<void> {
+    const api = this.#api;
+    const client = await api.require("POST", "/clients", {
+      client_id: "notes",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      scope: "openid offline_access",
+    });
+    this.#secret = String(client["client_secret"]);
+    await api.require("POST", "/users", { sub: "alice", ...alice });
+    await api.require("POST", "/users", { sub: "bob", username: "bob" });
+    const [spent, revoked] = [await this.#signIn(), await this.#signIn()];
+    this.#print("1. Alice is signed in at a client, twice; Bob has an account.");
+
+    await this.#awaitRelayed();
+    const begun = await this.#backUp();
+    this.#print(`2. The backup ${begun} is complete.`);
+
+    const rotated = await this.#refresh(spent.refresh);
+    this.#require(rotated.status === 200, "a refresh token works");
+    this.#require(await this.#isActive(revoked.access), "a token is active");
+    await api.require("POST", "/revocations", { token: revoked.access });
+    await api.require("PATCH", "/users/bob", { status: "suspended" });
+    const secretBefore = this.#secret;
+    const replaced = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
+    await this.#awaitRelayed();
+    this.#print("3. Since then: a refresh token is used, a token and a client secret are revoked, Bob is suspended.");
+
+    await this.#restore(begun);
+    this.#print("4. The database is destroyed, and restored from the backup.");
+
+    const held = await this.#awaitHeld(2);
+    this.#print(`5. Held until somebody decides: ${held.join(", ")}.`);
+    this.#require((await this.#refresh(rotated.refresh)).status !== 200, "the revoked client secret refreshes nothing");
+    this.#require((await api.require("GET", "/users/bob"))["status"] === "suspended", "Bob is still suspended");
+    const records = [{ kind: "client", id: "notes" }];
+    const fresh = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
+    await api.require("POST", "/held-records/decision", { decision: "restore", records });
+    this.#print("6. The client gets a new secret, and is allowed again.");
+    for (const [secret, what] of [
+      [secretBefore, "the secret that was revoked"],
+      [String(replaced["client_secret"]), "the secret that the restored database does not have"],
+    ] as const) {
+      this.#secret = secret;
+      this.#require((await this.#refresh(rotated.refresh)).status === 401, `${what} is refused`);
+    }
+    this.#secret = String(fresh["client_secret"]);
+    this.#require(!(await this.#isActive(revoked.access)), "the revoked token is not active");
+    this.#require((await this.#refresh(rotated.refresh)).status === 200, "the newest refresh token works");
+
+    const audit = await this.#awaitAudit();
+    this.#print(`7. The audit log verifies, up to position ${String(audit["to"])}, and shows the restoration.`);
+  }
+
+  #require(isTrue: boolean, what: string): void {
+    if (!isTrue) throw new Error(`not true: ${what}`);
+    this.#print(`   ${what}`);
+  }
+
+  async #signIn(): Promise<Tokens> {
+    const { origin } = this.#provider;
+    const query = {
+      client_id: "notes",
+      response_type: "code",
+      redirect_uri: redirectUri,
+      nonce: "n",
+      prompt: "consent",
+    };
+    const url = `${origin}/authorize?${new URLSearchParams({ ...query, scope: "openid offline_access" })}`;
+    const { url: arrived } = await new Person(origin, alice).visit(url);
+    const code = arrived.searchParams.get("code") ?? "";
+    return this.#token({ grant_type: "authorization_code", code, redirect_uri: redirectUri });
+  }
+
+  async #token(form: Record<string, string>): Promise<Tokens & { readonly status: number }> {
+    const authorization = basicAuthorization({ client_id: "notes", client_secret: this.#secret });
+    const { status, body } = await postForm(`${this.#provider.origin}/token`, form, { authorization });
+    return { status, access: String(body["access_token"]), refresh: String(body["refresh_token"]) };
+  }
+
+  #refresh(token: string) {
+    return this.#token({ grant_type: "refresh_token", refresh_token: token });
+  }
+
+  async #isActive(token: string): Promise<boolean> {
+    const authorization = basicAuthorization({ client_id: "notes", client_secret: this.#secret });
+    const { body } = await postForm(`${this.#provider.origin}/introspect`, { token }, { authorization });
+    return body["active"] === true;
+  }
+
+  /** Begins a backup, and returns its name when its manifest is written. */
+  async #backUp(): Promise<string> {
+    await this.#api.require("POST", "/deployment/backup");
+    return this.#await("a backup", async () => {
+      const manifest = (await this.#provider.stores.listBackups()).find((key) => key.endsWith("/manifest"));
+      return manifest?.split("/")[1];
+    });
+  }
+
+  async #restore(begun: string): Promise<void> {
+    const statements: { readonly sql: string }[] = [];
+    const { masterKey, readBackup, execute } = this.#provider.stores;
+    for await (const sql of backupStatements(begun, masterKey, readBackup)) statements.push({ sql });
+    await execute(statements);
+    // As after Time Travel, no isolate has stopped, and each has its copies.
+  }
+
+  /** Until every administrative change is copied: what is lost before that is not known. */
+  #awaitRelayed(): Promise<true> {
+    return this.#await("the audit log", async () => {
+      const [rows] = await this.#provider.stores.execute([{ sql: "SELECT max(seq) AS seq FROM admin_events" }]);
+      const events = (await this.#api.require("GET", "/audit?limit=200"))["events"] as {
+        readonly detail?: { readonly adminSeq?: number };
+      }[];
+      const seqs = events.map(({ detail }) => detail?.adminSeq ?? 0);
+      return Math.max(0, ...seqs) >= Number(rows![0]!["seq"]) ? true : undefined;
+    });
+  }
+
+  #awaitHeld(count: number): Promise<string[]> {
+    return this.#await("held records", async () => {
+      const held = (await this.#api.require("GET", "/held-records"))["held_records"] as Record<string, string>[];
+      return held.length < count ? undefined : held.map(({ kind, id, lost }) => `${kind} ${id} (${lost})`);
+    });
+  }
+
+  #awaitAudit(): Promise<Record<string, unknown>> {
+    return this.#await("the audit log", async () => {
+      const events = (await this.#api.require("GET", "/audit?type=admin-events.*"))["events"] as unknown[];
+      const verified = await this.#api.require("GET", "/audit/verification?limit=5000");
+      if (verified["valid"] !== true) throw new Error(`the audit log is broken: ${JSON.stringify(verified)}`);
+      return events.length > 0 ? verified : undefined;
+    });
+  }
+
+  async #await<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+    for (const untilMs = Date.now() + waitMs; ; await sleep(200)) {
+      const found = await look();
+      if (found !== undefined) return found;
+      if (Date.now() > untilMs) throw new Error(`${what}: nothing after ${waitMs / 1000} s`);
+    }
+  }
+}

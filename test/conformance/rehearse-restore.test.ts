@@ -1,0 +1,12 @@
+/** **`npm start -- --rehearse-restore`**: a backup, changes, the loss of the database, its restoration; nothing that was ended lives. */
+
+import { expect, inject, test } from "vitest";
+import { rehearseRestore } from "../../packages/edge-op/src/rehearse-restore.ts";
+import { keepBuilds } from "./fixtures/kept-builds.ts";
+
+test("ADR 11: after a restoration nothing that was ended lives, and the audit log verifies and shows it", async () => {
+  const lines: string[] = [];
+  await rehearseRestore(keepBuilds(inject("builds")), (line) => lines.push(line));
+  expect(lines.filter((line) => /^\d/.test(line))).toHaveLength(7);
+  expect(lines.join("\n")).toContain("client notes (secret.rotate), user bob (user.update)");
+}, 60_000);
