@@ -1,33 +1,41 @@
 /**
- * **`npm run admin-client`**: gives the first admin client of a deployment a new secret, or creates it again, in the deployment's database. `npm run
- * deploy` creates it the first time. Prints the secret once.
+ * **`npm run admin-client`**: the way in when nobody can administer a deployment any more. It gives the first admin client a new secret, or creates it
+ * again, in the deployment's database, or invites a person as an administrator. Prints the secret or the link once.
  */
 
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
-import { adminClientId, adminClientRow, writeAdminClient } from "../packages/edge-op/src/admin-client.ts";
+import { adminClientId, adminClientRow } from "../packages/edge-op/src/admin-client.ts";
+import { inviteAdministrator, repairAdminClient } from "../packages/edge-op/src/administrators.ts";
+import { type EmailAddress, parseEmailAddress } from "../packages/shared/src/users/email-address.ts";
 import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./deploy/environment-files.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { openSession, query, refuseConflicts } from "./deploy/session.ts";
 
 const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] [--account <id>] [--deployments <path>]
 
-  OP_MASTER_KEY   the deployment's secret; the MAC of the client's secret uses a key derived from it`;
+  OP_MASTER_KEY       the deployment's secret; the MAC of the client's secret uses a key derived from it
+  --invite <address>  invite a person as an administrator instead (docs/operating/getting-in.md)`;
+
+const command = "npm run admin-client";
 
 const { values } = parseArgs({
   options: {
     environment: { type: "string", default: "production" },
     account: { type: "string" },
     deployments: { type: "string" },
+    invite: { type: "string" },
   },
 });
 const masterKey = process.env["OP_MASTER_KEY"];
-if (!masterKey) {
+const invited = values.invite === undefined ? undefined : parseEmailAddress(values.invite);
+if (!masterKey || (values.invite !== undefined && invited === undefined)) {
   console.error(usage);
   process.exit(2);
 }
 
-async function replaceAdminSecret(key: string): Promise<string> {
+/** Opens the deployment's database, and runs the statements in one transaction. */
+async function change(statementsFor: (issuer: string) => Promise<readonly string[]>): Promise<void> {
   const directory = deploymentsDirectory(values.deployments);
   const environment = await loadEnvironment(directory, values.environment);
   const generated = generatedDirectory(directory, environment.name);
@@ -40,19 +48,33 @@ async function replaceAdminSecret(key: string): Promise<string> {
   refuseConflicts(session);
   const database = session.inventory.databases.get(session.names.databases["DB"]!);
   if (database === undefined) throw new Refusal([`The environment "${environment.name}" has not been deployed.`]);
-  const secret = randomBytes(32).toString("base64url");
-  const row = await adminClientRow(session.issuer, key, secret);
-  await query(session, database, writeAdminClient(row, Date.now()).join(";\n"));
-  return secret;
+  await query(session, database, (await statementsFor(session.issuer)).join(";\n"));
 }
 
-try {
-  const secret = await replaceAdminSecret(masterKey);
-  console.log(`client_id      ${adminClientId}
+async function replaceSecret(key: string): Promise<string> {
+  const secret = randomBytes(32).toString("base64url");
+  await change(async (issuer) => repairAdminClient(await adminClientRow(issuer, key, secret), command, Date.now()));
+  return `client_id      ${adminClientId}
 client_secret  ${secret}
 
 Store the secret: it is printed only once. Running this command again replaces it. The new secret works at once; the old one is
-refused everywhere after the next administrative change, at the latest after two hours.`);
+refused everywhere after the next administrative change, at the latest after two hours.`;
+}
+
+async function invite(address: EmailAddress, key: string): Promise<string> {
+  let link = "";
+  await change(async (issuer) => {
+    const made = await inviteAdministrator(address, { issuer, masterKey: key, by: command, nowMs: Date.now() });
+    link = made.link;
+    return made.statements;
+  });
+  return `Give this link to ${address.address} alone. It works once, for a day, and needs SIGN_UP other than off:
+
+  ${link}`;
+}
+
+try {
+  console.log(invited === undefined ? await replaceSecret(masterKey) : await invite(invited, masterKey));
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`${error.reasons.join("\n")}\n\nNothing was changed.`);

@@ -5,7 +5,8 @@
 
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
-import { adminClientId, adminClientRow, writeAdminClient } from "../packages/edge-op/src/admin-client.ts";
+import { adminClientId, adminClientRow } from "../packages/edge-op/src/admin-client.ts";
+import { repairAdminClient } from "../packages/edge-op/src/administrators.ts";
 import { runCommand } from "./steps.ts";
 
 const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>
@@ -19,7 +20,11 @@ if (issuer === undefined || !masterKey) {
   process.exit(2);
 }
 const secret = randomBytes(32).toString("base64url");
-const statements = writeAdminClient(await adminClientRow(issuer, masterKey, secret), Date.now());
+const statements = repairAdminClient(
+  await adminClientRow(issuer, masterKey, secret),
+  "npm run admin-client",
+  Date.now(),
+);
 const { code, output } = await runCommand("wrangler", [
   ...["d1", "execute", "DB", "--config", "wrangler.toml", "--remote", "--yes"],
   ...["--command", statements.join(";\n")],

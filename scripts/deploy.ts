@@ -86,7 +86,10 @@ async function run({ command, dryRun }: Options): Promise<void> {
     writeEnvironment(directory, environment.name, { ...options.file, shape, account: session.account, ...agreed });
   }
   console.log(describePlan(environment, session).join("\n"));
-  await deployEnvironment(session, { verify: !options.skipVerification });
+  await deployEnvironment(session, {
+    verify: !options.skipVerification,
+    administrator: options.administrator,
+  });
   console.log(nextSteps(session, options).join("\n"));
 }
 

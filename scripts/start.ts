@@ -5,6 +5,7 @@ import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-devel
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
+import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
 import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
@@ -18,6 +19,7 @@ const usage = `npm start [-- options]
   --direct    also serve each endpoint Worker on its own port
   --distances delay each call of a Worker to its stores: objects and D1 by 80 ms, KV by 30 ms
   --watch     rebuild and restart when a source file changes (npm run dev)
+  --rehearse-restore  back up, destroy and restore a provider of its own, and end (docs/operating/backup.md)
   --verbose   print all log lines of the Workers, including the reason of every refused request
 
   The demo application listens on the next port (DEMO_PORT), the MCP server and the API that the provider protects on the two
@@ -34,6 +36,7 @@ function readOptions() {
         distances: { type: "boolean", default: false },
         watch: { type: "boolean", default: false },
         verbose: { type: "boolean", default: false },
+        "rehearse-restore": { type: "boolean", default: false },
         help: { type: "boolean", default: false },
       },
     });
@@ -65,6 +68,10 @@ function readSettings(): Record<string, string> {
 }
 
 const options = readOptions();
+if (options["rehearse-restore"]) {
+  await rehearseRestore(sourceBuilds, console.log);
+  process.exit(0);
+}
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
 const applications = {

@@ -1,6 +1,8 @@
 import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/edge-op/src/admin-client.ts";
+import { inviteAdministrator } from "../../packages/edge-op/src/administrators.ts";
 import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
+import type { EmailAddress } from "../../packages/shared/src/users/email-address.ts";
 import { enableCertificates, manualStep, verifyAliases } from "./certificate-host.ts";
 import { createStores } from "./create-stores.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";
@@ -14,6 +16,8 @@ import { workerSteps } from "./worker-steps.ts";
 
 export interface DeployOptions {
   readonly verify: boolean;
+  /** Who is invited as an administrator, if this is the first deployment. */
+  readonly administrator: EmailAddress | undefined;
 }
 
 /**
@@ -27,7 +31,7 @@ export async function deployEnvironment(session: Session, options: DeployOptions
     ...configurationSteps(session, progress),
     ...workerSteps(session, progress),
     ...certificateSteps(session),
-    adminClientStep(session, progress),
+    adminClientStep(session, progress, options.administrator),
     ...(options.verify ? [verificationStep(session, progress)] : []),
   ];
   try {
@@ -125,7 +129,7 @@ function certificateSteps({ api, account, environment, inventory }: Session): De
   ];
 }
 
-function adminClientStep(session: Session, progress: Progress): DeployStep {
+function adminClientStep(session: Session, progress: Progress, administrator: EmailAddress | undefined): DeployStep {
   return {
     title: "First admin client",
     async run() {
@@ -134,9 +138,19 @@ function adminClientStep(session: Session, progress: Progress): DeployStep {
       const database = databaseOf(progress);
       const { masterKey, shown } = progress.secrets!;
       const row = await adminClientRow(session.issuer, masterKey, shown.adminClientSecret);
-      const statements = [...writeAdminClient(row, nowMs), recordOnce("admin_client", adminClientId, nowMs)];
+      const { issuer } = session;
+      const invited =
+        administrator && (await inviteAdministrator(administrator, { issuer, masterKey, by: "npm run deploy", nowMs }));
+      const statements = [
+        ...writeAdminClient(row, nowMs),
+        ...(invited?.statements ?? []),
+        recordOnce("admin_client", adminClientId, nowMs),
+      ];
       await query(session, database, statements.join(";\n"));
-      return showOnce(session, progress, shown);
+      const lines = showOnce(session, progress, shown);
+      if (invited !== undefined)
+        console.log(`For ${administrator!.address} alone, once, for a day:\n  ${invited.link}\n`);
+      return lines;
     },
   };
 }

@@ -56,6 +56,17 @@ export async function readObjectReport(
   return body as unknown as ObjectReport;
 }
 
+export async function requestSealing(issuer: string, accessToken: string, reach: typeof fetch) {
+  const response = await reach(`${issuer}/admin/deployment/sealing`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${accessToken}` },
+  });
+  const body = await readJson(response);
+  if (response.status !== 200 && response.status !== 404)
+    throw new Error(`POST /admin/deployment/sealing: ${response.status}`);
+  return { status: response.status, remaining: (body?.["remaining"] ?? {}) as Readonly<Record<string, number>> };
+}
+
 async function readJson(response: Response): Promise<Record<string, unknown> | undefined> {
   const text = await response.text();
   if (!(response.headers.get("content-type") ?? "").includes("json")) return undefined;

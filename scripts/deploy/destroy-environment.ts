@@ -45,7 +45,7 @@ function remaining({ environment, inventory, names }: Session): string[] {
   return [
     ...names.buckets
       .filter((name) => inventory.buckets.has(name))
-      .map((name) => `R2 ${name}, the exported audit log: empty it, then npx wrangler r2 bucket delete ${name}`),
+      .map((name) => `R2 ${name}: empty it, then npx wrangler r2 bucket delete ${name}`),
     ...(host === undefined ? [] : [`${host} in SSL/TLS › Client Certificates › Hosts of its zone: remove it there`]),
     ...(host === undefined || environment.clientAuthority === undefined
       ? []

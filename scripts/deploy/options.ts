@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { type EmailAddress, parseEmailAddress } from "../../packages/shared/src/users/email-address.ts";
 import type { EnvironmentFile } from "./environment.ts";
 
 const usage = `npm run deploy -- [command] [options]
@@ -17,6 +18,7 @@ const usage = `npm run deploy -- [command] [options]
   --prefix <text>       what all names begin with; op, or op-<environment>
   --region <hint>       where objects and the database are created: wnam, enam, sam, weur, eeur, apac, oc, afr, me
   --jurisdiction eu     objects and the database stay in the European Union
+  --administrator <address>  with the first deployment: print the link by which this person becomes an administrator
   --take-over <what>    agree to replace something that exists, as a refusal names it; can be repeated
   --dry-run             print the plan; no network
   --skip-verification   do not run a client against the deployment
@@ -33,6 +35,8 @@ export interface Options {
   /** The members of the environment's file that the options contain. */
   readonly file: EnvironmentFile;
   readonly account: string | undefined;
+  /** Who is invited with the first deployment. */
+  readonly administrator: EmailAddress | undefined;
   readonly takeOver: readonly string[];
   readonly dryRun: boolean;
   readonly skipVerification: boolean;
@@ -65,6 +69,7 @@ function parse(given: readonly string[]): Options {
       prefix: { type: "string" },
       region: { type: "string" },
       jurisdiction: { type: "string" },
+      administrator: { type: "string" },
       "take-over": { type: "string", multiple: true, default: [] },
       "dry-run": { type: "boolean", default: false },
       "skip-verification": { type: "boolean", default: false },
@@ -87,6 +92,7 @@ function parse(given: readonly string[]): Options {
     environment: values.environment,
     file: fileOf(values),
     account: values.account,
+    administrator: values.administrator === undefined ? undefined : readAddress(values.administrator),
     takeOver: values["take-over"],
     dryRun: values["dry-run"],
     skipVerification: values["skip-verification"],
@@ -95,6 +101,12 @@ function parse(given: readonly string[]): Options {
     deployments: values.deployments,
     verbose: values.verbose,
   };
+}
+
+function readAddress(text: string): EmailAddress {
+  const address = parseEmailAddress(text);
+  if (address === undefined) throw new Error(`${text} is not an address that mail can be sent to`);
+  return address;
 }
 
 interface FileOptions {

@@ -1,5 +1,5 @@
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
-import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
+import { endpointWorkers, readWorkerFacts, requestSealing } from "./deployment-facts.ts";
 import { isAddressServed } from "./inventory.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
@@ -8,8 +8,11 @@ import { query, refuseConflicts, type Session } from "./session.ts";
 import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
 import { adminToken, discover, makeTemporaryClient } from "./temporary-client.ts";
 import { awaitHealth, awaitObjects, awaitWorkers } from "./verify.ts";
+import { waitFor } from "./wait.ts";
 
 const platformDelaySeconds = 300;
+/** 2,000 rows of each table by one call. */
+const sealingMs = 3_600_000;
 const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY"] as const;
 
 /**
@@ -34,6 +37,7 @@ export async function replaceSecrets(session: Session): Promise<void> {
       },
     }));
   await runDeploySteps([
+    ...(texts["OP_MASTER_KEY_PREVIOUS"] === null ? [sealingStep(session, database)] : []),
     ...setEach,
     reportStep(session, database, fingerprints),
     recordStep(session, database, fingerprints),
@@ -111,19 +115,50 @@ function reportStep(session: Session, database: string, keys: Readonly<Record<st
       const common = { issuer, shape: environment.shape, reach, factsToken, keys, versions: {} };
       await awaitHealth(issuer, reach);
       await awaitWorkers(common);
-      const client = await makeTemporaryClient(issuer, Date.now());
-      await query(session, database, client.create);
-      try {
-        const config = await discover(issuer, client, reach);
+      return withTemporaryClient(session, database, async (newToken) => {
         // A change of secrets takes effect after the platform's delay, regardless of the Worker's configuration.
         const updateDelayMs = Math.max(environment.platform.objectUpdateDelaySeconds, platformDelaySeconds) * 1000;
-        const count = await awaitObjects({ ...common, updateDelayMs }, () => adminToken(config));
-        return [`${count} objects`];
-      } finally {
-        await query(session, database, client.remove);
-      }
+        const count = await awaitObjects({ ...common, updateDelayMs }, newToken);
+        return [`${count} objects`, await sealAgain(session, newToken)];
+      });
     },
   };
+}
+
+/** Before the previous key is deleted: what only it opens would be lost. */
+function sealingStep(session: Session, database: string): DeployStep {
+  return {
+    title: "Nothing needs the previous key",
+    run: () => withTemporaryClient(session, database, async (newToken) => [await sealAgain(session, newToken)]),
+  };
+}
+
+/** Seals what the previous key has sealed again, and shows what remains. */
+async function sealAgain({ issuer, reach }: Session, newToken: () => Promise<string>): Promise<string> {
+  const look = async () => {
+    const { status, remaining } = await requestSealing(issuer, await newToken(), reach);
+    // A release without the operation seals by the daily sweep.
+    const left = status === 404 ? 0 : Object.values(remaining).reduce((sum, rows) => sum + rows, 0);
+    return left === 0 ? undefined : `${left} secrets remain: ${JSON.stringify(remaining)}`;
+  };
+  await waitFor(look, { what: "secrets to be sealed again", everyMs: 100, atMostMs: sealingMs });
+  return "every stored secret is sealed with the current key";
+}
+
+async function withTemporaryClient<T>(
+  session: Session,
+  database: string,
+  work: (newToken: () => Promise<string>) => Promise<T>,
+): Promise<T> {
+  const { issuer, reach } = session;
+  const client = await makeTemporaryClient(issuer, Date.now());
+  await query(session, database, client.create);
+  try {
+    const config = await discover(issuer, client, reach);
+    return await work(() => adminToken(config));
+  } finally {
+    await query(session, database, client.remove);
+  }
 }
 
 function recordStep(session: Session, database: string, fingerprints: Readonly<Record<string, string>>): DeployStep {

@@ -13,10 +13,14 @@ import { Hono } from "hono";
 import { authorizeAdmin } from "./admin/authorize-admin.ts";
 import type { AdminRoute } from "./admin/define-route.ts";
 import { describeApi } from "./admin/openapi.ts";
+import { attributeRoutes } from "./attributes/attribute-routes.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
+import { heldRecordRoutes } from "./deployment/held-record-routes.ts";
 import { documentHostRoutes } from "./document-hosts/document-host-routes.ts";
+import { exportRoutes } from "./import/export-routes.ts";
+import { importRoutes } from "./import/import-routes.ts";
 import { invitationRoutes } from "./invitations/invitation-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
@@ -29,6 +33,8 @@ import { leaseRoutes } from "./shards/lease-routes.ts";
 import { upstreamRoutes } from "./upstreams/upstream-routes.ts";
 import { accessRoutes } from "./users/access-routes.ts";
 import { factorRoutes } from "./users/factor-routes.ts";
+import { identityRoutes } from "./users/identity-routes.ts";
+import { passwordRoutes } from "./users/password-routes.ts";
 import { personalDataRoutes } from "./users/personal-data-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
@@ -38,17 +44,23 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...issuerRoutes,
   ...upstreamRoutes,
   ...documentHostRoutes,
+  ...attributeRoutes,
   ...userRoutes,
   ...factorRoutes,
+  ...identityRoutes,
+  ...passwordRoutes,
   ...invitationRoutes,
   ...accessRoutes,
   ...personalDataRoutes,
+  ...importRoutes,
+  ...exportRoutes,
   ...rbacRoutes,
   ...keyRoutes,
   ...revocationRoutes,
   ...generationRoutes,
   ...leaseRoutes,
   ...deploymentRoutes,
+  ...heldRecordRoutes,
   ...auditRoutes,
 ];
 

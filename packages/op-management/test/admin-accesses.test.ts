@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller } from "./fixtures/admin-fixtures.ts";
+import { AdminCaller, issuer } from "./fixtures/admin-fixtures.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const later = Date.now() + 86_400_000;
@@ -139,4 +139,13 @@ it("one call ends 200 sessions, and says that others are left", async () => {
   await DB.batch(many);
   expect((await admin.call("DELETE", "/users/pat/sessions")).body).toEqual({ ended: 200, more: true });
   expect((await admin.call("DELETE", "/users/pat/sessions")).body).toEqual({ ended: 1, more: false });
+});
+
+it.each([
+  ["/revocations", { sub: "pat" }],
+  ["/revocations/everything", { confirm: issuer }],
+])("POST %s: the grants that it has ended are not listed any more", async (path, body) => {
+  expect((await admin.call("POST", path, { body })).status).toBe(200);
+  const rest = new AdminCaller();
+  expect((await rest.call("GET", "/users/pat/grants")).body).toEqual({ grants: [] });
 });

@@ -25,6 +25,7 @@ const existing: Readonly<Record<string, readonly [method: string, path: string, 
   resources: ["POST", "/resources", { ...Object(exampleBodies["createResource"]), resource_id }],
   issuers: ["POST", "/issuers", { ...Object(exampleBodies["createIssuer"]), issuer_id }],
   upstreams: ["POST", "/upstreams", { ...Object(exampleBodies["createUpstream"]), upstream_id }],
+  attributes: ["POST", "/attributes", exampleBodies["createAttribute"]],
   users: ["POST", "/users", { ...Object(exampleBodies["createUser"]), sub }],
   "client-document-hosts": ["PUT", "/client-document-hosts/*.example.com", exampleBodies["replaceDocumentHost"]],
   roles: ["PUT", "/roles/editor", exampleBodies["replaceRole"]],
@@ -33,13 +34,16 @@ const existing: Readonly<Record<string, readonly [method: string, path: string, 
 
 /** What the example names can only be made by others, or has an id that this provider chooses. */
 const unknown = [
-  ...["deleteClientSecret", "removeFactor", "endSession", "endConsent", "endGrant"],
+  ...["deleteClientSecret", "removeFactor", "removeIdentity", "endSession", "endConsent", "endGrant"],
   ...["deleteInvitation", "readKey", "revokeKey"],
 ];
 /** The outcomes other than that of `response`; nobody signs up by default. */
 const refused: Readonly<Record<string, readonly [status: number, error: string]>> = {
   ...Object.fromEntries(unknown.map((operationId) => [operationId, [404, "not_found"] as const])),
   createInvitation: [409, "conflict"],
+  resendInvitation: [409, "conflict"],
+  // No mail is sent by default.
+  mailResetLink: [409, "conflict"],
 };
 
 const fill = (path: string): string =>

@@ -64,3 +64,43 @@ describe("/admin/users/{sub}/factors", () => {
     expect(await DB.prepare("SELECT count(*) AS n FROM user_recovery_codes").first("n")).toBe(0);
   });
 });
+
+describe("/admin/users/{sub}/identities", () => {
+  const shown = {
+    ...{ upstream_id: "corp", issuer: "https://idp.example.net", subject: "s-1", label: "pat@example.net" },
+    ...{ created_at: 1, last_used_at: 2 },
+  };
+  let path: string;
+
+  beforeEach(async () => {
+    const upstream = { upstream_id: "corp", name: "Corp", issuer: shown.issuer, client_id: "op", client_secret: "s" };
+    expect((await admin.call("POST", "/upstreams", { body: upstream })).status).toBe(201);
+    await DB.prepare("INSERT INTO user_identities VALUES ('corp', ?, 's-1', 'pat', 'pat@example.net', 1000, 2000)")
+      .bind(shown.issuer)
+      .run();
+    const { body } = await admin.call("GET", "/users/pat/identities");
+    expect(body).toEqual({ identities: [{ identity_id: expect.any(String), ...shown }] });
+    path = `/users/pat/identities/${body.identities[0].identity_id}`;
+  });
+
+  it("disconnects one and ends all access, with an event; again, or of another user, it is 404", async () => {
+    await admin.call("POST", "/users", { body: { sub: "sam", username: "sam" } });
+    expect((await admin.call("DELETE", path.replace("pat", "sam"))).status).toBe(404);
+    expect((await admin.call("DELETE", path)).status).toBe(204);
+    expect((await admin.call("GET", "/users/pat/identities")).body).toEqual({ identities: [] });
+    expect(await DB.prepare("SELECT count(*) AS n FROM cut_offs WHERE key = 'nb:sub:pat'").first("n")).toBe(1);
+    const select = DB.prepare("SELECT target, detail FROM admin_events WHERE action = 'user.identity_remove'");
+    expect(await select.first()).toEqual({ target: "pat", detail: expect.stringContaining('"upstream_id":"corp"') });
+    expect((await admin.call("DELETE", path)).status).toBe(404);
+  });
+
+  it("a lesser administrator does not disconnect a greater one", async () => {
+    await DB.batch([
+      DB.prepare("INSERT INTO user_roles (sub, role) VALUES ('pat', 'keeper')"),
+      DB.prepare("INSERT INTO role_permissions (role, permission) VALUES ('keeper', 'admin:keys')"),
+    ]);
+    const lesser = await admin.issueToken({ scope: ["admin:users"] });
+    expect((await admin.call("DELETE", path, { token: lesser })).status).toBe(403);
+    expect((await admin.call("GET", "/users/pat/identities")).body.identities).toHaveLength(1);
+  });
+});

@@ -1,30 +1,16 @@
 import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
-import type { PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
-import type { ManagementEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
+import { AdminMails } from "./fixtures/admin-mails.ts";
 
 const { DB } = bindings;
 
 let admin: AdminCaller;
-let prepared: PreparedNotice[];
-/** Mails whose change was committed. */
-let released: string[];
-
-/** A deployment that sends mail; what is given to `MailSender` is kept. */
-function withMail(settings: Partial<ManagementEnv>): Partial<ManagementEnv> {
-  const stub = {
-    prepare: async (notice: PreparedNotice) => prepared.push(notice) > 0,
-    release: async (id: string) => void released.push(id),
-  };
-  const MAIL_SENDER = { getByName: () => stub } as unknown as ManagementEnv["MAIL_SENDER"];
-  return { MAIL_PROVIDER: "resend", MAIL_FROM: "no-reply@example.com", MAIL_SENDER, ...settings };
-}
+let mails: AdminMails;
 
 beforeEach(() => {
-  prepared = [];
-  released = [];
-  admin = new AdminCaller(withMail({ SIGN_UP: "invitation" }));
+  mails = new AdminMails({ SIGN_UP: "invitation" });
+  admin = new AdminCaller(mails.env);
 });
 
 const body = { email: "Maria@Example.com", name: "Maria Muster", roles: ["auditor"], groups: ["staff"], locale: "de" };
@@ -41,7 +27,7 @@ describe("/admin/invitations", () => {
     const { status, body: made } = await invite();
     expect([status, made]).toMatchObject([201, { email: "Maria@example.com", roles: ["auditor"], groups: ["staff"] }]);
     expect(made.expires_at - made.created_at).toBe(7 * 86_400);
-    const [notice] = prepared;
+    const [notice] = mails.prepared;
     expect(notice).toMatchObject({ kind: "invitation", removed: "Maria@example.com", locale: "de" });
     const token = new URLSearchParams(notice!.undo!.path.split("?")[1]).get("token")!;
     expect(await readInvitationToken(bindings, token)).toBe(made.invitation_id);
@@ -80,7 +66,7 @@ describe("/admin/invitations", () => {
     for (const members of [{ roles: ["boss"] }, { groups: ["bosses"] }]) {
       expect((await invite(members, lesser)).status).toBe(403);
     }
-    expect(prepared).toEqual([]);
+    expect(mails.prepared).toEqual([]);
     const { invitation_id: id } = (await invite({ groups: ["bosses"] })).body;
     expect((await admin.call("DELETE", `/invitations/${id}`, { token: lesser })).status).toBe(403);
   });
@@ -96,9 +82,9 @@ describe("/admin/invitations", () => {
     const claims = { email: "pat@example.com", email_verified: true };
     await admin.call("POST", "/users", { body: { sub: "pat", username: "pat", claims } });
     await invite({ email: "invited@example.com" });
-    expect(released.splice(0)).toHaveLength(1);
+    expect(mails.released.splice(0)).toHaveLength(1);
     expect((await invite(members)).status).toBe(status);
-    expect(released).toEqual([]);
+    expect(mails.released).toEqual([]);
   });
 
   it("invites again once an invitation has ended", async () => {
@@ -108,8 +94,29 @@ describe("/admin/invitations", () => {
     expect(await DB.prepare("SELECT count(*) AS n FROM invitations").first("n")).toBe(1);
   });
 
+  it("is mailed again with another link, in the same language; the first one ends, and a third call finds nothing", async () => {
+    const { invitation_id: first } = (await invite()).body;
+    const { status, body: again, headers } = await admin.call("POST", `/invitations/${first}/resend`);
+    expect([status, again]).toMatchObject([201, { email: "Maria@example.com", roles: ["auditor"], groups: ["staff"] }]);
+    expect(headers.get("location")).toMatch(new RegExp(`/admin/invitations/${again.invitation_id}$`));
+    const [, notice] = mails.prepared;
+    expect(notice).toMatchObject({ kind: "invitation", locale: "de", sub: again.invitation_id });
+    const { results } = await DB.prepare("SELECT id FROM invitations").all();
+    expect(results).toEqual([{ id: again.invitation_id }]);
+    expect(again.invitation_id).not.toBe(first);
+    expect((await admin.call("POST", `/invitations/${first}/resend`)).status).toBe(404);
+  });
+
+  it("is mailed again by nobody who could not have made it", async () => {
+    await DB.prepare("INSERT INTO role_permissions VALUES ('boss', 'admin:keys')").run();
+    const { invitation_id: id } = (await invite({ roles: ["boss"] })).body;
+    const lesser = await admin.issueToken({ scope: ["admin:users"] });
+    expect((await admin.call("POST", `/invitations/${id}/resend`, { token: lesser })).status).toBe(403);
+    expect(mails.released).toHaveLength(1);
+  });
+
   it("refuses all with SIGN_UP=off", async () => {
-    admin = new AdminCaller(withMail({ SIGN_UP: "off" }));
+    admin = new AdminCaller(new AdminMails({ SIGN_UP: "off" }).env);
     expect((await invite()).body).toMatchObject({
       error: "conflict",
       error_description: expect.stringContaining("SIGN_UP"),

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { canonicalJson, chainStart } from "@edge-op/shared/audit/audit-event";
+import { personalTables } from "@edge-op/shared/users/personal-data";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashEvent } from "../src/audit/verify-chain.ts";
 import { writeEvents } from "../src/audit/write-events.ts";
-import { personalTables } from "../src/users/personal-data.ts";
 import { AdminCaller, issuer } from "./fixtures/admin-fixtures.ts";
 
 const { DB, AUDIT_DB } = env as unknown as { DB: D1Database; AUDIT_DB: D1Database };
@@ -14,7 +14,9 @@ let admin: AdminCaller;
 const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
-  "upstreams",
+  ...["attributes", "upstreams"],
+  // Names users by their ids, and its rows are deleted with them.
+  "held_records",
   ...["audit_anchors", "audit_gaps", "audit_watermarks"],
 ];
 const remaining = [
@@ -66,11 +68,13 @@ async function seed(): Promise<void> {
   await admin.call("POST", "/users", { body: { sub: "sam", username: "sam", roles: ["r"] } });
   await admin.call("POST", "/clients", { body: { client_id: "app", redirect_uris: ["https://app.example/"] } });
   await DB.batch([
-    DB.prepare("INSERT INTO user_passwords VALUES ('pat', 'a scrypt hash', 1000), ('sam', 'a scrypt hash', 1000)"),
+    DB.prepare(
+      "INSERT INTO user_passwords VALUES ('pat', 'a scrypt hash', 1000, NULL), ('sam', 'a scrypt hash', 1000, 5000)",
+    ),
     DB.prepare("INSERT INTO user_totp VALUES ('pat', 'app', 'a sealed secret', 'key', 1, 1000, 2000)"),
     DB.prepare("INSERT INTO user_recovery_codes VALUES ('pat', 'set', 'eight hashes', 0, 1000)"),
     DB.prepare(
-      "INSERT INTO webauthn_credentials VALUES ('cred', 'pat', 'public', 0, '[\"usb\"]', 0, 'Key', 1000, NULL)",
+      "INSERT INTO webauthn_credentials VALUES ('cred', 'pat', 'public', 0, '[\"usb\"]', 0, 'Key', 1000, NULL, 0)",
     ),
     DB.prepare(
       "INSERT INTO upstreams (upstream_id, document, created_at_ms, updated_at_ms) VALUES ('corp', '{}', 0, 0)",

@@ -38,6 +38,15 @@ const kinds: Readonly<Record<string, Kind>> = {
     patched: { name: "Alice Example", address: { locality: "Oslo", country: "NO", planet: "later" } },
     refused: [{ claims: { favourite_colour: "red" } }, "claims.favourite_colour"],
   },
+  "/attributes/{attribute}": {
+    create: { path: "/attributes", body: { attribute: "desk", type: "string", title: "Desk" } },
+    at: ({ attribute }) => `/attributes/${attribute}`,
+    stored: { table: "attributes", column: "document" },
+    unknown: ["$.later_member"],
+    patch: { title: "Place" },
+    patched: { type: "string", title: "Place" },
+    refused: [{ later_member: "mine" }, "later_member"],
+  },
   "/clients/{client_id}": {
     create: { path: "/clients", body: { redirect_uris: ["https://app.example/"], introspection: { clients: ["*"] } } },
     at: ({ client_id }) => `/clients/${client_id}`,

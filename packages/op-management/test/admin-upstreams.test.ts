@@ -37,6 +37,7 @@ describe("/admin/upstreams", () => {
       ...shown,
       ...{ kind: "oidc", status: "active", has_secret: true, token_endpoint_auth_method: "client_secret_basic" },
       ...{ claims: {}, acr_map: {}, trusted_domains: [], sign_up: "off", link_only: false, domains: [] },
+      discovery: "off",
       ...{ created_at: expect.any(Number), updated_at: expect.any(Number) },
     });
     expect((await admin.call("GET", "/upstreams/corp")).body).toEqual(created.body);
@@ -72,6 +73,12 @@ describe("/admin/upstreams", () => {
   });
 
   it.each<[string, Record<string, unknown>, string]>([
+    ["discovery without a domain", { discovery: "offer" }, "domains"],
+    [
+      "discovery of what only the connected use",
+      { discovery: "require", domains: ["a.example"], link_only: true },
+      "discovery",
+    ],
     ["an internal issuer", { issuer: "https://10.0.0.1" }, "issuer"],
     ["an issuer without TLS", { issuer: "http://idp.example.net" }, "issuer"],
     ["this provider as its own", { issuer }, "issuer"],

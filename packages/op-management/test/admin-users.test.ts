@@ -38,6 +38,7 @@ describe("POST /admin/users", () => {
       claims: { ...alice.claims, updated_at: body.updated_at },
       roles: ["editor", "reader"],
       status: "active",
+      attributes: {},
       has_password: false,
       created_at: expect.any(Number),
       updated_at: body.created_at,
@@ -98,7 +99,7 @@ describe("POST /admin/users", () => {
     [{ username: "Ａlice" }, "username: must not contain U+FF21 (RFC 8265)"],
     [
       { username: "a", sub: "../b" },
-      "sub: must be 1 to 255 letters, digits or ._~:@|- and begin with a letter or digit",
+      "sub: must be 1 to 255 letters, digits or ._~:@|/- and begin with a letter or digit",
     ],
     [{ username: "a", password: "short" }, "password: must be at least 15 characters long"],
     [{ username: "a", password: "x".repeat(257) }, "password: must be at most 256 characters long"],

@@ -3,11 +3,11 @@ import { matchesClientSecret } from "@edge-op/shared/callers/client-secret";
 import { loadClient } from "@edge-op/shared/clients/stored-clients";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { RetirementBindings } from "@edge-op/shared/users/retired-subs";
 import type { MailBindings } from "@edge-op/shared/users/tell-person";
 import { describe, expect, it } from "vitest";
 import type { SharedEnv } from "../../shared/test/fixtures/request-fixtures.ts";
 import type { Actor } from "../src/admin/actor.ts";
-import type { RetirementBindings } from "../src/admin/taken-ids.ts";
 import { type ClientRegistration, createClient } from "../src/clients/create-client.ts";
 
 type Env = SharedEnv & ControlPlaneBindings & MailBindings & RetirementBindings;

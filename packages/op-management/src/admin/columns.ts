@@ -25,6 +25,14 @@ export function text<const Value extends string = string>(name: string, allowed?
   return { sql: name, read, write: (value) => ({ [name]: value }) };
 }
 
+export function integer(name: string): Column<number> {
+  const read = (stored: unknown) => {
+    if (typeof stored !== "number") throw new Error(`D1 contains another value of ${name}`);
+    return stored;
+  };
+  return { sql: name, read, write: (value) => ({ [name]: value }) };
+}
+
 /** `undefined` is NULL. */
 export function optional<Value>({ sql, read, write }: Column<Value>): Column<Value | undefined> {
   return {

@@ -2,7 +2,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { type ControlChange, commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { type Notice, tellPerson } from "@edge-op/shared/users/tell-person";
+import { type Notice, tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { ActorRequest } from "./actor.ts";
 
 export interface AdminChange {
@@ -32,11 +32,12 @@ export async function commitChange({ context, actor }: ActorRequest, change: Adm
   const event = recordAdminEvent(context, { ...change.event, clientId: actor.clientId, actor: actor.sub });
   const statements = [...change.statements, event];
   const cutOff = change.cutOff && { ...change.cutOff, actor: actor.sub };
-  const commit = async () => {
-    if (change.forget.length > 0) await commitControlChange(context, statements, change.forget, cutOff);
-    else await queryDatabase(() => database.batch(statements));
+  const commit = async (ready?: Promise<unknown>) => {
+    if (change.forget.length > 0) return commitControlChange(context, statements, change.forget, cutOff, ready);
+    await ready;
+    return queryDatabase(() => database.batch(statements));
   };
   if (change.notice === undefined) await commit();
-  else await tellPerson(context, { ...change.notice, evidence: change.event }, commit);
+  else await tellPersonWhen(context, { ...change.notice, evidence: change.event }, commit);
   wakeAuditLog(context);
 }

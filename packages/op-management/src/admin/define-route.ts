@@ -13,6 +13,7 @@ export type AdminScope =
   | "admin:clients"
   | "admin:issuers"
   | "admin:users"
+  | "admin:export"
   | "admin:keys"
   | "admin:tokens"
   | "admin:revoke-all"

@@ -17,7 +17,7 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
     identifier: "https://api.example.com",
     name: "Photos API",
     clients: "any",
-    scopes: [{ value: "photos:read", description: "See your photos" }],
+    scopes: [{ value: "photos:read", description: "See your photos", translations: { de: "Ihre Fotos sehen" } }],
   },
   updateResource: { access_token_lifetime: 300 },
   createIssuer: {
@@ -45,12 +45,30 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   },
   updateUpstream: { status: "disabled" },
   replaceDocumentHost: { policy: "allow" },
+  createAttribute: {
+    attribute: "cost_centre",
+    type: "string",
+    max_length: 16,
+    title: "Cost centre",
+    titles: { de: "Kostenstelle" },
+    claim: { name: "cost_centre", scope: "employment", tokens: ["id_token", "userinfo"] },
+  },
+  updateAttribute: { claim: { tokens: ["id_token", "access_token", "userinfo"] } },
   createUser: {
     username: "ann",
     claims: { name: "Ann Example", email: "ann@example.com", email_verified: true },
     roles: ["editor"],
   },
   updateUser: { status: "suspended" },
+  importUsers: {
+    users: [
+      {
+        ...{ sub: "auth0|5f7c8ec7c33c6c004bbafe82", username: "mia" },
+        claims: { email: "mia@example.com", email_verified: true },
+        password_hash: "$2b$10$LcAJpQOdb9oREr9YKdrWNeeNgc4uAOIhmn/hoQop46xA8C2DhJI7y",
+      },
+    ],
+  },
   eraseUser: { confirm: "u1cLmU5bGqTzqyG9bqk8Xyg" },
   createInvitation: { email: "maria@example.com", name: "Maria Muster", groups: ["staff"], locale: "de" },
   replaceRole: { permissions: ["articles:write"] },
@@ -58,6 +76,7 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   rotateKey: { alg: "ES256" },
   revoke: { sub: "u1cLmU5bGqTzqyG9bqk8Xyg" },
   revokeEverything: { confirm: "https://op.example.com" },
+  decideHeldRecords: { decision: "refuse", records: [{ kind: "client", id: "photos" }] },
   openGeneration: { store: "revocation", regions: { wnam: { shards: 16, hint: "wnam" } } },
 };
 
@@ -68,7 +87,9 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   issuer_id: "github",
   upstream_id: "corp",
   host: "*.example.com",
+  attribute: "cost_centre",
   sub: "u1cLmU5bGqTzqyG9bqk8Xyg",
+  identity_id: "dGhlIGlkZW50aXR5IGlkLg",
   factor_id: "dGhlIGF1dGhlbnRpY2F0b3I",
   sid: "g1.wnam.3.Zk1tVn0uGq8Yk3Jx",
   grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z",

@@ -1,9 +1,7 @@
-import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
-import { macText } from "@edge-op/shared/secrets/mac";
-import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { type RetirementBindings, retiredHash } from "@edge-op/shared/users/retired-subs";
 
 /** A `409` that names the conflicting member. */
 export function takenError(path: string, message = "is taken"): OAuthError {
@@ -12,30 +10,6 @@ export function takenError(path: string, message = "is taken"): OAuthError {
     description: `${path}: ${message}`,
     fields: [{ path, message }],
   });
-}
-
-export interface RetirementBindings extends MasterKeyBindings {
-  readonly DB: D1Database;
-  readonly AUDIT_DB: D1Database;
-}
-
-/**
- * The stored form of a deleted user's sub: a MAC, because the sub may be a name or an address, which nobody may find there by trying. Its key is that
- * of pairwise subjects, which is never replaced. 128 bits, because the row is never deleted.
- */
-export async function retiredHash(env: MasterKeyBindings, sub: string): Promise<Uint8Array> {
-  return decodeBase64Url(await macText(env, "pairwise-mac", `retired:\n${sub}`))!;
-}
-
-/** The row of `DB`, for the transaction of the deletion. */
-export function retireSub({ DB }: RetirementBindings, hash: Uint8Array): D1PreparedStatement {
-  return DB.prepare("INSERT OR IGNORE INTO retired_subs (hash) VALUES (?1)").bind(hash);
-}
-
-/** The row of the other database, before the deletion: if `DB` is set back to before it, the sub is still not given again. Cost: 1 D1. */
-export async function recordRetirement({ AUDIT_DB }: RetirementBindings, hash: Uint8Array): Promise<void> {
-  const insert = AUDIT_DB.prepare("INSERT OR IGNORE INTO retired_subjects (hash) VALUES (?1)").bind(hash);
-  await queryAuditDatabase(() => insert.run());
 }
 
 /**

@@ -26,6 +26,12 @@ const createBody = writable
       .regex(clientIdPattern, "must be 1 to 64 letters, digits, dots, hyphens, underscores or tildes")
       .optional()
       .describe("Chosen by the server unless given."),
+    client_secret: z
+      .string()
+      .regex(/^[\x21-\x7e]{16,256}$/, "must be 16 to 256 characters of printable ASCII without spaces")
+      .optional()
+      .meta({ format: "password", writeOnly: true })
+      .describe("The secret of a client that moves here from another provider; by default a new one."),
   })
   .meta({ id: "ClientCreate" });
 
@@ -107,7 +113,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     },
     errorCode: clientErrorCode,
     faultsBeside: {
-      create: ({ context }, { client_id: _, status: __, ...given }, wrong) =>
+      create: ({ context }, { client_id: _, status: __, client_secret: ___, ...given }, wrong) =>
         findDocumentFaults(given, context.settings, wrong),
       async update({ context, parameter }, { status: _, ...patch }, wrong) {
         const known = await clients.find(context.env.DB, parameter("client_id"));
@@ -125,8 +131,8 @@ export const clientRoutes: readonly AdminRoute[] = [
       ...withoutEmptyScope(metadata),
     }),
     async create(call) {
-      const { client_id: clientId, status = "active", ...document } = call.body;
-      const { client, secret } = await createClient(call, { clientId, status, document });
+      const { client_id: clientId, status = "active", client_secret: kept, ...document } = call.body;
+      const { client, secret } = await createClient(call, { clientId, status, document, secret: kept });
       const shownOnce = secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 };
       return { record: client, shown: shownOnce };
     },

@@ -2,9 +2,11 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { RetirementBindings } from "@edge-op/shared/users/retired-subs";
 import type { ActorRequest } from "../admin/actor.ts";
-import { isSubRetired, type RetirementBindings, takenError } from "../admin/taken-ids.ts";
+import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients, type StoredClient } from "./client-table.ts";
 import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
@@ -16,6 +18,8 @@ export interface ClientRegistration {
   readonly status: StoredClient["status"];
   /** The metadata, unchecked and without defaults. */
   readonly document: JsonObject;
+  /** The secret that the client has already; by default a new one. */
+  readonly secret?: string | undefined;
   /** The client registers itself: the size of its record and the number of unused registrations are limited. */
   readonly registersItself?: boolean;
 }
@@ -35,7 +39,7 @@ export interface CreatedClient {
  */
 export async function createClient(
   request: ActorRequest<RetirementBindings>,
-  { clientId: chosen, status, document, registersItself = false }: ClientRegistration,
+  { clientId: chosen, status, document, secret: kept, registersItself = false }: ClientRegistration,
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings);
@@ -49,7 +53,11 @@ export async function createClient(
   const atMs = nowMs();
   const origin = registersItself ? "registration" : undefined;
   const client: StoredClient = { clientId, status, metadata, origin, createdAtMs: atMs, updatedAtMs: atMs };
-  const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
+  const hasSecret = usesSecret(metadata.token_endpoint_auth_method);
+  if (kept !== undefined && !hasSecret) {
+    throw invalidFields([{ path: "client_secret", message: "belongs to clients that authenticate with a secret" }]);
+  }
+  const secret = hasSecret ? await newSecret(env, clientId, atMs, kept) : undefined;
   try {
     await clients.create(request, client, {
       action: registersItself ? "register" : "create",

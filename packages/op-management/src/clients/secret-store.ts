@@ -40,9 +40,9 @@ export async function newSecret(
   env: MasterKeyBindings & { readonly DB: D1Database },
   clientId: string,
   atMs: number,
+  value = generateClientSecret(),
 ): Promise<NewSecret> {
   const id = randomBase64Url(16);
-  const value = generateClientSecret();
   const mac = await macClientSecret(env, value);
   const statement = env.DB.prepare(
     "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?2, ?3, ?4)",

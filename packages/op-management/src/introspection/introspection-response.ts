@@ -46,6 +46,7 @@ function unlessEmpty<T>(values: readonly T[] | undefined): readonly T[] | undefi
 /** Members that are `undefined` are omitted from the JSON. */
 export function describeAccessToken(issuer: string, token: AccessToken): IntrospectionResponse {
   return {
+    ...token.mappedClaims,
     active: true,
     scope: token.scope.length === 0 ? undefined : formatScope(token.scope),
     client_id: token.clientId,

@@ -3,12 +3,12 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { isAddressTaken } from "@edge-op/shared/users/user-addresses";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
-import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";
 import { takenError } from "../admin/taken-ids.ts";
@@ -38,6 +38,12 @@ function show({ id, address, name, roles, groups, inviter, createdAtMs, untilMs 
   };
 }
 
+function requireInvitations({ context: { settings } }: Pick<AdminCall<unknown, unknown>, "context">): void {
+  if (settings.signUp !== "off") return;
+  const description = "Invitations need SIGN_UP=invitation or SIGN_UP=open.";
+  throw new OAuthError("conflict", "invitations-off", { description });
+}
+
 const create = defineRoute({
   method: "POST",
   path,
@@ -53,12 +59,8 @@ const create = defineRoute({
     headers: ["Location"],
   },
   async handle(call) {
-    const { body, context, actor } = call;
-    const { env, settings } = context;
-    if (settings.signUp === "off") {
-      const description = "Invitations need SIGN_UP=invitation or SIGN_UP=open.";
-      throw new OAuthError("conflict", "invitations-off", { description });
-    }
+    const { body, context } = call;
+    requireInvitations(call);
     const { email, name, roles = [], groups = [], locale } = body;
     const to = parseEmailAddress(email);
     if (to === undefined)
@@ -66,25 +68,69 @@ const create = defineRoute({
     // Whoever accepts it has these roles, so the inviter must be allowed to give them.
     if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
     const atMs = nowMs();
-    if (await isAddressTaken(env.DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
-    const id = randomBase64Url(16);
-    const invitation: StoredInvitation = {
-      ...{ id, address: to.address, name, roles: roles.toSorted(), groups: groups.toSorted() },
-      ...{ inviter: actor.sub, createdAtMs: atMs, untilMs: atMs + invitationMs },
-    };
-    const link = `/invitation?${new URLSearchParams({ token: await invitationToken(env, id) })}`;
-    try {
-      await commitChange(call, {
-        statements: insertInvitation(env.DB, to.key, invitation),
-        forget: [],
-        event: { action: "invitation.create", target: id, detail: { roles, groups } },
-        notice: { sub: id, kind: "invitation", locale, removed: to.address, undo: { address: to.address, path: link } },
-      });
-    } catch (cause) {
-      if (mayBeConflict(cause) && (await isInvited(env.DB, to.key))) throw takenError("email", "is invited already");
-      throw cause;
-    }
-    return { body: show(invitation), headers: { Location: `${settings.issuer}/admin${path}/${id}` } };
+    if (await isAddressTaken(context.env.DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
+    const document = { name, locale, roles: roles.toSorted(), groups: groups.toSorted() };
+    return invite(call, to, document, { atMs, action: "invitation.create" });
+  },
+});
+
+/** Commits an invitation, which replaces the one of the id `replaced`, and mails its link. */
+async function invite(
+  call: AdminCall<unknown, unknown>,
+  to: EmailAddress,
+  document: Pick<StoredInvitation, "name" | "locale" | "roles" | "groups">,
+  { atMs, action, replaced }: { readonly atMs: number; readonly action: string; readonly replaced?: string },
+) {
+  const { context, actor } = call;
+  const { env, settings } = context;
+  const id = randomBase64Url(16);
+  const { roles, groups, locale } = document;
+  const lasting = { inviter: actor.sub, createdAtMs: atMs, untilMs: atMs + invitationMs };
+  const invitation: StoredInvitation = { ...document, ...lasting, id, address: to.address };
+  const link = `/invitation?${new URLSearchParams({ token: await invitationToken(env, id) })}`;
+  const detail = { roles, groups, ...(replaced === undefined ? {} : { replaced }) };
+  try {
+    await commitChange(call, {
+      statements: [
+        ...(replaced === undefined ? [] : [deleteInvitation(env.DB, replaced)]),
+        ...insertInvitation(env.DB, to.key, invitation),
+      ],
+      forget: [],
+      event: { action, target: id, detail },
+      notice: { sub: id, kind: "invitation", locale, removed: to.address, undo: { address: to.address, path: link } },
+    });
+  } catch (cause) {
+    if (mayBeConflict(cause) && (await isInvited(env.DB, to.key))) throw takenError("email", "is invited already");
+    throw cause;
+  }
+  return { body: show(invitation), headers: { Location: `${settings.issuer}/admin${path}/${id}` } };
+}
+
+const resend = defineRoute({
+  method: "POST",
+  path: `${path}/{invitation_id}/resend`,
+  operationId: "resendInvitation",
+  summary:
+    "Mails an invitation again, for seven more days, with a new link and a new id. The link of the first mail does not work any more when the call returns.",
+  scope,
+  response: {
+    status: 201,
+    description: "The invitation that replaces it.",
+    schema: invitationSchema,
+    headers: ["Location"],
+  },
+  async handle(call) {
+    const { DB } = call.context.env;
+    requireInvitations(call);
+    const id = call.parameter("invitation_id");
+    const atMs = nowMs();
+    const known = await findInvitation(DB, id, atMs);
+    if (known === undefined) throw new OAuthError("not_found", "invitation-not-found");
+    const { address, name, locale, roles, groups } = known;
+    await requireAuthorityOverRoles(call, roles, groups);
+    const to = parseEmailAddress(address) ?? { key: address.toLowerCase(), address };
+    if (await isAddressTaken(DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
+    return invite(call, to, { name, locale, roles, groups }, { atMs, action: "invitation.resend", replaced: id });
   },
 });
 
@@ -129,5 +175,5 @@ const remove = defineRoute({
   },
 });
 
-/** **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3. */
-export const invitationRoutes: readonly AdminRoute[] = [create, list, remove];
+/** **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3; mailing it again 4, and 1 object call. */
+export const invitationRoutes: readonly AdminRoute[] = [create, list, resend, remove];

@@ -14,6 +14,8 @@ export interface StoredInvitation extends InvitationDocument {
 
 interface InvitationDocument {
   readonly name?: string | undefined;
+  /** The language of the mail. */
+  readonly locale?: string | undefined;
   readonly roles: readonly string[];
   readonly groups: readonly string[];
 }
@@ -38,9 +40,9 @@ function toInvitation(row: InvitationRow): StoredInvitation {
 export function insertInvitation(
   database: D1Database,
   key: string,
-  { id, address, name, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation,
+  { id, address, name, locale, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation,
 ): D1PreparedStatement[] {
-  const document = JSON.stringify({ name, roles, groups });
+  const document = JSON.stringify({ name, locale, roles, groups });
   return [
     database.prepare("DELETE FROM invitations WHERE address_key = ?1 AND until_ms <= ?2").bind(key, createdAtMs),
     database

@@ -1,7 +1,7 @@
 /**
  * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. The revocation is in force everywhere when it
  * responds. Cost: 1 D1 call and 1 object call, for a grant also one per region and live generation of refresh shards; for a user or client, the
- * control plane's calls of the live shards.
+ * control plane's calls of the live shards; for a user or everything 1 D1 call, so that ended grants are not listed.
  */
 
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
@@ -17,8 +17,10 @@ import { type GrantPlace, requestsAt, rowUntilMs } from "@edge-op/shared/leases/
 import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { defaultTenant } from "@edge-op/shared/leases/revocation-subject";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { forgetAllOfflineGrants, forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { cutOff } from "../admin/cut-off.ts";
@@ -195,6 +197,8 @@ const revoke = defineRoute({
     const notice = kind === "sub" ? { sub: id, kind: "access-ended-by-administrator" as const } : undefined;
     await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id }, notice });
     await cutOff(call, kind, id);
+    const { DB } = call.context.env;
+    if (kind === "sub") await queryDatabase(() => forgetOfflineGrants(DB, id).run());
     return { body: { kind, id, revoked_at: revokedAt } };
   },
 });
@@ -223,6 +227,7 @@ const revokeAll = defineRoute({
       event: { action: "deployment.cut-off", target: issuer },
     });
     await cutOff(call, "tenant", defaultTenant);
+    await forgetAllOfflineGrants(call.context.env.DB);
     return { body: { kind: "everything" as const, id: issuer, revoked_at: toSeconds(call.context.arrivedAtMs) } };
   },
 });

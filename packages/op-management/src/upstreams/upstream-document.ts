@@ -73,7 +73,7 @@ type Document = Omit<Input, "status" | "client_secret" | "private_key">;
 const ownMembers = { issuer: "oidc", tenants: "microsoft", team_id: "apple" } as const;
 
 function documentFaults(document: Document, ownIssuer: string): FieldError[] {
-  const { kind, issuer, scopes, sign_up: signUp, domains, key_id: keyId } = document;
+  const { kind, issuer, scopes, sign_up: signUp, domains, discovery, key_id: keyId } = document;
   const issuerFault = issuer === undefined ? undefined : findIssuerFault(issuer, ownIssuer);
   const members = Object.entries(ownMembers).flatMap(([name, owner]) => {
     const isGiven = document[name as keyof typeof ownMembers] !== undefined;
@@ -87,6 +87,8 @@ function documentFaults(document: Document, ownIssuer: string): FieldError[] {
     ...fault(issuerFault !== undefined, "issuer", issuerFault ?? ""),
     ...fault(kind !== "github" && scopes?.includes("openid") === false, "scopes", "must contain openid"),
     ...fault(signUp === "domains" && domains.length === 0, "domains", "must name a domain for sign_up domains"),
+    ...fault(discovery !== "off" && domains.length === 0, "domains", "must name a domain for discovery"),
+    ...fault(discovery !== "off" && document.link_only, "discovery", "must be off for link_only"),
     ...fault(keyId !== undefined && !usesPrivateKey(document), "key_id", "belongs to private_key_jwt"),
     ...fault(keyId === undefined && kind === "apple", "key_id", "is required"),
   ];

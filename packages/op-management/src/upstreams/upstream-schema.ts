@@ -43,7 +43,14 @@ export const upstreamSchema = z
         ...{ upstream_id: "corp", name: "Example Corp", status: "active", kind: "oidc" },
         ...{ issuer: "https://idp.example.net", client_id: "op", has_secret: true },
         ...{ token_endpoint_auth_method: "client_secret_basic", claims: {}, acr_map: {}, trusted_domains: [] },
-        ...{ sign_up: "off", link_only: false, domains: [], created_at: 1795000000, updated_at: 1795000000 },
+        ...{
+          sign_up: "off",
+          link_only: false,
+          domains: [],
+          discovery: "off",
+          created_at: 1795000000,
+          updated_at: 1795000000,
+        },
       },
     ],
   });

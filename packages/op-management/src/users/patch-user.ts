@@ -3,6 +3,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
@@ -17,6 +18,7 @@ import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-st
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { keepAddress, removedAddress } from "./user-address.ts";
+import { keepAttributes } from "./user-attributes.ts";
 import { isUsernameTaken, type StoredUser } from "./user-table.ts";
 
 /** **Applies a patch to a user.** A suspension and a new password end every session and grant, and empty the account page. */
@@ -41,6 +43,7 @@ export function patchUser(call: PatchCall) {
     if (username !== known.username && (await isUsernameTaken(DB, username, sub))) throw takenError("username");
     const statements = [
       ...keepAddress(DB, changed, known),
+      ...(await keepAttributes(DB, sub, writtenAttributes(body), changed.attributes)),
       ...(body.roles === undefined ? [] : replaceAssignment(DB, userRoles, { name: sub, values: changed.roles })),
       ...(body.groups === undefined ? [] : replaceAssignment(DB, userGroups, { name: sub, values: changed.groups })),
       ...(password === null ? [deletePassword(DB, sub)] : []),
@@ -72,19 +75,29 @@ function applyPatch(known: StoredUser, patch: JsonObject, atMs: number): StoredU
     const status = rest.status === undefined ? known.status : rest.status === "suspended" ? "suspended" : "active";
     return { ...known, status, hasPassword: hasPasswordAfter(known, password) };
   }
-  const { username, status, claims, roles, groups } = known;
+  const { username, status, claims, attributes, roles, groups } = known;
   if (rest["username"] === null) throw invalidFields([{ path: "username", message: "is required" }]);
-  const merged = applyMergePatch({ username, status, claims: { ...claims }, roles, groups }, rest);
+  const merged = applyMergePatch(
+    { username, status, claims: { ...claims }, attributes: { ...attributes }, roles, groups },
+    rest,
+  );
   const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
   return {
     ...known,
     username: merged["username"] as string,
     status: merged["status"] as StoredUser["status"],
     claims: { ...(merged["claims"] as UserClaims), ...(isStamped ? { updated_at: toSeconds(atMs) } : {}) },
+    attributes: (merged["attributes"] ?? {}) as UserAttributes,
     roles: ((merged["roles"] ?? []) as readonly string[]).toSorted(),
     groups: ((merged["groups"] ?? []) as readonly string[]).toSorted(),
     hasPassword: hasPasswordAfter(known, password),
   };
+}
+
+/** Those that the patch gives a value. */
+function writtenAttributes({ attributes }: JsonObject): UserAttributes {
+  const named = isJsonObject(attributes) ? Object.entries(attributes) : [];
+  return Object.fromEntries(named.filter(([, value]) => value !== null)) as UserAttributes;
 }
 
 function hasPasswordAfter(known: StoredUser, password: unknown): boolean {

@@ -2,21 +2,18 @@
 
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { exportedEvents, exportPerson } from "@edge-op/shared/users/export-person";
+import { personalTables } from "@edge-op/shared/users/personal-data";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
-import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
-import { eventSchema, toEventResource } from "../audit/event-resource.ts";
-import { listEvents } from "../audit/list-events.ts";
-import { personalTables, remaindersOf, selectPersonalData, showRow } from "./personal-data.ts";
+import { eventSchema } from "../audit/event-resource.ts";
+import { remaindersOf } from "./remainders.ts";
 import { userRoutes } from "./user-routes.ts";
 import { users } from "./user-table.ts";
 
 const scope = "admin:users";
-/** About 5 MB. */
-const exportedEvents = 10_000;
-const eventsAtOnce = 1_000;
 const dayMs = 86_400_000;
 
 const remainderSchema = z
@@ -63,27 +60,6 @@ const exportSchema = z
     ],
   });
 
-type Event = ReturnType<typeof toEventResource>;
-
-/** An administrator who acted on the account is another person. */
-function withoutOthers(sub: string, event: Event & { readonly actor?: string }): Event {
-  if (event.actor === undefined || event.actor === sub) return event;
-  const others = new Set(["actor", "actor_client_id", "address", "request_id"]);
-  return Object.fromEntries(Object.entries(event).filter(([name]) => !others.has(name))) as Event;
-}
-
-async function readEvents({ context }: AdminCall<unknown, unknown>, sub: string): Promise<Event[]> {
-  const events: Event[] = [];
-  let before: { readonly atMs: number; readonly position: number } | undefined;
-  while (events.length <= exportedEvents) {
-    const rows = await listEvents(context.env.AUDIT_DB, { sub, before }, eventsAtOnce);
-    events.push(...rows.map((row) => withoutOthers(sub, toEventResource(row))));
-    before = rows.at(-1);
-    if (rows.length < eventsAtOnce) break;
-  }
-  return events;
-}
-
 const exportUser = defineRoute({
   method: "GET",
   path: "/users/{sub}/export",
@@ -93,24 +69,9 @@ const exportUser = defineRoute({
   scope,
   response: { status: 200, description: "The document.", schema: exportSchema },
   async handle(call) {
-    const { env, settings } = call.context;
-    const { sub } = await users.require(env.DB, call.parameter("sub"));
+    const { sub } = await users.require(call.context.env.DB, call.parameter("sub"));
     await commitChange(call, { statements: [], forget: [], event: { action: "user.export", target: sub } });
-    const [tables, events] = await Promise.all([
-      queryDatabase(() => env.DB.batch<Readonly<Record<string, unknown>>>(selectPersonalData(env.DB, sub))),
-      readEvents(call, sub),
-    ]);
-    const data = personalTables.map(({ table }, index) => [table, tables[index]!.results.map(showRow)]);
-    return {
-      body: {
-        sub,
-        issuer: settings.issuer,
-        exported_at: new Date(nowMs()).toISOString(),
-        data: Object.fromEntries(data),
-        events: events.slice(0, exportedEvents),
-        more_events: events.length > exportedEvents,
-      },
-    };
+    return { body: await exportPerson(call.context, sub) };
   },
 });
 

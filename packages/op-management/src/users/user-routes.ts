@@ -3,20 +3,22 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
+import { retiredHash, retireSub } from "@edge-op/shared/users/retired-subs";
 import type * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
-import { isSubRetired, recordRetirement, retiredHash, retireSub, takenError } from "../admin/taken-ids.ts";
+import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { keepAddress } from "./user-address.ts";
+import { keepAttributes } from "./user-attributes.ts";
 import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
 import { refuseTakenSub, type StoredUser, users } from "./user-table.ts";
 
 /**
- * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups, and 2 more, beside each other, for a chosen sub; a change 4 D1 and the control plane's calls of the live shards; a deletion 6 D1 calls and
+ * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups, 1 more with attributes, and 2 more, beside each other, for a chosen sub; a change 4 D1 and the control plane's calls of the live shards; a deletion 6 D1 calls and
  * three rounds of these; for a new password also its hash.
  */
 export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
@@ -36,30 +38,43 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   createBody: userCreateSchema,
   shown: userSchema,
   conditions: userConditions,
-  show: ({ sub, username, status, claims, roles, groups, hasPassword, createdAtMs, updatedAtMs }) => ({
+  show: ({
     sub,
     username,
     status,
     claims,
+    attributes,
+    roles,
+    groups,
+    hasPassword,
+    createdAtMs,
+    updatedAtMs,
+    deletesAtMs,
+  }) => ({
+    sub,
+    username,
+    status,
+    claims,
+    attributes,
     roles,
     groups,
     has_password: hasPassword,
     created_at: toSeconds(createdAtMs),
     updated_at: toSeconds(updatedAtMs),
+    ...(deletesAtMs === undefined ? {} : { deletes_at: toSeconds(deletesAtMs) }),
   }),
   create: createUser,
   patch: patchUser,
   ended: { status: "suspended" },
   async remove({ context: { env } }, { sub }) {
-    const hash = await retiredHash(env, sub);
-    await recordRetirement(env, hash);
-    return { statements: [retireSub(env, hash)] };
+    const unheld = env.DB.prepare("DELETE FROM held_records WHERE kind = 'user' AND id = ?1").bind(sub);
+    return { statements: [await retireSub(env, sub), unheld] };
   },
 });
 
 async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, undefined>) {
   const { env, settings } = call.context;
-  const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
+  const { username, status = "active", claims = {}, attributes = {}, roles = [], groups = [], password } = call.body;
   if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
   const { sub = `u${randomBase64Url(16)}` } = call.body;
   if (call.body.sub !== undefined && (await isSubRetired(env, sub))) {
@@ -69,15 +84,19 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   const record: StoredUser = {
     ...{ sub, username, status, roles: roles.toSorted(), groups: groups.toSorted() },
     claims: { updated_at: toSeconds(atMs), ...claims },
+    attributes,
     hasPassword: password !== undefined,
+    deletesAtMs: undefined,
     createdAtMs: atMs,
     updatedAtMs: atMs,
   };
   if (password !== undefined) requireAcceptablePassword(settings, record, password);
+  const written = await keepAttributes(env.DB, sub, attributes, attributes);
   await users.create(call, record, {
     statements: [
       refuseTakenSub(env.DB, sub, await retiredHash(env, sub)),
       ...keepAddress(env.DB, record, undefined),
+      ...written,
       ...replaceAssignment(env.DB, userRoles, { name: sub, values: roles }),
       ...replaceAssignment(env.DB, userGroups, { name: sub, values: groups }),
       ...(password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)]),

@@ -1,16 +1,18 @@
 /** **Requests and responses of `/admin/users`**: claims, roles and groups, and credentials. */
 
 import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy";
+import { attributeValuesSchema } from "@edge-op/shared/users/attribute-schema";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
 import { type ListCondition, lowerAscii, textParameter } from "../admin/list-conditions.ts";
 import { rbacNames } from "../roles/role-schema.ts";
 
-export const subPattern = /^[A-Za-z0-9][A-Za-z0-9._~:@|-]{0,254}$/;
+export const subPattern = /^[A-Za-z0-9][A-Za-z0-9._~:@|/-]{0,254}$/;
+export const subRule = "must be 1 to 255 letters, digits or ._~:@|/- and begin with a letter or digit";
 
 /** In its stored form: two usernames that look the same must not belong to two users (RFC 8265 §3.4). */
-const username = z
+export const username = z
   .string()
   .min(1)
   .max(255)
@@ -19,7 +21,7 @@ const username = z
       findUsernameFault(text) ?? (canonicalUsername(text) === undefined ? "is no username (RFC 8265)" : "");
     if (text !== "" && message !== "") issues.addIssue({ code: "custom", message });
   });
-const status = z.enum(["active", "suspended"]);
+export const status = z.enum(["active", "suspended"]);
 
 /** The policy, which knows the user, checks the password: see {@link requireAcceptablePassword}. */
 const password = z
@@ -32,7 +34,15 @@ const password = z
 
 /** The members that an operator may write. */
 export const writableUser = z
-  .strictObject({ username, status, claims: claimsSchema, roles: rbacNames, groups: rbacNames, password })
+  .strictObject({
+    username,
+    status,
+    claims: claimsSchema,
+    attributes: attributeValuesSchema,
+    roles: rbacNames,
+    groups: rbacNames,
+    password,
+  })
   .partial();
 
 export const userCreateSchema = writableUser
@@ -40,7 +50,7 @@ export const userCreateSchema = writableUser
   .extend({
     sub: z
       .string()
-      .regex(subPattern, "must be 1 to 255 letters, digits or ._~:@|- and begin with a letter or digit")
+      .regex(subPattern, subRule)
       .optional()
       .describe("Chosen by the server unless given. For ever: it is what relying parties know the person by."),
   })
@@ -52,11 +62,16 @@ export const userSchema = z
     username: z.string(),
     status,
     claims: claimsSchema,
+    attributes: z.record(z.string(), z.unknown()).describe("Values of declared attributes."),
     roles: z.array(z.string()),
     groups: z.array(z.string()),
     has_password: z.boolean(),
     created_at: z.int().describe("Seconds since the epoch."),
     updated_at: z.int().describe("Seconds since the epoch."),
+    deletes_at: z
+      .int()
+      .exactOptional()
+      .describe("When the account is erased, because the person has asked for it. Seconds since the epoch."),
   })
   .meta({
     id: "User",
@@ -64,6 +79,7 @@ export const userSchema = z
       {
         ...{ sub: "u1cLmU5bGqTzqyG9bqk8Xyg", username: "ann", status: "active" },
         claims: { name: "Ann Example", email: "ann@example.com", email_verified: true, updated_at: 1795000000 },
+        attributes: { cost_centre: "4711" },
         ...{ roles: ["editor"], groups: [], has_password: true, created_at: 1795000000, updated_at: 1795000000 },
       },
     ],

@@ -1,10 +1,11 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { isAddressTaken, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import { exists, json, names, text } from "../admin/columns.ts";
+import { exists, integer, json, names, optional, text } from "../admin/columns.ts";
 import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";
 import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
 import { subPattern } from "./user-schema.ts";
@@ -21,8 +22,10 @@ export const users = new VersionedTable({
     username: { ...text("username"), write: (username: string) => ({ username, username_key: usernameKey(username) }) },
     status: text("status", ["active", "suspended"]),
     claims: json<UserClaims>("claims"),
+    attributes: json<UserAttributes>("attributes"),
     roles: names(`(SELECT json_group_array(role) FROM (${roles}))`),
     groups: names(`(SELECT json_group_array(group_name) FROM (${groups}))`),
+    deletesAtMs: optional(integer("deletes_at_ms")),
     hasPassword: exists("SELECT 1 FROM user_passwords WHERE sub = users.sub"),
   },
   key: "sub",
@@ -33,7 +36,9 @@ export const users = new VersionedTable({
     { kind: "user", id: sub },
     { kind: "rbac", id: sub },
   ],
-  async findTaken(database, { sub, username, claims }, known) {
+  async findTaken(database, { sub, username, claims, attributes }, known) {
+    const undeclared = await findUndeclared(database, attributes, known?.attributes);
+    if (undeclared !== undefined) return takenError(`attributes.${undeclared}`, "is not a declared attribute any more");
     if (known === undefined && (await isSubjectTaken(database, sub))) return takenError("sub");
     if (username !== known?.username && (await isUsernameTaken(database, username, sub))) return takenError("username");
     const email = verifiedAddress(claims)?.key;
@@ -47,6 +52,22 @@ export const users = new VersionedTable({
 });
 
 export type StoredUser = StoredIn<typeof users>;
+
+/** The name of an attribute in the JSON document ?2 that is not declared. */
+export const undeclaredName = "SELECT key FROM json_each(?2) WHERE key NOT IN (SELECT name FROM attributes) LIMIT 1";
+
+async function findUndeclared(
+  database: D1Database,
+  attributes: UserAttributes,
+  known: UserAttributes = {},
+): Promise<string | undefined> {
+  const changed = Object.entries(attributes).filter(([name, value]) => known[name] !== value);
+  if (changed.length === 0) return undefined;
+  const statement = database
+    .prepare(undeclaredName.replace("?2", "?1"))
+    .bind(JSON.stringify(Object.fromEntries(changed)));
+  return (await queryDatabase(() => statement.first<{ readonly key: string }>()))?.key;
+}
 
 /** The form in which usernames are compared; no user has NULL. */
 export function usernameKey(username: string): string | null {

@@ -1,0 +1,76 @@
+/**
+ * **Getting in without an administrator**: rows that only who has the deployment's database and its `OP_MASTER_KEY` can write. Each is an audit event
+ * in the transaction of the rows.
+ */
+
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import { invitationToken } from "@edge-op/shared/users/invitation-token";
+import { type AdminClientRow, adminClientId, adminScopes, sqlText as text, writeAdminClient } from "./admin-client.ts";
+
+export const administratorRole = "administrator";
+/** Shorter than that of a mailed invitation: the operator gives the link to a person at once. */
+const linkLifeMs = 86_400_000;
+
+export interface Invited {
+  /** SQL without parameters. */
+  readonly statements: readonly string[];
+  readonly link: string;
+}
+
+/**
+ * Invites a person who gets the role of administrators, which is given every permission of the admin API. The link works once, for a day. An
+ * earlier invitation of the address ends. `by`: the command, for the audit log.
+ */
+export async function inviteAdministrator(
+  { address, key }: EmailAddress,
+  {
+    issuer,
+    masterKey,
+    by,
+    nowMs,
+  }: Readonly<Record<"issuer" | "masterKey" | "by", string>> & { readonly nowMs: number },
+): Promise<Invited> {
+  const id = randomBase64Url(16);
+  const roles = [administratorRole];
+  const token = await invitationToken({ OP_MASTER_KEY: masterKey }, id);
+  const document = JSON.stringify({ roles, groups: [] });
+  const permissions = adminScopes.map((scope) => `(${text(administratorRole)}, ${text(scope)})`);
+  return {
+    statements: [
+      `INSERT OR IGNORE INTO role_permissions (role, permission) VALUES ${permissions.join(", ")}`,
+      `DELETE FROM held_records WHERE kind = 'role' AND id = ${text(administratorRole)}`,
+      `INSERT INTO control_changes (kind, id, at_ms) VALUES ('rbac', '*', ${nowMs})`,
+      `DELETE FROM invitations WHERE address_key = ${text(key)}`,
+      `INSERT INTO invitations (id, address_key, address, document, inviter, created_at_ms, until_ms)
+         VALUES (${[id, key, address, document, by].map(text).join(", ")}, ${nowMs}, ${nowMs + linkLifeMs})`,
+      recordEvent(
+        { action: "role.update", target: administratorRole, detail: { given: adminScopes.length } },
+        by,
+        nowMs,
+      ),
+      recordEvent({ action: "invitation.create", target: id, detail: { roles, groups: [] } }, by, nowMs),
+    ],
+    link: `${issuer}/invitation?${new URLSearchParams({ token })}`,
+  };
+}
+
+/** The admin client with this one secret, active, whatever happened to it. */
+export function repairAdminClient(row: AdminClientRow, by: string, nowMs: number): string[] {
+  return [
+    ...writeAdminClient(row, nowMs),
+    `DELETE FROM held_records WHERE kind = 'client' AND id = ${text(adminClientId)}`,
+    recordEvent({ action: "client.repair", target: adminClientId, detail: {} }, by, nowMs),
+  ];
+}
+
+interface Event {
+  readonly action: string;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+function recordEvent({ action, target, detail }: Event, by: string, nowMs: number): string {
+  return `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail)
+    VALUES (${nowMs}, ${text(action)}, ${text(target)}, '', ${text(by)}, ${text(JSON.stringify(detail))})`;
+}
