@@ -1,7 +1,9 @@
 import { serveAsset } from "@edge-op/pages/assets";
+import { languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { resetPath } from "@edge-op/shared/users/reset-link";
 import {
   addPasskey,
   changePasskeyName,
@@ -11,10 +13,13 @@ import {
   removeSession,
 } from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
+import { showActivity } from "./account/activity.tsx";
 import { changeAddress, showChangeAddress, showUndo, takeBackAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
 import {
+  confirmDeletion,
+  confirmDownload,
   confirmEndOthers,
   confirmEndSession,
   confirmRemoveConsent,
@@ -22,9 +27,20 @@ import {
   confirmRemoveIdentity,
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
+import { deleteAccount, showLeaving } from "./account/delete-account.tsx";
+import { downloadData } from "./account/download-data.ts";
 import { beginConnecting, confirmConnecting, removeIdentity, showConnecting } from "./account/identities.tsx";
+import {
+  confirmPrimary,
+  confirmRemoveAddress,
+  makePrimary,
+  primaryPath,
+  removeOtherAddress,
+  removePath,
+} from "./account/other-addresses.tsx";
 import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
+import { beginReset, showReset } from "./account/reset-password.tsx";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
@@ -40,6 +56,7 @@ import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
+import { changeLanguage } from "./pages/language-endpoint.ts";
 import { submitScript } from "./response/form-post-page.tsx";
 import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
 import { signInMethods } from "./steps/sign-in/methods.ts";
@@ -84,6 +101,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
       POST: (context, request) => submitStep({ context, isolate, request }, step),
     });
   }
+  servePlainPage(app, languagePath, { POST: changeLanguage });
   servePage(app, isolate, "/flow/restart", {
     GET: (context, request) => restartFlow({ context, isolate, request }),
   });
@@ -125,7 +143,14 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
+  servePage(app, isolate, "/account/activity", { GET: account(showActivity) });
+  servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });
+  servePage(app, isolate, "/account/delete", { GET: account(confirmDeletion), POST: account(deleteAccount) });
+  servePlainPage(app, "/account/deleted", { GET: account(showLeaving) });
+  servePage(app, isolate, resetPath, { GET: account(showReset), POST: account(beginReset) });
   servePage(app, isolate, "/account/address", { GET: account(showChangeAddress), POST: account(changeAddress) });
+  servePage(app, isolate, primaryPath, { GET: account(confirmPrimary), POST: account(makePrimary) });
+  servePage(app, isolate, removePath, { GET: account(confirmRemoveAddress), POST: account(removeOtherAddress) });
   servePage(app, isolate, "/account/address/undo", { GET: account(showUndo), POST: account(takeBackAddress) });
   servePage(app, isolate, "/account/sessions/end", { GET: account(confirmEndSession) });
   servePage(app, isolate, "/account/sessions/end-others", {

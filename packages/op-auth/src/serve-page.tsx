@@ -49,7 +49,8 @@ async function renderPage(
 ): Promise<EndpointResponse> {
   const accept = request.headers.get("accept") ?? "";
   if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
-  const frame = frameOf(context, request);
+  const { error } = failure;
+  const frame = frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
   const view = { ...describe(failure, frame.t), reference: context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers });

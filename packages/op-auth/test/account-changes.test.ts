@@ -3,7 +3,7 @@ import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { hashPassword, isOutdatedHash } from "@edge-op/shared/secrets/password-hash";
+import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -405,6 +405,20 @@ describe("stored password hashes", () => {
     await signInToAccount();
     await vi.waitFor(async () => expect(isOutdatedHash((await hash())!)).toBe(false), { timeout: 5000 });
     await signInToAccount(fixtures.browser());
+  });
+
+  it.each([
+    ["bcrypt", "$2b$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
+    ["argon2id", "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MjZP1+1U9JUbDWvDvtLyEsZiNXOKEUxfi6O2oe46uxA"],
+    ["PBKDF2", "$pbkdf2-sha256$i=1$MDEyMzQ1Njc4OWFiY2RlZg$Yy2wRoe+n2N8tqLlzlMT/6LDwe+Z8g08lxr+xEewy+c"],
+  ])("an imported hash of %s signs its user in, and is replaced", async (_, imported) => {
+    await savePassword(authEnv.DB, "alice", imported, 1).run();
+    const hash = () => authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = 'alice'").first<string>("hash");
+    await signInToAccount(browser, "alice", "correct horsf");
+    expect(await hash()).toBe(imported);
+    await signInToAccount(browser, "alice", "correct horse");
+    await vi.waitFor(async () => expect(isOutdatedHash((await hash())!)).toBe(false), { timeout: 5000 });
+    expect(await verifyPassword("correct horse", (await hash())!)).toBe(true);
   });
 
   it("a hash with an older cost is replaced, but never over a password that was changed concurrently", async () => {

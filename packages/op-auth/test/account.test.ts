@@ -38,7 +38,9 @@ describe("a person's own page", () => {
     await browser.signInWhole();
     const elsewhere = fixtures.browser();
     await elsewhere.signInWhole();
-    expect(locationOf(await submitAccount("/account/consents", { client_id: "app" }))).toBe("/account");
+    expect(locationOf(await submitAccount("/account/consents", { client_id: "app" }))).toMatch(
+      /notice=access-removed$/,
+    );
     for (const each of [browser, elsewhere]) {
       expect(sentToClient(await each.authorize({ prompt: "none" })).error).toBe("consent_required");
     }
@@ -85,7 +87,7 @@ describe("a person's own page", () => {
   it("removing a client without access has the same response, and no audit event", async () => {
     await browser.signInWhole();
     for (const client_id of ["unknown", "app", "app"]) {
-      expect(locationOf(await submitAccount("/account/consents", { client_id }))).toBe("/account");
+      expect(locationOf(await submitAccount("/account/consents", { client_id }))).toMatch(/notice=access-removed$/);
     }
     expect(await withdrawals()).toEqual(["app"]);
   });
@@ -146,7 +148,7 @@ describe("a person's own page", () => {
     const other = await authEnv.DB.prepare("SELECT sid FROM user_sessions WHERE sid <> ?1")
       .bind(own!.sid)
       .first<{ sid: string }>();
-    expect(locationOf(await submitAccount("/account/sessions", { sid: other!.sid }))).toBe("/account");
+    expect(locationOf(await submitAccount("/account/sessions", { sid: other!.sid }))).toMatch(/notice=session-ended$/);
     expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
     expect(locationOf(await submitAccount("/account/sessions", { sid: own!.sid }))).toBe("/logout");
@@ -225,9 +227,9 @@ describe("a person's own page", () => {
 
   it("pages use the language of the client and the browser", async () => {
     const page = locationOf(await browser.authorize({ ui_locales: "de-AT fr" }));
-    expect(await (await browser.get(page)).text()).toContain('<html lang="de">');
+    expect(await (await browser.get(page)).text()).toContain('<html lang="de" dir="ltr">');
     const french = await browser.send(page, { headers: { "accept-language": "fr, en;q=0.5" } });
-    expect(await french.text()).toContain('<html lang="de">');
+    expect(await french.text()).toContain('<html lang="de" dir="ltr">');
     const other = locationOf(await browser.authorize());
     const german = await browser.send(other, { headers: { "accept-language": "fr, de;q=0.5, en;q=0.3" } });
     expect(await german.text()).toContain("Anmelden");

@@ -2,7 +2,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
-import { groupAllowances, resourceAllowances } from "../src/pages/allowances.ts";
+import { groupAllowances, resourceAllowances, withAttributes } from "../src/pages/allowances.ts";
 import {
   type AuthFixtures,
   authEnv,
@@ -33,7 +33,7 @@ const asked = [
 ];
 
 it("one scope value at two resources is shown at each, with its description", () => {
-  expect(groupAllowances(asked, [mail, files])).toEqual({
+  expect(groupAllowances(asked, [mail, files], "en")).toEqual({
     others: ["openid", "claim:nickname"],
     groups: [
       { identifier: "https://files.example/mcp", name: "Files", descriptions: ["Read your files"] },
@@ -42,8 +42,26 @@ it("one scope value at two resources is shown at each, with its description", ()
   });
 });
 
+it("a resource is shown in the person's language, as far as it has words in it", () => {
+  const [read, send] = mail.metadata.scopes;
+  const translated = { ...read!, translations: { de: "Ihre Mails lesen" } };
+  const metadata = { ...mail.metadata, translations: { de: "Post" }, scopes: [translated, send!] };
+  const shown = (language: "en" | "de") => groupAllowances(asked, [{ ...mail, metadata }, files], language).groups[1];
+  expect(shown("de")).toMatchObject({ name: "Post", descriptions: ["Ihre Mails lesen", "Send mail"] });
+  expect(shown("en")).toMatchObject({ name: "Mail", descriptions: ["Read your mail", "Send mail"] });
+});
+
+it("an attribute is shown beside the scope value that releases it, also at a resource, and once", () => {
+  const attribute = (name: string, scope: string) => {
+    const claim = { name, scope, tokens: ["userinfo" as const] };
+    return { attribute: name, type: "string" as const, title: name, claim };
+  };
+  const attributes = [attribute("desk", "openid"), attribute("region", "send"), attribute("salary", "payroll")];
+  expect(withAttributes([...asked, "claim:desk"], attributes)).toEqual([...asked, "claim:desk", "claim:region"]);
+});
+
 it("a deleted resource is shown by its identifier and scope values", () => {
-  expect(groupAllowances(asked, [files]).groups[1]).toEqual({
+  expect(groupAllowances(asked, [files], "en").groups[1]).toEqual({
     identifier: "https://mail.example/mcp",
     name: "https://mail.example/mcp",
     descriptions: ["read", "send"],
@@ -51,10 +69,10 @@ it("a deleted resource is shown by its identifier and scope values", () => {
 });
 
 it("a resource without scopes, and no resource", () => {
-  expect(groupAllowances(resourceAllowances(files.identifier, []), [files]).groups).toEqual([
+  expect(groupAllowances(resourceAllowances(files.identifier, []), [files], "en").groups).toEqual([
     { identifier: "https://files.example/mcp", name: "Files", descriptions: [] },
   ]);
-  expect(groupAllowances(["openid"], [])).toEqual({ others: ["openid"], groups: [] });
+  expect(groupAllowances(["openid"], [], "en")).toEqual({ others: ["openid"], groups: [] });
 });
 
 /** Consent for one resource covers no other resource, with or without a rule, whichever way it is requested. */

@@ -208,12 +208,18 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
         const page = await follow(before, await codePage(before), { code: codes.code });
         return (browser) => browser.get(page);
       }),
+      "the new password, to the consent page": recovery(async (before) => {
+        const page = await follow(before, await codePage(before), { code: codes.code });
+        const form_token = await openForm(before, page);
+        return (browser) => sendForm(browser, page, { form_token, new: newPassword, repeat: newPassword });
+      }),
     });
     expect(depths).toEqual({
       "the page for the address": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
       "the address": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
-      "its code, of an account that no isolate has read": { cold: 6, afterPause: 5, busy: 4, emptyKv: 6 },
+      "its code, of an account that no isolate has read": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
       "the page for the new password": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "the new password, to the consent page": { cold: 8, afterPause: 7, busy: 6, emptyKv: 9 },
     });
   });
 
@@ -286,8 +292,8 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
       "/account/password": measured(async () => (browser) => browser.get("/account/password"), { known: signedIn }),
     });
     expect(depths).toEqual({
-      "/par": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
-      "/device_authorization": { cold: 3, afterPause: 2, busy: 1, emptyKv: 4 },
+      "/par": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
+      "/device_authorization": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
       "/account": { cold: 6, afterPause: 4, busy: 3, emptyKv: 8 },
       "/account/password": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
     });

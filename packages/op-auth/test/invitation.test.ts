@@ -1,7 +1,9 @@
 /** **Invitations**: what a link proves, what the account gets, and that it works once. */
 
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { inviteAdministrator } from "../../edge-op/src/administrators.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, stepOf } from "./fixtures/auth-fixtures.ts";
 import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
@@ -45,6 +47,22 @@ async function values(sql: string): Promise<unknown[]> {
 
 const users = "SELECT count(*) FROM users";
 const open = "SELECT count(*) FROM invitations";
+
+it("the link of npm run admin-client makes its person an administrator, once, and is in the audit log", async () => {
+  const parsed = parseEmailAddress(address)!;
+  const facts = { issuer: "https://op.example.com", masterKey: authEnv.OP_MASTER_KEY, by: "npm run admin-client" };
+  const { statements, link } = await inviteAdministrator(parsed, { ...facts, nowMs: Date.now() });
+  await authEnv.DB.batch(statements.map((sql) => authEnv.DB.prepare(sql)));
+  const page = link.slice(facts.issuer.length);
+  await postOnce(browser, await accept(page), password);
+  expect(await values("SELECT role FROM user_roles")).toEqual(["administrator"]);
+  expect(await values("SELECT permission FROM role_permissions WHERE role = 'administrator'")).toContain("admin:users");
+  expect(await values("SELECT action || ' ' || sub FROM admin_events ORDER BY seq LIMIT 2")).toEqual([
+    "role.update npm run admin-client",
+    "invitation.create npm run admin-client",
+  ]);
+  expect(await values(open)).toEqual([0]);
+});
 
 describe("a link", () => {
   it("opened ten times by a program changes nothing; its person then gets an account with its roles, and no code", async () => {

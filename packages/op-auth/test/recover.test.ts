@@ -364,6 +364,17 @@ describe("nobody learns whether an account exists", () => {
   });
 });
 
+it("36: the code is in no log line, no event and no URL", async () => {
+  const lines = vi.spyOn(console, "log");
+  const page = await codePage();
+  const { code } = mailed;
+  const next = await follow(browser, page, { code });
+  expect(stepOf(next)).toBe("set-password");
+  const { results } = await authEnv.DB.prepare("SELECT * FROM admin_events").all();
+  expect(`${page}${next}${JSON.stringify([lines.mock.calls, results])}`).not.toContain(code);
+  lines.mockRestore();
+});
+
 it("a signed-in thief of the browser who recovers gets no proof of the previous session", async () => {
   await browser.signInWhole();
   const passkey = await SoftwarePasskey.register("alice");

@@ -1,7 +1,8 @@
+import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { describe, expect, it } from "vitest";
 import { findRecoveryCode, makeRecoveryCodes, readRecoveryCode } from "../src/factors/recovery-codes.ts";
-import { encodeBase32, matchTotp, otpauthUri, totpCode, totpStep } from "../src/factors/totp.ts";
+import { matchTotp, otpauthUri, totpCode, totpStep } from "../src/factors/totp.ts";
 
 /** The key of RFC 6238 appendix B. */
 const secret = encodeUtf8("12345678901234567890");

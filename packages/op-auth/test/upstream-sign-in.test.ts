@@ -488,3 +488,20 @@ describe("what a sign-in amounts to", () => {
     expect(sentToClient(await signInUpstream(browser, page, upstream))["code"]).toBeDefined();
   });
 });
+
+it("81: no logout token of a provider is accepted, so none ends a session", async () => {
+  await seedUpstream();
+  await connect("alice");
+  const upstream = new StandInUpstream().install();
+  expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+  const event = "http://schemas.openid.net/event/backchannel-logout";
+  const claims = { events: { [event]: {} }, jti: "logout-1" };
+  for (const extra of [{}, { nonce: "n" }]) {
+    const logout_token = await upstream.sign({ ...claims, ...extra });
+    for (const path of ["/upstream/idp/callback", "/logout", "/upstream/idp/logout"]) {
+      await fixtures.browser().post(path, { logout_token });
+      await browser.post(path, { logout_token });
+    }
+  }
+  expect(sentToClient(await browser.authorize({ prompt: "none" }))["code"]).toBeDefined();
+});

@@ -15,12 +15,14 @@ import { mfaAcr } from "../steps/second-factor.ts";
 import { registerPasskey } from "../steps/sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
+import { findApplication } from "./applications.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
-import { mayAddPasskey, mayRemovePasskey } from "./factor-level.ts";
+import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-level.ts";
 import { type AccountRequest, asPersonPosting } from "./require-person.ts";
 
 /**
- * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one.
+ * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. One that the
+ * browser created without asking, only after a password.
  */
 export function addPasskey(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
@@ -34,7 +36,10 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
     const name = nameOf(at, factors);
-    const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, { response: credential, name }));
+    const isConditional = form.get("conditional") === "1";
+    const isAllowed = isTheirs && (!isConditional || mayAddConditionally(at, person, factors));
+    const created = { response: credential, name, isConditional };
+    const isAdded = isAllowed && (await registerPasskey(context, person.user, ceremony, created));
     return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
   });
 }
@@ -90,16 +95,18 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **Removes an application's access.** If there was none, nothing is recorded. Cost: that of withdraw-consent.ts. */
+/** **Removes an application's access.** If there was none, nothing is recorded. Cost: 1 D1 call, and for each of its clients that of withdraw-consent.ts. */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async ({ user: { sub } }, form) => {
-    const clientId = form.require("client_id");
-    const withdrawn = { action: "consent.withdrawn", target: sub, clientId, actor: sub };
-    const event = recordAdminEvent(context, withdrawn, { ifFound: hasAccess });
-    await withdrawConsent(context, isolate, { sub, clientId, by: "consent_withdrawn" }, event);
+    const application = await findApplication(at, sub, form.require("client_id"));
+    for (const clientId of application?.clientIds ?? []) {
+      const withdrawn = { action: "consent.withdrawn", target: sub, clientId, actor: sub };
+      const event = recordAdminEvent(context, withdrawn, { ifFound: hasAccess });
+      await withdrawConsent(context, isolate, { sub, clientId, by: "consent_withdrawn" }, event);
+    }
     wakeAuditLog(context);
-    return redirect("/account");
+    return redirect(accountWith("access-removed"));
   });
 }
 
@@ -117,7 +124,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
     if (sessions.some((theirs) => theirs.sid === sid)) {
       await endSession(context, isolate, { sid }, "signed out from another device");
     }
-    return redirect("/account");
+    return redirect(accountWith("session-ended"));
   });
 }
 

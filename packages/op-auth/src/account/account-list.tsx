@@ -31,8 +31,3 @@ export function RemoveLink(props: {
     </a>
   );
 }
-
-export function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {
-  const format = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, options);
-  return (atMs) => format.format(atMs);
-}

@@ -1,4 +1,4 @@
-import type { MessageKey } from "../pages/messages.ts";
+import type { AccountText } from "./messages.ts";
 
 /** **Notices of the account page after an action**: the value of `notice` in its URL, and the text. */
 export const accountNotices = {
@@ -6,19 +6,25 @@ export const accountNotices = {
   "passkey-failed": { isGood: false, text: "account.passkeyFailed" },
   "passkey-renamed": { isGood: true, text: "account.passkeyRenamed" },
   "passkey-not-renamed": { isGood: false, text: "account.passkeyNotRenamed" },
+  "access-removed": { isGood: true, text: "account.accessRemoved" },
+  "session-ended": { isGood: true, text: "account.sessionEnded" },
   "others-ended": { isGood: true, text: "account.othersEnded" },
   "app-added": { isGood: true, text: "account.appAdded" },
   "factor-removed": { isGood: true, text: "account.factorRemoved" },
   "last-way-in": { isGood: false, text: "account.lastWayIn" },
   "address-changed": { isGood: true, text: "account.addressChanged" },
   "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
+  "address-added": { isGood: true, text: "account.addressAdded" },
+  "address-not-added": { isGood: false, text: "account.addressNotAdded" },
+  "address-removed": { isGood: true, text: "account.addressRemoved" },
   "identity-connected": { isGood: true, text: "account.identityConnected" },
   "identity-not-connected": { isGood: false, text: "account.identityNotConnected" },
   "identity-taken": { isGood: false, text: "account.identityTaken" },
   "identity-disconnected": { isGood: true, text: "account.identityDisconnected" },
   "last-identity": { isGood: false, text: "account.lastIdentity" },
+  "too-many-changes": { isGood: false, text: "account.tooManyChanges" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
-} as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
+} as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: AccountText }>>;
 
 export type AccountNotice = keyof typeof accountNotices;
 

@@ -1,25 +1,27 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
-import type { Translator } from "@edge-op/pages/translator";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import type { Consent } from "@edge-op/shared/users/consents";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import type { UserSession } from "@edge-op/shared/users/user-sessions";
-import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import type { MessageKey } from "../pages/messages.ts";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
-import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
+import { PasskeySignal, type Signal } from "../steps/sign-in/passkey/passkey-signal.tsx";
+import { Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 import { AddressSection } from "./address-section.tsx";
+import { ApplicationsSection, type DescribedApplication } from "./applications-section.tsx";
+import { DataSection } from "./data-section.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities-section.tsx";
+import { type AccountText, accountMessages } from "./messages.ts";
+import type { PersonalDates } from "./personal-dates.ts";
 
 export interface AccountView {
   readonly user: User;
@@ -33,17 +35,26 @@ export interface AccountView {
   readonly identities: readonly Identity[];
   readonly upstreams: readonly Upstream[];
   /** Absent if the sign-in is too old to add a passkey. */
-  readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
-  /** `start`: where a login at the application begins, if it can begin here. */
-  readonly consents: readonly (Consent & { readonly name: string; readonly start: string | undefined })[];
-  /** The resources that consents name. */
+  readonly registration:
+    | { readonly ceremony: string; readonly options: string; readonly isConditional: boolean }
+    | undefined;
+  readonly signal: Signal;
+  readonly applications: readonly DescribedApplication[];
+  /** The resources that they may use. */
   readonly resources: readonly Resource[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
   readonly notice: AccountNotice | undefined;
+  readonly dates: PersonalDates;
+  readonly canDelete: boolean;
 }
 
 interface Props {
   readonly frame: AuthPageFrame;
+  readonly view: AccountView;
+}
+
+interface SectionProps {
+  readonly t: Translator<AccountText>;
   readonly view: AccountView;
 }
 
@@ -52,8 +63,9 @@ export const passkeyNameLength = 64;
 
 /** **The account page.** Each removal links to a page that confirms it. */
 export function AccountPage({ frame, view }: Props) {
-  const { t } = frame;
+  const t = createTranslator(accountMessages, frame.t.language);
   const name = displayName(view.user);
+  const { date } = view.dates;
   return (
     <Layout {...frame} title={t("account.title")} scripts={[passkeyScript]} wide>
       <div class="head">
@@ -61,25 +73,29 @@ export function AccountPage({ frame, view }: Props) {
         <Person name={name} text={t("account.signedInAs", { user: name })} />
       </div>
       <Notices t={t} notice={view.notice} />
-      <AddressSection frame={frame} view={view} />
+      <PasskeySignal signal={view.signal} />
+      <AddressSection t={t} view={view} />
       <Password t={t} hasPassword={view.hasPassword} />
-      <Passkeys frame={frame} view={view} />
+      <Passkeys t={t} view={view} />
       <FactorsSection
         language={t.language}
+        date={date}
         factors={view.factors}
         created={(date) => t("account.created", { date })}
         lastUsed={(date) => t("account.lastUsed", { date })}
       />
       <IdentitiesSection
         language={t.language}
+        date={date}
         formToken={view.formToken}
         identities={view.identities}
         upstreams={view.upstreams}
         created={(date) => t("account.created", { date })}
         lastUsed={(date) => t("account.lastUsed", { date })}
       />
-      <Consents frame={frame} view={view} />
-      <Sessions frame={frame} view={view} />
+      <ApplicationsSection t={t} applications={view.applications} resources={view.resources} date={date} />
+      <Sessions t={t} view={view} />
+      <DataSection language={t.language} canDelete={view.canDelete} />
       <p class="links">
         <a href="/logout" id="sign-out">
           {t("home.signOut")}
@@ -90,7 +106,7 @@ export function AccountPage({ frame, view }: Props) {
 }
 
 /** At most one notice is visible: the script hides the notice of the last action before it shows a failure. */
-function Notices({ t, notice }: { readonly t: Translator<MessageKey>; readonly notice: AccountNotice | undefined }) {
+function Notices({ t, notice }: { readonly t: Translator<AccountText>; readonly notice: AccountNotice | undefined }) {
   const shown = notice && accountNotices[notice];
   return (
     <>
@@ -109,7 +125,7 @@ function Notices({ t, notice }: { readonly t: Translator<MessageKey>; readonly n
   );
 }
 
-function Password({ t, hasPassword }: { readonly t: Translator<MessageKey>; readonly hasPassword: boolean }) {
+function Password({ t, hasPassword }: { readonly t: Translator<AccountText>; readonly hasPassword: boolean }) {
   return (
     <section>
       <h2>{t("account.password")}</h2>
@@ -121,8 +137,8 @@ function Password({ t, hasPassword }: { readonly t: Translator<MessageKey>; read
   );
 }
 
-function Passkeys({ frame: { t }, view }: Props) {
-  const date = dateFormat(t.language, { dateStyle: "medium" });
+function Passkeys({ t, view }: SectionProps) {
+  const { date } = view.dates;
   return (
     <section>
       <h2>{t("account.passkeys")}</h2>
@@ -154,7 +170,7 @@ function Passkeys({ frame: { t }, view }: Props) {
 }
 
 function RenamePasskey(props: {
-  readonly t: Translator<MessageKey>;
+  readonly t: Translator<AccountText>;
   readonly view: AccountView;
   readonly passkey: Passkey;
   readonly id: string;
@@ -187,7 +203,7 @@ function RenamePasskey(props: {
 }
 
 /** Without `registration`, the button leads to a sign-in, which returns to this page. */
-function AddPasskey({ t, view }: { readonly t: Translator<MessageKey>; readonly view: AccountView }) {
+function AddPasskey({ t, view }: SectionProps) {
   const { registration } = view;
   const script = registration ? { "data-passkey": "create", "data-options": registration.options, hidden: true } : {};
   return (
@@ -195,6 +211,7 @@ function AddPasskey({ t, view }: { readonly t: Translator<MessageKey>; readonly 
       <input type="hidden" name="form_token" value={view.formToken} />
       <input type="hidden" name="ceremony" value={registration?.ceremony ?? ""} />
       <input type="hidden" name="credential" value="" />
+      {registration?.isConditional && <input type="hidden" name="conditional" value="" />}
       <button type="submit" class="quiet" id="add-passkey">
         {t("account.addPasskey")}
       </button>
@@ -202,50 +219,15 @@ function AddPasskey({ t, view }: { readonly t: Translator<MessageKey>; readonly 
   );
 }
 
-function Consents({ frame: { t }, view }: Props) {
-  return (
-    <section>
-      <h2>{t("account.apps")}</h2>
-      {view.consents.length === 0 && <p class="muted small">{t("account.noApps")}</p>}
-      <ul class="list">
-        {view.consents.map(({ clientId, name, start, allowed }) => (
-          <li>
-            <Item title={name}>
-              {[...new Set(sortAllowances(allowed).map((item) => describeAllowance(t, item, view.resources)))].join(
-                " · ",
-              )}
-            </Item>
-            <span class="row">
-              {start && (
-                <a
-                  class="button quiet slim"
-                  href={start}
-                  aria-label={`${t("account.start")}: ${name}`}
-                  data-start={clientId}
-                >
-                  {t("account.start")}
-                </a>
-              )}
-              <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
-                {t("account.revoke")}
-              </RemoveLink>
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Sessions({ frame: { t }, view }: Props) {
-  const date = dateFormat(t.language, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
+function Sessions({ t, view }: SectionProps) {
+  const { time } = view.dates;
   return (
     <section>
       <h2>{t("account.sessions")}</h2>
       <p class="muted small">{t("account.sessionsText")}</p>
       <ul class="list">
         {view.sessions.map((session) => {
-          const at = t("account.signedInAt", { date: date(session.signedInAtMs) });
+          const at = t("account.signedInAt", { date: time(session.signedInAtMs) });
           const place = describePlace(t.language, session);
           const details = [session.isThis ? t("account.thisDevice") : undefined, place, at];
           return (

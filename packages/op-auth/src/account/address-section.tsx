@@ -1,19 +1,26 @@
+import type { Language } from "@edge-op/pages/languages";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { AuthPageFrame } from "../pages/frame.ts";
-import { dateFormat, Item } from "./account-list.tsx";
+import { Item, RemoveLink } from "./account-list.tsx";
+import { addressMessages } from "./address-messages.ts";
+import type { AccountText } from "./messages.ts";
+import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
+import type { PersonalDates } from "./personal-dates.ts";
 
 interface AddressView {
   readonly user: User;
   readonly addresses: readonly UserAddress[];
   readonly canChangeAddress: boolean;
+  readonly dates: PersonalDates;
 }
 
-/** **The addresses of the account page**: the one of the claims, confirmed or not, and those that it has replaced. */
-export function AddressSection({ frame: { t }, view }: { readonly frame: AuthPageFrame; readonly view: AddressView }) {
+/** **The addresses of the account page**: the one of the claims, confirmed or not, further ones, and those that were replaced. */
+export function AddressSection({ t, view }: { readonly t: Translator<AccountText>; readonly view: AddressView }) {
   const { user, addresses, canChangeAddress } = view;
+  const other = createTranslator(addressMessages, t.language);
   const { email } = user.claims;
-  const date = dateFormat(t.language, { dateStyle: "medium" });
+  const { date } = view.dates;
   const primary = addresses.find(({ key }) => key === verifiedAddress(user.claims)?.key);
   const change = email === undefined ? "addAddress" : primary === undefined ? "confirmAddress" : "changeAddress";
   return (
@@ -30,8 +37,10 @@ export function AddressSection({ frame: { t }, view }: { readonly frame: AuthPag
             </Item>
           </li>
         )}
-        {addresses.map(({ address, heldUntilMs }) => {
-          if (heldUntilMs === undefined) return null;
+        {addresses.map((each) => {
+          const { address, heldUntilMs } = each;
+          if (each === primary) return null;
+          if (heldUntilMs === undefined) return <OtherAddress language={t.language} date={date} address={each} />;
           return (
             <li>
               <Item title={address}>{t("account.addressHeld", { date: date(heldUntilMs) })}</Item>
@@ -44,6 +53,32 @@ export function AddressSection({ frame: { t }, view }: { readonly frame: AuthPag
           {t(`account.${change}`)}
         </a>
       )}
+      {canChangeAddress && mayAddAddress(addresses, user) && (
+        <a class="button quiet top" href="/account/address?further=1" id="add-address">
+          {other("add")}
+        </a>
+      )}
     </section>
+  );
+}
+
+interface OtherAddressProps extends Pick<PersonalDates, "date"> {
+  readonly language: Language;
+  readonly address: UserAddress;
+}
+
+function OtherAddress({ language, date, address }: OtherAddressProps) {
+  const t = createTranslator(addressMessages, language);
+  const query = new URLSearchParams({ address: address.key });
+  return (
+    <li>
+      <Item title={address.address}>{t("confirmed", { date: date(address.verifiedAtMs) })}</Item>
+      <a class="button slim" href={`${primaryPath}?${query}`} aria-label={`${t("primary")}: ${address.address}`}>
+        {t("primary")}
+      </a>
+      <RemoveLink path={removePath} name="address" value={address.key} subject={address.address}>
+        {t("remove")}
+      </RemoveLink>
+    </li>
   );
 }

@@ -2,8 +2,9 @@ import { Layout } from "@edge-op/pages/layout";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { isFlag, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
@@ -16,9 +17,11 @@ import { requestCode, tryCode } from "../mailed-codes/mailed-code.ts";
 import { frameOf } from "../pages/frame.ts";
 import type { MailedCode } from "../steps/flow.ts";
 import { accountWith } from "./account-notices.ts";
-import { commitAddress, findUndo, undoAddress, undoPath } from "./commit-address.ts";
+import { addressMessages } from "./address-messages.ts";
+import { addAddress, commitAddress, findUndo, undoAddress, undoPath } from "./commit-address.ts";
 import { ConfirmPage } from "./confirm-page.tsx";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { accountMessages } from "./messages.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/address";
@@ -27,10 +30,13 @@ const path = "/account/address";
 interface CodeState {
   readonly id: string;
   readonly mailed: MailedCode;
+  /** The address is a further one, and replaces none. */
+  readonly isFurther: boolean;
 }
 
 const isCodeState = objectOf<CodeState>({
   id: isText,
+  isFurther: isFlag,
   mailed: objectOf<MailedCode>({
     purpose: isText,
     address: isText,
@@ -41,7 +47,12 @@ const isCodeState = objectOf<CodeState>({
 
 /** **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object call, 1 D1 call. */
 export function showChangeAddress(at: AccountRequest): Promise<Response> {
-  return asPerson(at, async (person) => (await requireLevel(at, person)) ?? renderAddress(at, person, undefined));
+  const isFurther = new URL(at.request.url).searchParams.has("further");
+  const own = isFurther ? `${path}?further=1` : path;
+  return asPerson(
+    at,
+    async (person) => (await requireAddressLevel(at, person, own)) ?? renderAddress(at, person, { isFurther }),
+  );
 }
 
 /**
@@ -50,47 +61,60 @@ export function showChangeAddress(at: AccountRequest): Promise<Response> {
  */
 export function changeAddress(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    const elsewhere = await requireLevel(at, person);
+    const elsewhere = await requireAddressLevel(at, person);
     if (elsewhere !== undefined) return elsewhere;
     const { context, request } = at;
     const browser = await identifyBrowser(context, request);
     const state = await openState(at, person, browser, form.get("state"));
     if (state === undefined || form.get("other") !== undefined) return startWith(at, person, browser, form);
-    const { id, mailed } = state;
-    if (form.get("again") !== undefined) return sendTo(at, person, browser, { id, typed: mailed.address });
+    const { id, mailed, isFurther } = state;
+    if (form.get("again") !== undefined) return sendTo(at, person, browser, { id, typed: mailed.address, isFurther });
     const attempt = await tryCode(at, { browser, id }, mailed, form.get("code") ?? "");
     if (attempt.kind !== "right") return renderCode(at, person, browser, state, { kind: attempt.kind });
-    const isChanged = await commitAddress(context, person.user, attempt.address);
-    return redirect(accountWith(isChanged ? "address-changed" : "address-not-changed"), [attempt.cookie]);
+    const commit = isFurther ? addAddress : commitAddress;
+    const isDone = await commit(context, person.user, attempt.address);
+    const [done, failed] = isFurther
+      ? (["address-added", "address-not-added"] as const)
+      : (["address-changed", "address-not-changed"] as const);
+    return redirect(accountWith(isDone ? done : failed), [attempt.cookie]);
   });
 }
 
 /** Redirects to a sign-in at the level of the account; to the account page where no mail is sent. */
-async function requireLevel(at: AccountRequest, person: SignedInPerson): Promise<Response | undefined> {
+export async function requireAddressLevel(
+  at: AccountRequest,
+  person: SignedInPerson,
+  returnTo = path,
+): Promise<Response | undefined> {
   const factors = await findFactors(at.context.env.DB, person.user.sub);
   if (factors === undefined || at.context.settings.mailProvider === "off") return redirect("/account");
-  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, returnTo, factors);
 }
 
 function startWith(at: AccountRequest, person: SignedInPerson, browser: Browser, form: Form): Promise<Response> {
   const typed = form.get("address");
-  if (typed === undefined) return renderAddress(at, person, undefined);
-  return sendTo(at, person, browser, { id: randomBase64Url(16), typed });
+  const isFurther = form.get("further") !== undefined;
+  if (typed === undefined) return renderAddress(at, person, { isFurther });
+  return sendTo(at, person, browser, { id: randomBase64Url(16), typed, isFurther });
 }
 
 async function sendTo(
   at: AccountRequest,
   person: SignedInPerson,
   browser: Browser,
-  { id, typed }: { readonly id: string; readonly typed: string },
+  { id, typed, isFurther }: Pick<CodeState, "id" | "isFurther"> & { readonly typed: string },
 ): Promise<Response> {
   const address = parseEmailAddress(typed);
-  if (address === undefined) return renderAddress(at, person, { kind: "invalidAddress" }, typed.slice(0, 254));
+  if (address === undefined) {
+    return renderAddress(at, person, { isFurther, problem: { kind: "invalidAddress" }, typed: typed.slice(0, 254) });
+  }
   const { language } = frameOf(at.context, at.request).t;
   const wanted = { purpose: "address", address, language, sub: person.user.sub } as const;
   const requested = await requestCode(at, { browser, id }, wanted);
-  if (requested.kind === "throttled") return renderAddress(at, person, requested, address.address);
-  return renderCode(at, person, browser, { id, mailed: requested.mailed }, undefined);
+  if (requested.kind === "throttled") {
+    return renderAddress(at, person, { isFurther, problem: requested, typed: address.address });
+  }
+  return renderCode(at, person, browser, { id, mailed: requested.mailed, isFurther }, undefined);
 }
 
 function boundTo(browser: Browser, { user }: SignedInPerson): string {
@@ -125,12 +149,16 @@ async function renderCode(
 async function renderAddress(
   { context, request }: AccountRequest,
   { user, sessionId }: SignedInPerson,
-  problem: CodeProblem,
-  typed?: string,
+  {
+    isFurther,
+    problem,
+    typed,
+  }: { readonly isFurther: boolean; readonly problem?: CodeProblem; readonly typed?: string },
 ): Promise<Response> {
   const frame = frameOf(context, request);
-  const { t } = frame;
-  const fields = { form_token: await formToken(context, accountForms, sessionId) };
+  const t = createTranslator(accountMessages, frame.t.language);
+  const token = { form_token: await formToken(context, accountForms, sessionId) };
+  const fields = isFurther ? { ...token, further: "1" } : token;
   const unverified = user.claims.email_verified === true ? undefined : user.claims.email;
   const name = displayName(user);
   const page = (
@@ -138,7 +166,9 @@ async function renderAddress(
       <div class="head">
         <h1>{t("address.title")}</h1>
         <Person name={name} text={t("account.signedInAs", { user: name })} />
-        <p class="muted small">{t("address.text")}</p>
+        <p class="muted small">
+          {isFurther ? createTranslator(addressMessages, frame.t.language)("addText") : t("address.text")}
+        </p>
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
       <AddressForm
@@ -149,7 +179,7 @@ async function renderAddress(
       />
       <div class="actions">
         <a class="button quiet" href="/account" id="cancel">
-          {t("confirm.cancel")}
+          {t("cancel")}
         </a>
       </div>
     </Layout>
@@ -162,7 +192,7 @@ export async function showUndo({ context, request }: AccountRequest): Promise<Re
   const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
   const undo = await findUndo(context, sealed);
   const frame = frameOf(context, request);
-  const { t } = frame;
+  const t = createTranslator(accountMessages, frame.t.language);
   if (undo === undefined || sealed === undefined) return respondUndone({ context, request }, "address.undoGone", 400);
   const view = {
     title: t("address.undo"),
@@ -188,7 +218,7 @@ function respondUndone(
   status: number,
 ): Promise<Response> {
   const frame = frameOf(context, request);
-  const { t } = frame;
+  const t = createTranslator(accountMessages, frame.t.language);
   const link = { href: "/account", text: t("address.toAccount") };
   return respondPage(<MessagePage frame={frame} title={t("address.title")} text={t(text)} link={link} />, { status });
 }

@@ -1,5 +1,6 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
@@ -13,6 +14,7 @@ import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { frameOf } from "../pages/frame.ts";
+import { passwordMessages } from "../passwords/messages.ts";
 import type { PasswordProblem } from "../passwords/new-password.tsx";
 import { PasswordPage, type PasswordView } from "../passwords/password-page.tsx";
 import { checkNewPassword, replacePassword } from "../passwords/replace-password.ts";
@@ -132,7 +134,7 @@ async function render(
   const frame = frameOf(context, request);
   const view: PasswordView = {
     form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
-    text: frame.t("password.text"),
+    text: createTranslator(passwordMessages, frame.t.language)("password.text"),
     cancelTo: "/account",
     name: displayName(user),
     isSignedIn: true,

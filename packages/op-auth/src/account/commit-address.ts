@@ -2,16 +2,22 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { findAddress, storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { listAddresses, storedSpelling, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 
-/** For so long the previous address can take a change back. */
-const heldMs = 7 * 86_400_000;
+/** For so long a replaced or removed address can take the change back. */
+export const heldMs = 7 * 86_400_000;
+export const mostAddresses = 5;
+const areMany = `(SELECT count(*) FROM user_addresses WHERE sub = ?1 AND held_until_ms IS NULL) >= ${mostAddresses}`;
+/** ?1 is the `sub`, ?2 the key. */
+export const isOwnAddress =
+  "EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL)";
 const undoBound = "undo of an address";
 
 export const undoPath = "/account/address/undo";
@@ -28,22 +34,16 @@ export async function commitAddress(
 ): Promise<boolean> {
   const { env, arrivedAtMs: atMs } = context;
   const previous = verifiedAddress(claims);
-  const isOwn = "EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL)";
-  const take = env.DB.prepare(
-    `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
-       SELECT ?2, ?1, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = ?2 AND sub <> ?1)
-       ON CONFLICT (address_key) DO UPDATE
-         SET sub = ?1, address = ?3, verified_at_ms = ?4, held_until_ms = NULL WHERE sub = ?1 OR held_until_ms <= ?4`,
-  ).bind(sub, key, storedSpelling({ key, address }), atMs);
+  const take = takeAddress(context, sub, { key, address });
   const hold = env.DB.prepare(
-    `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwn}`,
-  ).bind(sub, key, atMs + heldMs);
+    `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key = ?4 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwnAddress}`,
+  ).bind(sub, key, atMs + heldMs, previous?.key ?? null);
   const changed = { action: "address.changed", target: sub, actor: sub };
   const statements = [
     take,
     recordAdminEvent(context, changed, { ifChanged: true }),
     hold,
-    setClaims(context, { sub, key, address }, isOwn),
+    setClaims(context, { sub, key, address }, isOwnAddress),
   ];
   const undo =
     previous === undefined || previous.key === key
@@ -58,8 +58,45 @@ export async function commitAddress(
   return isTaken;
 }
 
+/**
+ * **Adds an address that a person has proven.** False if somebody else has or holds it, or has it as their username, or if there are five. Cost: tell-person.ts
+ * and 1 D1 call.
+ */
+export async function addAddress(
+  context: RequestContext<AuthEnv>,
+  { sub, claims }: Pick<User, "sub" | "claims">,
+  address: EmailAddress,
+): Promise<boolean> {
+  const added = { action: "address.added", target: sub, actor: sub };
+  const statements = [
+    takeAddress(context, sub, address, `(NOT ${isOwnAddress} AND ${areMany})`),
+    recordAdminEvent(context, added, { ifChanged: true }),
+  ];
+  const isAdded = await tellPerson(context, { sub, claims, kind: "address-added", evidence: added }, async () => {
+    const [result] = await queryDatabase(() => context.env.DB.batch(statements));
+    return result?.meta.changes === 1;
+  });
+  if (isAdded) wakeAuditLog(context);
+  return isAdded;
+}
+
+/** Changes nothing if somebody else has or holds the address, or has it as their username. `unless`: or if this condition holds; ?1 is the `sub`. */
+function takeAddress(
+  { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,
+  sub: string,
+  { key, address }: EmailAddress,
+  unless = "0",
+): D1PreparedStatement {
+  return env.DB.prepare(
+    `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
+       SELECT ?2, ?1, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = ?2 AND sub <> ?1) AND NOT ${unless}
+       ON CONFLICT (address_key) DO UPDATE
+         SET sub = ?1, address = ?3, verified_at_ms = iif(sub = ?1, verified_at_ms, ?4), held_until_ms = NULL WHERE sub = ?1 OR held_until_ms <= ?4`,
+  ).bind(sub, key, storedSpelling({ key, address }), atMs);
+}
+
 /** ?1 is the `sub`, ?2 the key. */
-function setClaims(
+export function setClaims(
   { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,
   { sub, key, address }: EmailAddress & { readonly sub: string },
   condition: string,
@@ -76,12 +113,15 @@ interface Undo {
   readonly key: string;
 }
 
-async function undoLink({ env }: RequestContext<AuthEnv>, { sub, key }: Undo): Promise<string> {
+export async function undoLink({ env }: RequestContext<AuthEnv>, { sub, key }: Undo): Promise<string> {
   const sealed = await sealText(env, "flow-seal", JSON.stringify([sub, key]), { bound: undoBound });
   return `${undoPath}?${new URLSearchParams({ undo: sealed })}`;
 }
 
-/** Reads the link of a mail; `undefined` if the change cannot be taken back any more, or was. Cost: 1 D1 call; 0 for a forged one. */
+/**
+ * Reads the link of a mail; `undefined` if the change cannot be taken back any more, or was. An address takes nothing back from one that the person had
+ * before it: a thief who has added one gains nothing when its owner removes it. Cost: 1 D1 call; 0 for a forged one.
+ */
 export async function findUndo(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
   sealed: string | undefined,
@@ -89,9 +129,16 @@ export async function findUndo(
   const text = sealed === undefined ? undefined : await openSealed(env, "flow-seal", sealed, undoBound);
   if (text === undefined) return undefined;
   const [sub = "", key = ""] = JSON.parse(text) as readonly string[];
-  const row = await findAddress(env.DB, key);
-  const isHeld = row?.sub === sub && row.heldUntilMs !== undefined && row.heldUntilMs > arrivedAtMs;
-  return isHeld ? { sub, key, address: row.address } : undefined;
+  const addresses = await listAddresses(env.DB, sub);
+  const row = addresses.find((each) => each.key === key);
+  const isHeld = row?.heldUntilMs !== undefined && row.heldUntilMs > arrivedAtMs;
+  return isHeld && mayTakeBack(row, addresses) ? { sub, key, address: row.address } : undefined;
+}
+
+/** Whether no other address that the person has is older. */
+export function mayTakeBack(removed: UserAddress, addresses: readonly UserAddress[]): boolean {
+  const others = addresses.filter(({ key, heldUntilMs }) => key !== removed.key && heldUntilMs === undefined);
+  return others.every(({ verifiedAtMs }) => removed.verifiedAtMs <= verifiedAtMs);
 }
 
 /**

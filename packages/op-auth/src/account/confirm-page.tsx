@@ -7,13 +7,15 @@ export interface ConfirmView {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
   readonly submit: string;
+  /** What the button does; a removal unless given. A page with a download stays and may submit it again. */
+  readonly effect?: "removal" | "change" | "download";
 }
 
-/** **The page that confirms a removal**: its effect, a button that removes, and a link back. */
+/** **The page that confirms a removal or another change, or a download**: its effect, a button, and a link back. */
 export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConfirmView }) {
   const { t } = frame;
   return (
-    <Layout {...frame} title={view.title}>
+    <Layout {...frame} title={view.title} submitsOnce={view.effect !== "download"}>
       <div class="head">
         <h1>{view.title}</h1>
         <p class="muted">{view.text}</p>
@@ -22,11 +24,15 @@ export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; re
         {Object.entries(view.fields).map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <button type="submit" class="filled danger" id="confirm">
+        <button
+          type="submit"
+          class={(view.effect ?? "removal") === "removal" ? "filled danger" : undefined}
+          id="confirm"
+        >
           {view.submit}
         </button>
         <a class="button quiet" href="/account" id="cancel">
-          {t("confirm.cancel")}
+          {t("cancel")}
         </a>
       </form>
     </Layout>

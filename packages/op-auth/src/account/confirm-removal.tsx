@@ -1,7 +1,5 @@
-import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { listConsents } from "@edge-op/shared/users/consents";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
 import { listUserSessions } from "@edge-op/shared/users/user-sessions";
@@ -12,27 +10,33 @@ import { signInFor } from "../flow/begin-flow.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { mfaAcr } from "../steps/second-factor.ts";
 import { upstreamMessages } from "../upstream/messages.ts";
+import { findApplication } from "./applications.ts";
 import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
-import { mayChangeFactors, mayRemovePasskey, signInAtLevel } from "./factor-level.ts";
+import { dataMessages } from "./data-messages.ts";
+import { mayChangeFactors, mayRemovePasskey, refuseBelowLevel, signInAtLevel } from "./factor-level.ts";
 import { findOwnIdentity } from "./identities.tsx";
+import { type AccountText, accountMessages } from "./messages.ts";
 import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (
   at: AccountRequest,
   person: SignedInPerson,
-  frame: AuthPageFrame,
+  frame: AuthPageFrame<AccountText>,
 ) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
 
 /**
  * **Pages that confirm a removal**, without a script: the GET changes nothing, the form on the page removes. If the item does not exist, the
  * response is a redirect to the account page. Cost: 1 object call and 1 D1 call.
  */
-function confirmation(field: string | undefined, describe: Describe): (at: AccountRequest) => Promise<Response> {
+export function confirmation(field: string | undefined, describe: Describe): (at: AccountRequest) => Promise<Response> {
   return (at) =>
     asPerson(at, async (person) => {
       const frame = frameOf(at.context, at.request);
-      const view = await describe(at, person, frame);
+      const view = await describe(at, person, {
+        ...frame,
+        t: createTranslator(accountMessages, frame.t.language),
+      });
       if (view === undefined) return redirect("/account");
       if (view instanceof Response) return view;
       const token = { form_token: await formToken(at.context, accountForms, person.sessionId) };
@@ -41,23 +45,20 @@ function confirmation(field: string | undefined, describe: Describe): (at: Accou
     });
 }
 
-function named({ request }: AccountRequest, field: string): string {
+export function named({ request }: AccountRequest, field: string): string {
   return new URL(request.url).searchParams.get(field) ?? "";
 }
 
 export const confirmRemoveConsent = confirmation("client_id", async (at, { user }, { t }) => {
-  const { context, isolate } = at;
-  const clientId = named(at, "client_id");
-  const consents = await listConsents(context.env.DB, user.sub, context.arrivedAtMs);
-  if (consents.every((consent) => consent.clientId !== clientId)) return undefined;
-  const client = await isolate.clients.find(context, clientId);
-  const name = client === undefined ? clientId : clientMark(client).name;
-  return {
-    title: t("confirm.consent"),
-    text: t("confirm.consentText", { client: name }),
-    action: "/account/consents",
-    submit: t("account.revoke"),
-  };
+  const application = await findApplication(at, user.sub, named(at, "client_id"));
+  return (
+    application && {
+      title: t("confirm.consent"),
+      text: t("confirm.consentText", { client: application.name }),
+      action: "/account/consents",
+      submit: t("account.revoke"),
+    }
+  );
 });
 
 export const confirmRemovePasskey = confirmation("credential_id", async (at, person, { t }) => {
@@ -133,6 +134,34 @@ export const confirmEndSession = confirmation("sid", async (at, { user }, { t, b
       submit: t("account.endSession"),
     }
   );
+});
+
+/** Cost: 1 object call and 1 D1 call. */
+export const confirmDownload = confirmation(undefined, async (at, person, { t: { language } }) => {
+  const refused = await refuseBelowLevel(at, person, "/account/data");
+  if (refused !== undefined) return refused;
+  const t = createTranslator(dataMessages, language);
+  return {
+    title: t("download"),
+    text: t("downloadText"),
+    action: "/account/data",
+    submit: t("downloadSubmit"),
+    effect: "download",
+  };
+});
+
+export const confirmDeletion = confirmation(undefined, async (at, person, { t: { language } }) => {
+  const { deletionGraceDays } = at.context.settings;
+  if (deletionGraceDays === 0) return undefined;
+  const refused = await refuseBelowLevel(at, person, "/account/delete");
+  if (refused !== undefined) return refused;
+  const t = createTranslator(dataMessages, language);
+  return {
+    title: t("remove"),
+    text: t("removeText", { days: deletionGraceDays }),
+    action: "/account/delete",
+    submit: t("removeSubmit"),
+  };
 });
 
 export const confirmEndOthers = confirmation(undefined, async (_, __, { t, branding }) => ({

@@ -1,9 +1,10 @@
+import { redirect } from "@edge-op/pages/respond-page";
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
-import { type Factors, hasSecondFactor, type ListedFactor } from "@edge-op/shared/users/factors";
+import { type Factors, findFactors, hasSecondFactor, type ListedFactor } from "@edge-op/shared/users/factors";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { freshMs, mfaAcr } from "../steps/second-factor.ts";
-import { type AccountRequest, isFresh, isFreshByPasskey } from "./require-person.ts";
+import { type AccountRequest, isFresh, isFreshByPasskey, isFreshByPassword } from "./require-person.ts";
 
 /** Whether the person has proven two factors within ten minutes. */
 export function isFreshWithTwo({ context }: AccountRequest, { session }: SignedInPerson): boolean {
@@ -21,7 +22,23 @@ export function mayAddPasskey(at: AccountRequest, person: SignedInPerson, factor
   return factors.length > 0 ? isFreshWithTwo(at, person) : isFresh(at, person);
 }
 
+/** A browser may create a first passkey without asking only for a person who has just signed in by password: it takes that password's place, no other's. */
+export function mayAddConditionally(at: AccountRequest, person: SignedInPerson, factors: ListedFactors): boolean {
+  return factors.every(({ kind }) => kind !== "passkey") && isFreshByPassword(at, person);
+}
+
 type ListedFactors = readonly Pick<ListedFactor, "kind">[];
+
+/** Redirects a person who is below the level of their account to a sign-in that returns to `path`. Cost: 1 D1 call. */
+export async function refuseBelowLevel(
+  at: AccountRequest,
+  person: SignedInPerson,
+  path: string,
+): Promise<Response | undefined> {
+  const factors = await findFactors(at.context.env.DB, person.user.sub);
+  if (factors === undefined) return redirect("/account");
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+}
 
 /** Redirects to a sign-in at the level of the account, which returns to `path`. */
 export function signInAtLevel(at: AccountRequest, path: string, factors: Factors): Promise<Response> {

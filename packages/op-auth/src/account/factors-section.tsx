@@ -1,10 +1,12 @@
-import { createTranslator, type Language } from "@edge-op/pages/translator";
+import type { Language } from "@edge-op/pages/languages";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import { factorMessages } from "../factors/messages.ts";
-import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
+import { Item, RemoveLink } from "./account-list.tsx";
 
 interface Props {
   readonly language: Language;
+  readonly date: (atMs: number) => string;
   readonly created: (date: string) => string;
   readonly lastUsed: (date: string) => string;
   /** All of the person's. */
@@ -12,9 +14,8 @@ interface Props {
 }
 
 /** **Second factors on the account page**: apps and recovery codes. Passkeys have a part of their own. */
-export function FactorsSection({ language, created, lastUsed, factors }: Props) {
+export function FactorsSection({ language, date, created, lastUsed, factors }: Props) {
   const t = createTranslator(factorMessages, language);
-  const date = dateFormat(language, { dateStyle: "medium" });
   const listed = factors.filter(({ kind }) => kind !== "passkey");
   const hasCodes = listed.some(({ kind }) => kind === "recovery_codes");
   return (
@@ -26,7 +27,7 @@ export function FactorsSection({ language, created, lastUsed, factors }: Props) 
         {listed.map(({ id, kind, createdAtMs, lastUsedAtMs, remaining }) => {
           const name = t(kind === "totp" ? "app" : "codes");
           const details = [
-            remaining === undefined ? undefined : t("remaining", { count: String(remaining) }),
+            remaining === undefined ? undefined : t("remaining", { count: remaining }),
             created(date(createdAtMs)),
             lastUsedAtMs === undefined ? undefined : lastUsed(date(lastUsedAtMs)),
           ];

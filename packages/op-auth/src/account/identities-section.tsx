@@ -1,11 +1,13 @@
-import { createTranslator, type Language } from "@edge-op/pages/translator";
+import type { Language } from "@edge-op/pages/languages";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { Identity } from "@edge-op/shared/users/identities";
 import { upstreamMessages } from "../upstream/messages.ts";
-import { dateFormat, Item, RemoveLink } from "./account-list.tsx";
+import { Item, RemoveLink } from "./account-list.tsx";
 
 interface Props {
   readonly language: Language;
+  readonly date: (atMs: number) => string;
   readonly formToken: string;
   readonly created: (date: string) => string;
   readonly lastUsed: (date: string) => string;
@@ -15,10 +17,9 @@ interface Props {
 }
 
 /** **Connected providers on the account page.** Absent if there is nothing to connect and nothing is connected. */
-export function IdentitiesSection({ language, formToken, created, lastUsed, identities, upstreams }: Props) {
+export function IdentitiesSection({ language, date, formToken, created, lastUsed, identities, upstreams }: Props) {
   if (identities.length + upstreams.length === 0) return null;
   const t = createTranslator(upstreamMessages, language);
-  const date = dateFormat(language, { dateStyle: "medium" });
   const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (

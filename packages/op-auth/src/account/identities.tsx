@@ -1,6 +1,5 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { findFactors } from "@edge-op/shared/users/factors";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
@@ -11,22 +10,15 @@ import { LinkPage } from "../upstream/link-page.tsx";
 import { peekPendingLink } from "../upstream/pending-link.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
-import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { refuseBelowLevel } from "./factor-level.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const confirmPath = "/account/identities/confirm";
 
-/** Redirects a person who is below the level of their account. Cost: 1 D1 call. */
-async function refuseBelowLevel(at: AccountRequest, person: SignedInPerson): Promise<Response | undefined> {
-  const factors = await findFactors(at.context.env.DB, person.user.sub);
-  if (factors === undefined) return redirect("/account");
-  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, "/account", factors);
-}
-
 /** **Sends a person to a provider that they want to connect**, soon after a sign-in at the level of the account. Cost: 2 object calls, 1 D1 call. */
 export function beginConnecting(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    const refused = await refuseBelowLevel(at, person);
+    const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
     const upstream = await at.isolate.upstreams.find(at.context, form.require("upstream"));
     if (upstream === undefined) return redirect(accountWith("identity-not-connected"));
@@ -53,7 +45,7 @@ export function showConnecting(at: AccountRequest): Promise<Response> {
 export function confirmConnecting(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (form.get("decision") !== "connect") return redirect("/account");
-    const refused = await refuseBelowLevel(at, person);
+    const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
     const isConnected = await connectIdentity(at, person.user, form.require("link"));
     return redirect(accountWith(isConnected ? "identity-connected" : "identity-not-connected"));
@@ -68,7 +60,7 @@ export function confirmConnectingAt(link: string): string {
 /** **Disconnects an identity**, but never the last way in. Other sessions end. Cost: 1 object call, 3 D1 calls; those of end-other-sessions.ts. */
 export function removeIdentity(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    const refused = await refuseBelowLevel(at, person);
+    const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
     const identity = await findOwnIdentity(at, person, form.require("identity"));
     if (identity === undefined) return redirect("/account");

@@ -14,6 +14,7 @@ import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { accountMessages } from "./messages.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/recovery-codes";
@@ -91,7 +92,7 @@ function CodesPage(props: {
     <Layout {...props.frame} title={props.title} account>
       {props.isAfterApp && (
         <p class="note good" role="status">
-          {props.frame.t("account.appAdded")}
+          {createTranslator(accountMessages, props.frame.t.language)("account.appAdded")}
         </p>
       )}
       <div class="head">

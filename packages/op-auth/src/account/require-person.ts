@@ -24,6 +24,10 @@ export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): bo
   return hasFreshProof(at, person, ({ method }) => passkeyMethods.includes(method));
 }
 
+export function isFreshByPassword(at: AccountRequest, person: SignedInPerson): boolean {
+  return hasFreshProof(at, person, ({ method }) => method === "password");
+}
+
 /** For a person without a password and without passkeys: the level of their account. */
 export function isFreshByUpstream(at: AccountRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => upstreamMethods.includes(method));
@@ -68,5 +72,7 @@ export async function signInFirst(at: AccountRequest): Promise<Response> {
 }
 
 function returnAfterForm(pathname: string): string {
-  return ["/account/password", "/account/address"].includes(pathname) ? pathname : "/account";
+  return ["/account/password", "/account/address", "/account/data", "/account/delete"].includes(pathname)
+    ? pathname
+    : "/account";
 }

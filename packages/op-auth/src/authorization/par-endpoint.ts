@@ -18,11 +18,13 @@ import { readRequestAhead } from "./checks/read-request-ahead.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
 import { formatRequestUri } from "./request-uri.ts";
+import { storeBesideCommit } from "./store-beside-commit.ts";
 
 /**
  * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize. For clients that anyone can
- * register or impersonate, requests are limited by address. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof). Calls that
- * follow one another: 3 in a cold isolate, 2 after a pause, 1 in a busy one.
+ * register or impersonate, requests are limited by address. Without a lease the request is stored while the decision is confirmed; nobody learns the
+ * `request_uri` of a refused one. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof). Calls that follow one another: 2 in a
+ * cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-10.1
@@ -49,13 +51,11 @@ export async function parEndpoint(
     const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);
     const { scope } = await checkRequest({ context, isolate, client, parameters }, target);
-    await decision.commit();
-    await proof?.spend();
     const stored = { parameters: withScope(parameters, scope), pushedBy: client.clientId };
     const lifetime = { openMs: pushedRequestSeconds * 1000, keptMs: completionMs };
     const kind = "authorization-request";
-    const id = await storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);
-    return formatRequestUri(id);
+    const store = () => storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);
+    return formatRequestUri(await storeBesideCommit(decision, proof, store));
   };
   const requestUri = await settle(context, isolate, decide, {
     readAhead: () => readRequestAhead({ context, isolate, request }, form, namedClientId(request, form)),

@@ -1,3 +1,4 @@
+import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,7 +9,7 @@ import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";
-import { encodeBase32, matchTotp, otpauthUri } from "./totp.ts";
+import { matchTotp, otpauthUri } from "./totp.ts";
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
 const secretBytes = 20;

@@ -1,4 +1,5 @@
-import { createTranslator, type Language } from "@edge-op/pages/translator";
+import type { Language } from "@edge-op/pages/languages";
+import { createTranslator } from "@edge-op/pages/translator";
 import { encode } from "uqr";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
 import type { SetupKey } from "./app-setup.ts";

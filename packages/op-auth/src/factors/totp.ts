@@ -4,6 +4,8 @@
  * @see https://www.rfc-editor.org/rfc/rfc6238#section-4
  */
 
+import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
+
 const stepMs = 30_000;
 const digits = 6;
 /** Steps before and after the present one whose codes are accepted, for clocks that differ (RFC 6238 §5.2). */
@@ -34,15 +36,6 @@ export async function matchTotp(
   const steps = Array.from({ length: 2 * tolerance + 1 }, (_, index) => now - tolerance + index);
   const codes = await Promise.all(steps.map(async (step) => ({ step, code: await totpCode(secret, step) })));
   return codes.find((each) => each.code === code && each.step > lastStep)?.step;
-}
-
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-/** Base32 (RFC 4648 §6) without padding; the length is a multiple of five bytes. */
-export function encodeBase32(bytes: Uint8Array): string {
-  let bits = "";
-  for (const byte of bytes) bits += byte.toString(2).padStart(8, "0");
-  return (bits.match(/.{5}/g) ?? []).map((five) => alphabet[Number.parseInt(five, 2)]).join("");
 }
 
 /**

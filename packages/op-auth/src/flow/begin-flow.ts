@@ -11,6 +11,13 @@ export async function signInFor(
   { requiredAcr, ...marks }: Marks & { readonly requiredAcr?: readonly string[] | undefined } = {},
 ): Promise<Response> {
   const browser = await identifyBrowser(at.context, at.request);
-  const flow = await newFlow(at, { kind: "account", path, requiredAcr }, marks);
+  const flow = await newFlow(at, { kind: "account", path: inSameLanguage(at, path), requiredAcr }, marks);
   return redirect(await pathOf(at, flow, browser, "sign-in"), [browser.setCookie]);
+}
+
+/** The path with the `ui_locales` of the page that needs the sign-in. */
+function inSameLanguage({ request }: FlowRequest, path: string): string {
+  const locales = new URL(request.url).searchParams.get("ui_locales");
+  if (locales === null || path.includes("ui_locales=")) return path;
+  return `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams({ ui_locales: locales })}`;
 }

@@ -5,31 +5,35 @@ import { isRememberedDevice } from "../factors/remembered-device.ts";
 import type { Flow } from "../steps/flow.ts";
 import { dependsOnFactors } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
+import { findRequiredUpstream } from "../upstream/discovery.ts";
 
 interface Known {
   readonly flow: Pick<Flow, "proofs" | "isOpened" | "purpose">;
   readonly browser: Browser;
-  readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors"> | undefined;
+  readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors" | "isActive"> | undefined;
 }
 
 /**
  * **What is known of a person whose session, or whose proofs, a flow is decided by.** Cost: 0; 1 D1 call if the decision depends on second factors that
- * were not read with the credential.
+ * were not read with the credential; the user, if they are not in memory.
  */
 export async function readPersonFacts(
-  { context, isolate, request }: FlowRequest,
+  at: FlowRequest,
   { flow, browser, added }: Known,
   policy: Policy,
   { sub, proofs }: Pick<Session, "sub" | "proofs">,
   subject: string,
 ): Promise<Omit<Facts, "allowed">> {
+  const { context, isolate, request } = at;
+  const requiredUpstream = flow.proofs.length === 0 ? undefined : await findRequiredUpstream(at, sub);
   const { roles } = policy.mfaRoles.length === 0 ? { roles: [] } : await isolate.users.findRbacClaims(context, sub);
-  const person = { sub, subject, proofs, roles };
+  const isLeaving = added?.isActive !== true && (await isolate.users.find(context, sub))?.status === "leaving";
+  const person = { sub, subject, proofs, roles, isLeaving };
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
-    return { person, factors: undefined, isRemembered: false };
+    return { person, factors: undefined, isRemembered: false, requiredUpstream };
   }
   const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  return { person, factors, isRemembered };
+  return { person, factors, isRemembered, requiredUpstream };
 }

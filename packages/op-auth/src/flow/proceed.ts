@@ -29,7 +29,10 @@ import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 
 /** What the submitted step adds to the flow. */
-type Added = Pick<Extract<StepResult, { kind: "done" }>, "proofs" | "allowed" | "factors" | "cookies" | "write">;
+type Added = Pick<
+  Extract<StepResult, { kind: "done" }>,
+  "proofs" | "allowed" | "factors" | "isActive" | "cookies" | "write"
+>;
 
 /** A flow after a step, or at its beginning. */
 export interface Progress {
@@ -226,8 +229,12 @@ async function decideSigningIn(
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   // All proofs were made by this request, at a version that was confirmed for it.
   const isConfirmed = added?.proofs?.length === pendingProofs(flow).length;
-  const user = await findSignedInUser(context, isolate, signInVersion, prepared.session, isConfirmed);
-  const subject = user && ((await pairwiseSubject(context.env, client, user.sub)) ?? user.sub);
+  const { sub } = prepared.session;
+  const isActive =
+    (isConfirmed && added?.isActive === true) ||
+    (await findSignedInUser(context, isolate, signInVersion, prepared.session, { isConfirmed, mayLeave: true })) !==
+      undefined;
+  const subject = isActive ? ((await pairwiseSubject(context.env, client, sub)) ?? sub) : undefined;
   const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
   const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);
   const facts = await readFacts(at, progress, policy, client, found, added?.allowed ?? []);

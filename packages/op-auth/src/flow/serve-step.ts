@@ -11,6 +11,7 @@ import { areParametersKept, openParameters } from "../browser/stored-parameters.
 import { sendRefusal } from "../response/refuse-to-client.ts";
 import type { Flow, Marks } from "../steps/flow.ts";
 import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
+import { localesOf } from "../steps/step-frame.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { proceed } from "./proceed.ts";
@@ -153,6 +154,7 @@ export async function openLive(at: FlowRequest, f: string | undefined): Promise<
   if (!isExpired) return { flow, browser };
   const error = expired("flow-expired");
   const { purpose } = flow;
+  error.uiLocales = localesOf(purpose);
   const { context, isolate } = at;
   const client =
     purpose.kind === "account"

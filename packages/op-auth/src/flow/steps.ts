@@ -5,6 +5,7 @@ import { linkStep } from "../steps/link/link-step.ts";
 import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
 import { recoverStep } from "../steps/recover/recover-step.ts";
 import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
+import { restoreStep } from "../steps/restore/restore-step.ts";
 import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
 import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
@@ -19,6 +20,7 @@ export const steps: readonly Step[] = [
   recoverStep,
   proveMoreStep,
   setPasswordStep,
+  restoreStep,
   enrolStep,
   recoveryCodesStep,
   linkStep,

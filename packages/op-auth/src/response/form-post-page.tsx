@@ -17,7 +17,7 @@ export interface FormPostView {
 export function FormPostPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FormPostView }) {
   const { t } = frame;
   return (
-    <Layout {...frame} title={t("redirect.title")} scripts={[submitScript]} submitsOnce={false}>
+    <Layout {...frame} location={undefined} title={t("redirect.title")} scripts={[submitScript]} submitsOnce={false}>
       <form method="post" action={view.action} class="head">
         <h1>{t("redirect.title")}</h1>
         {Object.entries(view.fields).map(([name, value]) => (

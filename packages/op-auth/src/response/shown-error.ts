@@ -4,4 +4,6 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 export class ShownError extends OAuthError {
   /** Where the person can go on; `client` is the name of the application, if one waits for them. */
   next: { readonly href: string; readonly client: string | undefined } | undefined;
+  /** The `ui_locales` of what the person was doing. */
+  uiLocales: readonly string[] | undefined;
 }

@@ -87,11 +87,12 @@ export interface LinkMark {
   readonly id: string;
   /** The account. */
   readonly sub: string;
+  readonly upstreamId: string;
   readonly provider: string;
 }
 
 export type Problem =
-  | { readonly kind: "refused"; readonly method: string }
+  | { readonly kind: "refused"; readonly method: string; readonly unknownCredential?: string | undefined }
   | { readonly kind: "throttled"; readonly untilMs: number }
   | UpstreamProblem
   /** The method does not satisfy the `acr` that the client requires. */

@@ -1,5 +1,6 @@
 import type { Script } from "@edge-op/pages/assets";
-import type { Catalog, Language } from "@edge-op/pages/translator";
+import type { Language } from "@edge-op/pages/languages";
+import type { Catalog } from "@edge-op/pages/translator";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { Factors } from "@edge-op/shared/users/factors";
@@ -61,5 +62,6 @@ export type SignInResult =
       /** Records the use of the credential. */
       write?(): Promise<unknown>;
     }
-  | { readonly kind: "refused" }
+  /** `unknownCredential`: the id of a passkey that nobody has here. */
+  | { readonly kind: "refused"; readonly unknownCredential?: string | undefined }
   | { readonly kind: "throttled"; readonly seconds: number };

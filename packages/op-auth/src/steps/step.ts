@@ -36,6 +36,7 @@ export type StepName =
   | "recover"
   | "prove-more"
   | "set-password"
+  | "restore"
   | "enrol"
   | "recovery-codes"
   | "link"
@@ -71,12 +72,16 @@ export interface Facts {
         readonly proofs: readonly Proof[];
         /** Read only if the policy names roles. */
         readonly roles: readonly string[];
+        /** They have asked to delete their account. */
+        readonly isLeaving: boolean;
       }
     | undefined;
   /** What they can prove beside a password. Read only if it matters. */
   readonly factors: Factors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
+  /** The upstream provider that they must sign in with. Read only for a person who has proven something in this flow. */
+  readonly requiredUpstream?: string | undefined;
   /** What they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
 }
@@ -109,6 +114,8 @@ export type StepResult =
       readonly allowed?: readonly string[] | undefined;
       /** Their second factors, likewise. */
       readonly factors?: Factors | undefined;
+      /** The person was active, as read at the version of these proofs: the decision after it needs no call for that. */
+      readonly isActive?: boolean;
       /** Runs beside the calls of the decision, once it stands. */
       write?(): Promise<unknown>;
     }

@@ -9,7 +9,7 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
   const [proof] = pendingProofs(flow);
   if (proof === undefined) return (await at.person())?.user;
   const user = await isolate.users.find(context, proof.sub);
-  return user?.status === "active" ? user : undefined;
+  return user?.status === "suspended" ? undefined : user;
 }
 
 /** What the person has allowed the client, to be read beside a proof: the decision after it then needs no call for it. Cost: 1 D1 call. */

@@ -14,14 +14,22 @@ const awayMs = 30 * 60_000;
 
 /** **Sends a person to an upstream provider** to sign in, for this flow in this browser. Cost: that of {@link leaveForUpstream}. */
 export async function beginUpstream(at: StepRequest, form: Form): Promise<SignInResult | Detour> {
-  const { context, isolate, flow, authorization } = at;
-  const upstream = await isolate.upstreams.find(context, form.get("upstream") ?? "");
-  if (upstream === undefined) return { kind: "refused" };
+  const upstream = await at.isolate.upstreams.find(at.context, form.get("upstream") ?? "");
+  return upstream === undefined ? { kind: "refused" } : leaveFor(at, upstream, form, at.flow.typed);
+}
+
+/** The same for a provider that is known. */
+export async function leaveFor(
+  at: StepRequest,
+  upstream: Upstream,
+  form: Form,
+  typed: string | undefined,
+): Promise<Detour> {
   const f = form.get("f") ?? new URL(at.request.url).searchParams.get("f") ?? "";
   const location = await leaveForUpstream(at, upstream, {
     purpose: { f },
     isFresh: await mustBeFresh(at),
-    loginHint: flow.typed ?? authorization?.request.loginHint,
+    loginHint: typed ?? at.authorization?.request.loginHint,
   });
   if (location !== undefined) return { kind: "leave", location };
   return { kind: "again", problem: { kind: "upstream", reason: "unreachable", provider: upstream.document.name } };

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { Upstream, UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
+import { fixedIssuers, type Upstream, type UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import { domainOf, isTrustedDomain } from "./upstream-person.ts";
 
 /** **How providers of a kind differ**: everything else is OpenID Connect by discovery. */
@@ -40,7 +40,7 @@ const oidc: UpstreamKind = {
  * @see https://developers.google.com/identity/gsi/web/guides/verify-google-id-token
  */
 const google: UpstreamKind = {
-  issuerOf: () => "https://accounts.google.com",
+  issuerOf: () => fixedIssuers.google,
   scopes: ["openid", "profile", "email"],
   promptAgain: "select_account",
   isBelieved: (_, { email_verified: isVerified, hd }, address) =>
@@ -68,7 +68,7 @@ const microsoft: UpstreamKind = {
  * @see https://developer.apple.com/documentation/signinwithapple/authenticating-users-with-sign-in-with-apple
  */
 const apple: UpstreamKind = {
-  issuerOf: () => "https://appleid.apple.com",
+  issuerOf: () => fixedIssuers.apple,
   scopes: ["openid", "name", "email"],
   isPosting: true,
   isBelieved: (_, { email_verified: isVerified }) => isVerified === true || isVerified === "true",
@@ -80,7 +80,7 @@ const apple: UpstreamKind = {
  * @see https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
  */
 const github: UpstreamKind = {
-  issuerOf: () => "https://github.com/login/oauth",
+  issuerOf: () => fixedIssuers.github,
   scopes: ["read:user", "user:email"],
   promptAgain: "select_account",
   endpoints: {

@@ -4,10 +4,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import { mappedClaims } from "@edge-op/shared/upstreams/upstream-schema";
-import { readClaim } from "@edge-op/shared/users/claims-schema";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import type { UserClaims } from "@edge-op/shared/users/user";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../auth-env.ts";
@@ -37,6 +34,8 @@ export async function provisionUser(
   const sub = `u${randomBase64Url(16)}`;
   // Not the address: the person may give it up, and someone else get it.
   const username = `${upstreamId}-${randomBase64Url(9)}`.toLowerCase();
+  // Imported on first use: its schemas would delay the start of every isolate.
+  const { claimsOf } = await import("./claims-of-person.ts");
   const claims = { ...claimsOf(upstream, person), updated_at: toSeconds(arrivedAtMs) };
   const { issuer, subject, address } = person;
   const believed = address?.isBelieved === true ? parseEmailAddress(address.address) : undefined;
@@ -65,13 +64,3 @@ export async function provisionUser(
 const isTaken = `EXISTS (SELECT 1 FROM user_identities WHERE upstream_id = ?6 AND issuer = ?7 AND subject = ?8)
   OR EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?9 AND coalesce(held_until_ms, ?5 + 1) > ?5)
   OR EXISTS (SELECT 1 FROM users WHERE username_key = ?9)`;
-
-/** The claims of a new user: those that may be mapped, each if its value is valid. The address has rules of its own. */
-function claimsOf({ document }: Upstream, { claims, address }: UpstreamPerson): UserClaims {
-  const named = mappedClaims.map((name) => [name, readClaim(name, claims[document.claims[name] ?? name])]);
-  const valid = Object.fromEntries(named.filter(([, value]) => value !== undefined)) as UserClaims;
-  if (address === undefined || readClaim("email", address.address) === undefined) return valid;
-  // What cannot be compared cannot be verified.
-  const isVerified = address.isBelieved && parseEmailAddress(address.address) !== undefined;
-  return { ...valid, email: address.address, email_verified: isVerified };
-}

@@ -59,7 +59,7 @@ async function askToConnect(at: StepRequest, { upstream, person }: Returned, sub
   const { issuer, subject } = person;
   const pending = { upstreamId: upstream.upstreamId, issuer, subject, sub, label: labelOf(person), provider };
   const id = await keepPendingLink(at.context, at.isolate, pending);
-  return { kind: "go to", step: "sign-in", marks: { link: { id, sub, provider } } };
+  return { kind: "go to", step: "sign-in", marks: { link: { id, sub, upstreamId: upstream.upstreamId, provider } } };
 }
 
 async function prove(at: StepRequest, returned: Returned, known: KnownIdentity): Promise<StepResult> {

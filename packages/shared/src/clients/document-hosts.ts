@@ -12,6 +12,8 @@ export const mostDocumentHosts = 200;
 
 interface HostList {
   readonly hosts: readonly HostPolicy[];
+  /** The claims to which attributes are mapped: discovery shows them, and reads nothing else that administrators decide. */
+  readonly claims: readonly string[];
 }
 
 /**
@@ -40,24 +42,46 @@ export class DocumentHosts {
     return admitsSomeHost(context.settings, list?.hosts);
   }
 
+  /** The claims to which attributes of users are mapped for every client, as shown in discovery. */
+  async mappedClaims(context: RequestContext<StorageBindings>): Promise<readonly string[]> {
+    return (await this.#lists.find(context, everyId))?.claims ?? [];
+  }
+
   /** Whether {@link policyFor} and {@link admitsAny} would cost no call. */
   isHeld(context: RequestContext<StorageBindings>): boolean {
     return this.#lists.isHeld(context, everyId);
   }
 }
 
-/** All policies: one record. */
+/** A host and its policy, or the name of a claim, without a policy. */
+interface HostRow {
+  readonly host: string;
+  readonly policy: DocumentPolicy | null;
+}
+
+/** All policies, and what discovery shows of attributes: one record. */
 export const storedDocumentHosts: StoredKind<HostList> = {
   kind: "document-hosts",
   ttlSeconds: 3600,
-  query: { statement: hostsStatement, read: (rows) => ({ hosts: rows as readonly HostPolicy[] }) },
+  query: {
+    statement: (database) =>
+      database.prepare(
+        `SELECT host, policy FROM document_hosts
+         UNION ALL SELECT document ->> '$.claim.name', NULL FROM attributes
+          WHERE document ->> '$.claim' IS NOT NULL AND document ->> '$.claim.clients' IS NULL ORDER BY 1`,
+      ),
+    read: (rows) => {
+      const found = rows as readonly HostRow[];
+      return {
+        hosts: found.flatMap(({ host, policy }) => (policy === null ? [] : [{ host, policy }])),
+        claims: found.flatMap(({ host: claim, policy }) => (policy === null ? [claim] : [])),
+      };
+    },
+  },
 };
 
 export async function listDocumentHosts(database: D1Database): Promise<HostPolicy[]> {
-  const { results } = await hostsStatement(database).all<HostPolicy>();
+  const statement = database.prepare("SELECT host, policy FROM document_hosts ORDER BY host");
+  const { results } = await statement.all<HostPolicy>();
   return results.map(({ host, policy }) => ({ host, policy }));
-}
-
-function hostsStatement(database: D1Database): D1PreparedStatement {
-  return database.prepare("SELECT host, policy FROM document_hosts ORDER BY host");
 }

@@ -148,6 +148,8 @@ export const isolateMemory = {
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */
   rbacClaims: 2.5 * megabyte,
+  /** The attributes that are mapped to claims: one entry, of 64 K characters at most. */
+  attributes: 256 * kilobyte,
   /** Resources with their scopes: about 1,000. A miss costs a KV read. */
   resources: megabyte,
   /** Audiences that are not resources: about 1,000 of the longest ids. */

@@ -230,6 +230,24 @@ export const workerSettings = {
     meaning:
       "Who may [create an account](../operating/sign-up.md). `off`: nobody; administrators create users. `invitation`: whom an administrator invites. `open`: everybody who can read the mail of an address, or of an address in `SIGN_UP_DOMAINS`, and whom an administrator invites. The others need `MAIL_PROVIDER`.",
   }),
+  passkeyOrigins: setting("PASSKEY_ORIGINS", {
+    default: "",
+    accepts: "origins (`https://example.org`), separated by spaces",
+    meaning:
+      "Further origins whose pages may use passkeys of this provider (WebAuthn related origins), listed at `/.well-known/webauthn`. Passkeys belong to the host of `ISSUER`. Empty: none.",
+    parse: (name, text): readonly string[] =>
+      text
+        .split(" ")
+        .filter(Boolean)
+        .map((each) => parseOrigin(name, each)),
+  }),
+  deletionGraceDays: wholeNumber("DELETION_GRACE_DAYS", {
+    default: 14,
+    min: 0,
+    max: 90,
+    meaning:
+      "How many days pass between a person's request to [delete their account](../operating/erase-and-export.md#people-themselves) and its erasure. Until then they can sign in to keep it. 0: people cannot delete their accounts.",
+  }),
   mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend"], {
     default: "off",
     meaning:

@@ -73,8 +73,12 @@ export interface DeviceRefusal {
   readonly reason: string;
 }
 
-/** `approved`: the code may be redeemed or was redeemed. */
-export type DevicePollResult = { readonly kind: "approved" } | DeviceRefusal;
+/** The code may be redeemed or was redeemed: its grant and user can be checked before that. */
+export interface ApprovedDevice extends Pick<AuthorizedGrant, "grant" | "sub"> {
+  readonly kind: "approved";
+}
+
+export type DevicePollResult = ApprovedDevice | DeviceRefusal;
 
 export interface DeviceRedeemRequest extends DevicePoll {
   /** The key that the request proves. */

@@ -12,6 +12,15 @@ const longestId = 255;
 /** Their meaning, and the words at consent, are this provider's own. */
 const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
 
+const mostTranslations = 20;
+
+/** A text for people in further languages, by language (RFC 5646, the primary subtag). */
+const translations = (characters: number) =>
+  z
+    .record(z.string().regex(/^[a-z]{2,3}$/, "must be a language such as de"), visibleText(characters))
+    .refine((texts) => Object.keys(texts).length <= mostTranslations, `must have at most ${mostTranslations} languages`)
+    .exactOptional();
+
 const scopeSchema = z
   .strictObject({
     value: scopeValue.refine(
@@ -19,6 +28,7 @@ const scopeSchema = z
       "is a scope value of this provider",
     ),
     description: visibleText(200).describe("As shown to users at consent."),
+    translations: translations(200).describe("The description in further languages, by language: `de`."),
     default: z.boolean().exactOptional().describe("Granted if a request names the resource and no scope."),
   })
   .meta({ id: "ResourceScope" });
@@ -31,6 +41,7 @@ const scopeSchema = z
  */
 export const resourceMetadataSchema = z.strictObject({
   name: visibleText(100).describe("As shown to users at consent."),
+  translations: translations(100).describe("The name in further languages, by language: `de`."),
   scopes: z
     .array(scopeSchema)
     .max(mostScopes)

@@ -35,6 +35,8 @@ export interface AccessToken extends AuthenticationEvent {
   readonly authorizationDetails: AuthorizationDetails | undefined;
   /** Claims requested individually at /authorize (OIDC Core §5.5). */
   readonly userinfoClaims: readonly string[] | undefined;
+  /** The claims to which an administrator mapped attributes of the user. */
+  readonly mappedClaims: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc8693#section-4.1 */

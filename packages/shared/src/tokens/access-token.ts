@@ -14,6 +14,7 @@ import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms"
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
+import { unreservedClaims } from "@edge-op/protocol/oauth/reserved-claims";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { type AccessTokenType, accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import type { RequestContext } from "../http/request-context.ts";
@@ -23,15 +24,16 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
+import { type MappedValue, mappedClaims } from "../users/attributes.ts";
 import type { AccessToken, ActorClaim } from "./access-token-content.ts";
 import type { VerifiedTokens } from "./verified-tokens.ts";
 
-/** The content of a new access token. */
+/** The content of a new access token. `attributes`: of them, it contains those that its client, scope and audiences allow. */
 export type AccessTokenContent = Pick<
   AccessToken,
   "id" | "sub" | "clientId" | "audiences" | "scope" | "issuedAtSeconds" | "expiresAtSeconds" | "forUser"
 > &
-  Partial<AccessToken>;
+  Partial<Omit<AccessToken, "mappedClaims">> & { readonly attributes?: readonly MappedValue[] | undefined };
 
 export interface TokenSigner {
   readonly keyRing: KeyRing;
@@ -50,7 +52,9 @@ export async function signAccessToken(
   { alg, typ }: TokenFormat,
   content: AccessTokenContent,
 ): Promise<string> {
-  const claims = toClaims(context.settings.issuer, content);
+  const own = toClaims(context.settings.issuer, content);
+  const mapped = content.attributes?.length ? mappedClaims(content.attributes, "access_token", content) : undefined;
+  const claims = mapped === undefined ? own : { ...mapped, ...own };
   if (content.pairwiseSub === undefined) return isolate.keyRing.sign(context, { alg, typ, claims });
   const sealedSub = await sealText(context.env, "subject-seal", content.sub);
   return isolate.keyRing.sign(context, {
@@ -258,6 +262,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     ...readAuthenticationClaims(claims),
     authorizationDetails: readDetails(claims["authorization_details"]),
     userinfoClaims: strings(claims["claims_userinfo"]),
+    mappedClaims: unreservedClaims(claims),
   };
 }
 

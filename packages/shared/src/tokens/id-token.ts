@@ -86,7 +86,14 @@ async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
 /** A verified ID token: the members that it shares with an access token, and `sid`. `sub` is the subject that its client knows. */
 export type IdToken = Omit<
   AccessToken,
-  "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims" | "authorizationDetails"
+  | "scope"
+  | "resources"
+  | "rbac"
+  | "username"
+  | "pairwiseSub"
+  | "userinfoClaims"
+  | "authorizationDetails"
+  | "mappedClaims"
 > & { readonly sid: string | undefined };
 
 /**

@@ -78,5 +78,13 @@ export const upstreamDocumentSchema = z.strictObject({
     .array(domain)
     .max(100)
     .default([])
-    .describe("Domains of addresses whose people may sign up. A domain belongs to one upstream provider."),
+    .describe(
+      "Domains of addresses whose people may sign up, and which `discovery` is about. A domain belongs to one upstream provider.",
+    ),
+  discovery: z
+    .enum(["off", "offer", "require"])
+    .default("off")
+    .describe(
+      "What an address of one of `domains` leads to on the sign-in page: nothing, this provider if no password is typed, or this provider always. With `require`, people with such a verified address sign in with nothing else; open sessions stay.",
+    ),
 });

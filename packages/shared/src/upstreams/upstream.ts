@@ -24,6 +24,13 @@ export interface UpstreamList {
 /** Maximum number of records, which form one copy. The admin API enforces it. */
 export const mostUpstreams = 50;
 
+/** The issuers of kinds that have one each, and no other. */
+export const fixedIssuers = {
+  google: "https://accounts.google.com",
+  apple: "https://appleid.apple.com",
+  github: "https://github.com/login/oauth",
+} as const;
+
 /** What the sealed secret is bound to: in another row it does not open. */
 export function upstreamSeal(upstreamId: string): string {
   return `upstream ${upstreamId}`;
@@ -40,6 +47,7 @@ export const isUpstreamDocument = objectOf<UpstreamDocument>({
   sign_up: isText<UpstreamDocument["sign_up"]>,
   link_only: isFlag,
   domains: listOf(isText),
+  discovery: isText<UpstreamDocument["discovery"]>,
 });
 
 interface UpstreamRow {

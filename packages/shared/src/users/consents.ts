@@ -4,7 +4,7 @@ import { deleteOfflineGrants, type OfflineGrant } from "./offline-grants.ts";
 
 export interface Consent {
   readonly clientId: string;
-  /** Scope values, `claim:<name>` for individually requested claims, `detail:<hash> <type>` for authorization details. */
+  /** Scope values, `claim:<name>` for individually requested claims, `detail:<JSON>` for authorization details, `detail:<hash> <type>` for long ones. */
   readonly allowed: readonly string[];
   /** Absent for a client that has only its administrator's consent. */
   readonly givenAtMs: number | undefined;

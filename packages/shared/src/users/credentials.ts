@@ -9,6 +9,8 @@ export interface PasswordRecord {
   readonly status: "active" | "suspended";
   /** Absent for a person who has only passkeys. */
   readonly hash: string | undefined;
+  /** An administrator's password, which the person replaces by their own and does nothing else by. There is no other one then. */
+  readonly temporary: { readonly hash: string; readonly untilMs: number } | undefined;
   /** What the user has allowed the client that was asked about. */
   readonly allowed: readonly string[];
   readonly factors: Factors;
@@ -26,6 +28,8 @@ export interface Passkey {
   readonly name: string;
   readonly createdAtMs: number;
   readonly lastUsedAtMs: number | undefined;
+  /** It was registered at another provider, which gave it another user handle. */
+  readonly isImported?: boolean;
 }
 
 /** The user with a name, in any spelling of it (username.ts), their consent to a client, and their second factors, which the same sign-in needs. */
@@ -37,20 +41,29 @@ export async function findPassword(
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT u.sub, u.status, p.hash, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
+        `SELECT u.sub, u.status, p.hash, p.temporary_until_ms, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
            LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2 WHERE u.username_key = ?1`,
       )
       .bind(canonicalUsername(username) ?? null, clientId ?? null)
-      .first<Allowed & FactorRow & { sub: string; status: "active" | "suspended"; hash: string | null }>(),
+      .first<Allowed & FactorRow & PasswordRow>(),
   );
   if (row === null) return undefined;
+  const { sub, status, hash, temporary_until_ms: untilMs } = row;
+  const isTemporary = hash !== null && untilMs !== null;
   return {
-    sub: row.sub,
-    status: row.status,
-    hash: row.hash ?? undefined,
+    ...{ sub, status },
+    hash: isTemporary ? undefined : (hash ?? undefined),
+    temporary: isTemporary ? { hash, untilMs } : undefined,
     allowed: toAllowed(row),
     factors: toFactors(row),
   };
+}
+
+interface PasswordRow {
+  readonly sub: string;
+  readonly status: "active" | "suspended";
+  readonly hash: string | null;
+  readonly temporary_until_ms: number | null;
 }
 
 interface Allowed {
@@ -61,14 +74,20 @@ function toAllowed({ allowed }: Allowed): readonly string[] {
   return allowed === null ? [] : readStored("consent", allowed, listOf(isText));
 }
 
-/** Stores a password. Returns a statement to be run in one transaction with the other rows of the change. */
-export function savePassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
+/** Stores a password. Returns a statement to be run in one transaction with the other rows of the change. `temporaryUntilMs`: an administrator's. */
+export function savePassword(
+  database: D1Database,
+  sub: string,
+  hash: string,
+  atMs: number,
+  temporaryUntilMs?: number,
+): D1PreparedStatement {
   return database
     .prepare(
-      `INSERT INTO user_passwords (sub, hash, updated_at_ms) VALUES (?1, ?2, ?3)
-       ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3`,
+      `INSERT INTO user_passwords (sub, hash, updated_at_ms, temporary_until_ms) VALUES (?1, ?2, ?3, ?4)
+       ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3, temporary_until_ms = ?4`,
     )
-    .bind(sub, hash, atMs);
+    .bind(sub, hash, atMs, temporaryUntilMs ?? null);
 }
 
 export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
@@ -99,6 +118,7 @@ interface PasskeyRow {
   readonly name: string;
   readonly created_at_ms: number;
   readonly last_used_at_ms: number | null;
+  readonly imported: number;
 }
 
 function toPasskey(row: PasskeyRow): Passkey {
@@ -112,6 +132,7 @@ function toPasskey(row: PasskeyRow): Passkey {
     name: row.name,
     createdAtMs: row.created_at_ms,
     lastUsedAtMs: row.last_used_at_ms ?? undefined,
+    isImported: row.imported === 1,
   };
 }
 

@@ -1,5 +1,5 @@
 import { queryDatabase } from "../storage/query-database.ts";
-import { activeIdentities } from "./identities.ts";
+import { activeIdentities, hasOwnPassword } from "./identities.ts";
 
 /** **What a person can prove**: the factors beside a password, and whether there is one. */
 export interface Factors {
@@ -8,6 +8,7 @@ export interface Factors {
   /** Unused recovery codes. */
   readonly recoveryCodes: boolean;
   readonly passkeys: boolean;
+  /** Their own: a temporary one is no way in. */
   readonly password: boolean;
   /** A sign-in at an upstream provider. */
   readonly identities: boolean;
@@ -31,7 +32,7 @@ const allUsed = 2 ** recoveryCodesOfSet - 1;
 export const factorColumns = `u.factor_epoch, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,
   EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = u.sub AND r.used < ${allUsed}) AS has_recovery_codes,
   EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys,
-  EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = u.sub) AS has_password,
+  ${hasOwnPassword("u.sub")} AS has_password,
   EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = u.sub) AS has_identities`;
 
 export function toFactors(row: FactorRow): Factors {
@@ -129,7 +130,7 @@ export function removeFactor(
 ): D1PreparedStatement[] {
   const { table, id: column } = factorTables[kind];
   const isKept = keepsWayIn
-    ? `AND (EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1) OR (SELECT count(*) FROM webauthn_credentials WHERE sub = ?1) > 1
+    ? `AND (${hasOwnPassword("?1")} OR (SELECT count(*) FROM webauthn_credentials WHERE sub = ?1) > 1
          OR ${activeIdentities} > 0)`
     : "";
   return [

@@ -54,6 +54,11 @@ async function toIdentity(row: IdentityRow): Promise<Identity> {
 export const activeIdentities = `(SELECT count(*) FROM user_identities i JOIN upstreams p ON p.upstream_id = i.upstream_id
   WHERE i.sub = ?1 AND p.status = 'active')`;
 
+/** Whether the user `sub`, an expression of SQL, has a password of their own: one that an administrator gave them is no way in. */
+export function hasOwnPassword(sub: string): string {
+  return `EXISTS (SELECT 1 FROM user_passwords p WHERE p.sub = ${sub} AND p.temporary_until_ms IS NULL)`;
+}
+
 interface Removal {
   readonly event?: D1PreparedStatement;
   /** Not the only way in of a person without a password and a passkey. */
@@ -68,7 +73,7 @@ export function removeIdentity(
   { event, keepsWayIn = false }: Removal = {},
 ): D1PreparedStatement[] {
   const isKept = keepsWayIn
-    ? `AND (EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1) OR EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)
+    ? `AND (${hasOwnPassword("?1")} OR EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)
          OR ${activeIdentities} > EXISTS (SELECT 1 FROM upstreams WHERE upstream_id = ?2 AND status = 'active'))`
     : "";
   return [

@@ -9,6 +9,7 @@ export const noticeKinds = [
   "password-changed",
   "password-set-by-administrator",
   "password-removed-by-administrator",
+  "reset-link-by-administrator",
   "passkey-added",
   "passkey-removed",
   "app-added",
@@ -21,7 +22,14 @@ export const noticeKinds = [
   "factor-removed-by-administrator",
   "access-ended-by-administrator",
   "address-changed",
+  "address-added",
+  "address-removed",
   "address-changed-by-administrator",
+  "data-downloaded",
+  "deletion-asked",
+  "deletion-near",
+  "deletion-done",
+  "account-restored",
   "invitation",
 ] as const;
 
@@ -44,7 +52,10 @@ export interface PreparedNotice {
   readonly evidence: ChangeEvidence;
   /** An address that the person loses by the change, which is told too; or one that is invited, by a notice about nobody. */
   readonly removed?: string | undefined;
-  /** For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. */
+  /**
+   * For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. For the main
+   * one: the page of a reset.
+   */
   readonly undo?: { readonly address: string; readonly path: string } | undefined;
   /** The language of a notice about nobody. */
   readonly locale?: string | undefined;

@@ -1,3 +1,4 @@
+import type { RequestContext } from "../http/request-context.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
@@ -62,9 +63,23 @@ export function deleteOfflineGrants(
     .bind(sub, JSON.stringify(grants.map(({ clientId, grantId }) => ({ clientId, grantId }))));
 }
 
+/** The same in the background, for a grant that its client has ended. If it fails, the grant is listed until it ends by itself. Cost: 1 D1 call. */
+export function forgetInBackground(
+  { env: { DB }, waitUntil }: Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "waitUntil">,
+  sub: string,
+  grant: GrantPlace,
+): void {
+  waitUntil(queryDatabase(() => deleteOfflineGrants(DB, sub, [grant]).run()).catch(() => undefined));
+}
+
 /** Used by a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
   return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
+}
+
+/** Used after every grant of the deployment was revoked. */
+export async function forgetAllOfflineGrants(database: D1Database): Promise<void> {
+  await queryDatabase(() => database.prepare("DELETE FROM user_grants").run());
 }
 
 /** The grants of a user that have not ended by themselves, in the order of their clients and ids: the key of the table. */

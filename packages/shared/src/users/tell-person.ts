@@ -15,6 +15,8 @@ export interface MailBindings {
   readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc>;
 }
 
+type MailContext = Pick<RequestContext<MailBindings>, "env" | "settings" | "requestId" | "waitUntil">;
+
 export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "locale"> {
   readonly sub: string;
   /** Where they are known: a person without a verified address is not told, and costs no call. */
@@ -28,21 +30,30 @@ export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "local
  * **Tells a person of a change of their account, by mail**: prepares the mail, commits the change, and releases the mail in the background. A Worker that
  * ends in between sends it all the same, if the change was committed (ADR 58). `commit` returns false if there was nothing to change. Cost: 1 object call before the commit; 0 if `MAIL_PROVIDER` is off.
  */
-export async function tellPerson<T>(
-  context: RequestContext<MailBindings>,
+export async function tellPerson<T>(context: MailContext, notice: Notice, commit: () => Promise<T>): Promise<T> {
+  return tellPersonWhen(context, notice, async (ready) => {
+    await ready;
+    return commit();
+  });
+}
+
+/** The same for a commit that has other work to do before: it must wait for `ready` before anything of the change can be seen. */
+export async function tellPersonWhen<T>(
+  context: MailContext,
   { claims, evidence, ...notice }: Notice,
-  commit: () => Promise<T>,
+  commit: (ready: Promise<unknown>) => Promise<T>,
 ): Promise<T> {
   const { env, settings, requestId } = context;
   const isUnverified = claims !== undefined && (claims.email === undefined || claims.email_verified !== true);
-  if (settings.mailProvider === "off" || isUnverified) return commit();
+  if (settings.mailProvider === "off" || isUnverified) return commit(Promise.resolve());
   const stub = objectStub(settings, env.MAIL_SENDER, mailSenderName);
   // A change that is attempted again in the same request, on top of another one, is one change.
   const id = `${requestId}.${notice.kind}`;
   const prepared = { ...notice, id, atMs: nowMs(), evidence: { ...evidence, requestId } };
-  const isPrepared = await callObject("mail sender", () => stub.prepare(prepared));
+  const ready = callObject("mail sender", () => stub.prepare(prepared));
+  const result = await commit(ready);
+  const isPrepared = await ready;
   if (!isPrepared) log("mail-not-prepared", { requestId });
-  const result = await commit();
   if (isPrepared && result !== false) context.waitUntil(release(stub, id));
   return result;
 }

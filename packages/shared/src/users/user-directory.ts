@@ -5,15 +5,25 @@ import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { loadRecord, type RecordQuery } from "../storage/record-query.ts";
+import {
+  attributesId,
+  isUserAttributes,
+  type MappedAttributes,
+  type MappedValue,
+  mappedValues,
+  storedAttributes,
+} from "./attributes.ts";
+import { statusOfUser } from "./leaving-users.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
- * **Finds users** through memory (1 h), KV (1 h) and D1, **and their RBAC claims** (5 min), kept current by the control version.
- * Cost warm: 0.
+ * **Finds users** through memory (1 h), KV (1 h) and D1, **their RBAC claims** (5 min) **and the mapping of their attributes to claims** (one
+ * record), kept current by the control version. Cost warm: 0. The mapping is not read for a user without attributes.
  */
 export class UserDirectory {
   readonly #users: ReadThrough<User>;
   readonly #rbac: ReadThrough<RbacClaims>;
+  readonly #attributes: ReadThrough<MappedAttributes>;
 
   constructor(control: ControlView) {
     this.#users = new ReadThrough(control, {
@@ -28,9 +38,10 @@ export class UserDirectory {
       maxBytes: isolateMemory.rbacClaims,
       query: rbacQuery,
     });
+    this.#attributes = new ReadThrough(control, { ...storedAttributes, maxBytes: isolateMemory.attributes });
   }
 
-  /** Suspended users are returned too; the caller refuses them. */
+  /** Users who are not active are returned too; the caller refuses them. */
   find(context: RequestContext<StorageBindings>, sub: string): Promise<User | undefined> {
     return this.#users.find(context, sub);
   }
@@ -44,6 +55,20 @@ export class UserDirectory {
     await Promise.all([this.#users.readAhead(context, sub, isVerified), rbac]);
   }
 
+  /** The attributes that are mapped to claims. */
+  async findMapping(context: RequestContext<StorageBindings>): Promise<MappedAttributes> {
+    return (await this.#attributes.find(context, attributesId)) ?? { attributes: [] };
+  }
+
+  /** The values of a user that are mapped to claims. */
+  async findMappedValues(
+    context: RequestContext<StorageBindings>,
+    user: Pick<User, "attributes"> | undefined,
+  ): Promise<readonly MappedValue[]> {
+    const values = user?.attributes;
+    return values === undefined ? [] : mappedValues(values, await this.findMapping(context));
+  }
+
   async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {
     return (await this.#rbac.find(context, sub)) ?? { roles: [], groups: [], permissions: [] };
   }
@@ -55,15 +80,19 @@ const isNames = listOf(isText);
 interface UserRow {
   readonly sub: string;
   readonly username: string;
-  readonly status: "active" | "suspended";
+  readonly status: User["status"];
   readonly claims: string;
+  readonly attributes: string;
   readonly cut_offs: string;
 }
 
-const userQuery: RecordQuery<User> = {
+/** Reads a user from D1. */
+export const userQuery: RecordQuery<User> = {
   statement: (database, sub) =>
     database
-      .prepare(`SELECT sub, username, status, claims, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`)
+      .prepare(
+        `SELECT sub, username, ${statusOfUser} AS status, claims, attributes, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`,
+      )
       .bind(sub),
   read: ([row]) => row && readUser(row as UserRow),
 };
@@ -75,7 +104,12 @@ export function loadUser(database: D1Database, sub: string): Promise<User | unde
 function readUser(row: UserRow): User {
   const claims = readStored("claims of a user", row.claims, isUserClaims);
   const cutOffs = parseCutOffs(row.cut_offs);
-  return { sub: row.sub, username: row.username, status: row.status, claims, cutOffs };
+  const attributes = readStored("attributes of a user", row.attributes, isUserAttributes);
+  const hasSome = Object.keys(attributes).length > 0;
+  return {
+    ...{ sub: row.sub, username: row.username, status: row.status, claims, cutOffs },
+    ...(hasSome ? { attributes } : {}),
+  };
 }
 
 interface RbacRow {

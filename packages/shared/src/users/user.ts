@@ -1,6 +1,7 @@
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
 import type { RecordedCutOff } from "../control/cut-offs.ts";
+import type { UserAttributes } from "./attributes.ts";
 import type { claimsSchema } from "./claims-schema.ts";
 
 export type UserClaims = Stored<z.output<typeof claimsSchema>>;
@@ -9,8 +10,11 @@ export type UserClaims = Stored<z.output<typeof claimsSchema>>;
 export interface User {
   readonly sub: string;
   readonly username: string;
-  readonly status: "active" | "suspended";
+  /** `leaving`: the person has asked to delete the account, and may only sign in to keep it. */
+  readonly status: "active" | "suspended" | "leaving";
   readonly claims: UserClaims;
+  /** Values of declared attributes; absent if there are none. */
+  readonly attributes?: UserAttributes;
   /** Cut-offs of the user: grants from before one of them are revoked. */
   readonly cutOffs: readonly RecordedCutOff[];
 }

@@ -25,7 +25,7 @@ const grant = fc.record({
   grantId: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
   address,
 });
-const sub = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._~:@|-]{0,254}$/);
+const sub = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._~:@|/-]{0,254}$/);
 const version = fc.integer({ min: 0, max: 999_999 });
 
 async function issue(token: Omit<RefreshToken, "sealed">) {

@@ -24,7 +24,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
   checkResponseMode(input);
   checkUnsupportedParameters(input);
   checkResponseType(input);
-  const { claimedSubject, ...claims } = checkClaims(input);
+  const { claimedSubject, ...claims } = await checkClaims(input);
   const dpop = checkDpopKey(input);
   const { resources, described } = await checkResource(input);
   const { scope } = checkScope(input, described);

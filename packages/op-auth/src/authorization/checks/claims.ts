@@ -7,7 +7,9 @@ import {
 } from "@edge-op/protocol/oauth/claims-request";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { type Client, registeredScope } from "@edge-op/shared/clients/client";
+import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
+import { registeredScope } from "@edge-op/shared/clients/client";
+import { coveredMappings } from "@edge-op/shared/users/attributes";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -18,22 +20,21 @@ const claimsAtMost = 64;
 /**
  * **The `claims` parameter**: well-formed, of bounded size. An essential `acr` and a `sub` with a value are requirements; every other claim is
  * optional. Claims that the client's registered scope does not cover are ignored, as §5.5 permits for claims that are not understood, and
- * need no consent.
+ * need no consent. Cost warm: 0; the mapping of attributes is read only for claims that this provider does not define.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
  */
-export function checkClaims({
-  client,
-  parameters,
-}: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr"> & { readonly claimedSubject: string | undefined } {
-  const text = parameters.get("claims");
+export async function checkClaims(
+  input: CheckInput,
+): Promise<Pick<AuthorizationRequest, "claims" | "requiredAcr"> & { readonly claimedSubject: string | undefined }> {
+  const text = input.parameters.get("claims");
   if (text === undefined) return { claims: undefined, requiredAcr: undefined, claimedSubject: undefined };
   if (text.length > claimsCharacters) throw refusal("claims-too-long");
   const { userinfo, id_token: idToken } = requireObject(parse(text));
-  const within = (value: unknown) => withinRegistration(requireRequests(value), client);
+  const within = (value: unknown) => withinRegistration(requireRequests(value), input);
   const claims: ClaimsRequest = {
-    ...(userinfo === undefined ? {} : { userinfo: within(userinfo) }),
-    ...(idToken === undefined ? {} : { id_token: within(idToken) }),
+    ...(userinfo === undefined ? {} : { userinfo: await within(userinfo) }),
+    ...(idToken === undefined ? {} : { id_token: await within(idToken) }),
   };
   const acr = claims.id_token?.["acr"];
   const sub = claims.id_token?.["sub"]?.value ?? claims.userinfo?.["sub"]?.value;
@@ -44,8 +45,15 @@ export function checkClaims({
   };
 }
 
-function withinRegistration(requests: ClaimRequests, client: Client): ClaimRequests {
-  const kept = [...protocolClaims, ...coveredClaims(requests, registeredScope(client))];
+async function withinRegistration(
+  requests: ClaimRequests,
+  { context, isolate, client }: CheckInput,
+): Promise<ClaimRequests> {
+  const registered = registeredScope(client);
+  const others = Object.keys(requests).filter((name) => !isReservedClaim(name));
+  const mapped = others.length === 0 ? [] : (await isolate.users.findMapping(context)).attributes;
+  const ofAttributes = coveredMappings(others, mapped, { clientId: client.clientId, registeredScope: registered });
+  const kept = [...protocolClaims, ...coveredClaims(requests, registered), ...ofAttributes];
   return Object.fromEntries(Object.entries(requests).filter(([name]) => kept.includes(name)));
 }
 

@@ -1,9 +1,9 @@
+import { readLocales } from "@edge-op/pages/languages";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /** The length of the username field. */
 const hintCharacters = 256;
-const localesAtMost = 10;
 
 /**
  * **`login_hint` and `ui_locales`.** Neither affects the decision, so neither is refused: a value that is too long is ignored.
@@ -14,10 +14,6 @@ export function checkHints({ parameters }: CheckInput): Pick<AuthorizationReques
   const hint = parameters.get("login_hint");
   return {
     loginHint: hint !== undefined && hint.length <= hintCharacters ? hint : undefined,
-    uiLocales:
-      parameters
-        .get("ui_locales")
-        ?.split(" ", localesAtMost)
-        .filter((tag) => tag.length <= 35) ?? [],
+    uiLocales: readLocales(parameters.get("ui_locales")),
   };
 }

@@ -1,18 +1,23 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
-import { displayName, Person } from "@edge-op/pages/person";
+import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
+import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
+import { releasedAttributes } from "../../consent/released-attributes.ts";
 import { requestedAllowances } from "../../consent/requested-allowances.ts";
 import { AllowanceList } from "../../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
 import { type DescribedDetail, describeDetails } from "../../pages/describe-details.ts";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { type ClientSource, clientSource } from "./client-source.ts";
+import { type ConsentText, consentMessages } from "./messages.ts";
 
 interface ConsentView {
   readonly form: StepForm;
@@ -23,6 +28,7 @@ interface ConsentView {
   /** Scope values, `claim:<name>`, and resources with their scope values. */
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
+  readonly attributes: readonly MappedAttribute[];
   readonly details: readonly DescribedDetail[];
 }
 
@@ -30,39 +36,43 @@ interface ConsentView {
  * **The consent page**: the client, the requested access and the person who is to allow it. Cost: 1 object call; a logo as in describe-client.ts.
  */
 export async function showConsent(at: StepPageRequest): Promise<Response> {
-  const { context, isolate, request, authorization, form } = at;
+  const { context, isolate, authorization, form } = at;
   const person = await at.person();
   if (authorization === undefined || person === undefined) throw new Error("nobody to ask");
   const { client, request: asking } = authorization;
-  const frame = frameOf(context, request, asking.uiLocales);
+  const frame = stepFrame(at);
+  const asked = requestedAllowances(asking);
+  const [resources, attributes] = await Promise.all([
+    isolate.resources.findAll(context, asking.resources),
+    releasedAttributes(at, client.clientId, asked, person.user),
+  ]);
   const view = {
     form,
     client: await describeClient(context, isolate, client),
     source: clientSource(client, asking.redirectUri),
     user: person.user,
-    asked: requestedAllowances(asking),
-    resources: await isolate.resources.findAll(context, asking.resources),
+    ...{ asked, resources, attributes },
     details: describeDetails(context.settings, frame.t, asking.authorizationDetails),
   };
   return respondPage(<ConsentPage frame={frame} view={view} />, { formTarget: asking.redirectUri });
 }
 
 function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
-  const { t } = frame;
+  const t = createTranslator(consentMessages, frame.t.language);
   const { client, user } = view;
   return (
     <Layout {...frame} title={t("consent.title")}>
       <div class="head">
         <ClientMark name={client.name} logoUri={client.logoUri} />
         <h1>{t("consent.title")}</h1>
-        <Person name={displayName(user)} text={t("consent.as", { user: displayName(user) })} />
+        <Person name={displayName(user)} text={t("consent.as", { user: accountName(user) })} />
         <button type="submit" form="decide" name="decision" value="other" class="link" id="not-you">
           {t("consent.notYou")}
         </button>
       </div>
       {view.source && <Source t={t} source={view.source} />}
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
-      <AllowanceList t={t} asked={view.asked} resources={view.resources} details={view.details} />
+      <AllowanceList t={t} {...view} />
       <form method="post" action={view.form.action} class="actions" id="decide">
         <HiddenFields fields={view.form.fields} />
         <button type="submit" name="decision" value="allow" id="allow">
@@ -88,7 +98,7 @@ function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly 
 }
 
 /** People recognise hosts better than names: anyone may give an application any name. */
-function Source({ t, source }: { readonly t: AuthPageFrame["t"]; readonly source: ClientSource }) {
+function Source({ t, source }: { readonly t: Translator<ConsentText>; readonly source: ClientSource }) {
   return (
     <>
       <p class="note source" id="client-source">

@@ -2,8 +2,10 @@ import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { OtherWays } from "../../pages/other-ways.tsx";
+import { passwordMessages } from "../../passwords/messages.ts";
 import { describeProblem, NewPassword, type PasswordProblem } from "../../passwords/new-password.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
@@ -11,6 +13,7 @@ import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
 import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
 import type { StepForm, StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { signUpMethods } from "./sign-up-methods.ts";
 
 interface CreateAccountView {
@@ -25,7 +28,7 @@ interface CreateAccountView {
 
 /** **The page on which a newcomer chooses how to sign in.** Cost: 0; 1 object call with a session cookie. */
 export async function showCreateAccount(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, flow, policy, restart } = at;
+  const { context, authorization, form, flow, policy, restart } = at;
   const newcomer = provenNewcomerOf(flow);
   if (newcomer === undefined) return redirect(restart);
   const exists = await accountExists(at, newcomer.address.address);
@@ -41,7 +44,7 @@ export async function showCreateAccount(at: StepPageRequest): Promise<Response> 
     problem: problemOf(at),
   };
   const isThrottled = view.problem?.kind === "throttled";
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   return respondPage(<CreateAccountPage frame={frame} view={view} />, {
     status: view.problem === undefined ? 200 : isThrottled ? 429 : 400,
     formTarget: authorization?.request.redirectUri,
@@ -105,12 +108,9 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
           isWrong={problem !== undefined && !["passkey", "throttled", "closed"].includes(problem.kind)}
         />
       )}
-      <form method="post" action={form.action} class="actions">
-        <HiddenFields fields={form.fields} />
-        <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-          {t("cancel")}
-        </button>
-      </form>
+      <div class="actions">
+        <OtherWays frame={frame} form={form} canCancel />
+      </div>
     </Layout>
   );
 }
@@ -123,6 +123,7 @@ function PasswordForm(props: {
   const { frame, view } = props;
   const { form, newcomer, passkeyOptions, min } = view;
   const t = createTranslator(signUpMessages, frame.t.language);
+  const passwordText = createTranslator(passwordMessages, frame.t.language);
   const { address } = newcomer.address;
   const invalid = props.isWrong ? ({ "aria-invalid": "true", "aria-describedby": "problem" } as const) : {};
   return (
@@ -134,9 +135,9 @@ function PasswordForm(props: {
       </div>
       <NewPassword id="new" min={min} label={t("password")} invalid={invalid} />
       <p class="muted small" id="new-hint">
-        {frame.t("password.hint", { min: String(min) })}
+        {passwordText("password.hint", { min })}
       </p>
-      <NewPassword id="repeat" min={min} label={frame.t("password.repeat")} invalid={invalid} />
+      <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} invalid={invalid} />
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
           {t("create")}

@@ -5,7 +5,6 @@ import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser, type WayIn } from "../../attempts/known-browser.ts";
 import { reserveAttempt } from "../../attempts/sign-in-limits.ts";
-import { frameOf } from "../../pages/frame.ts";
 import { checkNewPassword } from "../../passwords/replace-password.ts";
 import { describeDevice } from "../../session/describe-device.ts";
 import { taken } from "../../sign-up/account-exists.tsx";
@@ -17,6 +16,7 @@ import { verifyNewPasskey } from "../sign-in/passkey/register-passkey.ts";
 import { passkeyWayIn } from "../sign-in/passkey/reserve-passkey-attempt.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
 import type { StepRequest, StepResult } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { signUpMethods } from "./sign-up-methods.ts";
 
 /** Each costs a password hash. */
@@ -36,7 +36,7 @@ interface Chosen {
  */
 export async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
-  const { context, isolate, request, flow, browser, policy, authorization } = at;
+  const { context, isolate, request, flow, browser, policy } = at;
   const newcomer = provenNewcomerOf(flow);
   if (newcomer === undefined) return { kind: "go to", step: "sign-in" };
   if (!mayCreate(context, newcomer)) return refused("closed");
@@ -64,7 +64,7 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
       ? await passwordOf(at, newcomer, form)
       : await passkeyOf(at, newcomer, form.require("credential"));
   if (chosen === undefined) return refused("passkey");
-  const { language: locale } = frameOf(context, request, authorization?.request.uiLocales).t;
+  const { language: locale } = stepFrame(at).t;
   const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale });
   if (!isInserted) return taken;
   const { sub } = newcomer;

@@ -5,17 +5,17 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { setupKey } from "../../factors/app-setup.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { SetupApp } from "../../factors/setup-app.tsx";
-import { frameOf } from "../../pages/frame.ts";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { OtherWays } from "../../pages/other-ways.tsx";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { findEnrolling } from "./find-enrolling.ts";
 
 /** **The page that sets up an authenticator app during a sign-in.** Loading it again shows the same key. Cost: 1 D1 call; 1 object call with a session. */
 export async function showEnrol(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, flow, browser, restart } = at;
+  const { context, authorization, form, flow, browser, restart } = at;
   const user = await findEnrolling(at);
   if (user === undefined) return redirect(restart);
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const { language } = frame.t;
   const t = createTranslator(factorMessages, language);
   const isRefused = flow.problem?.kind === "refused";
@@ -34,14 +34,7 @@ export async function showEnrol(at: StepPageRequest): Promise<Response> {
         </p>
       )}
       <SetupApp language={language} setupKey={key} form={form} isRefused={isRefused} />
-      {authorization && (
-        <form method="post" action={form.action} class="plain-actions">
-          <HiddenFields fields={form.fields} />
-          <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-            {t("cancel")}
-          </button>
-        </form>
-      )}
+      {authorization && <OtherWays frame={frame} form={form} canCancel />}
     </Layout>
   );
   return respondPage(page, { status: isRefused ? 400 : 200, formTarget: authorization?.request.redirectUri });

@@ -2,7 +2,7 @@ import { findAuthentication } from "@edge-op/protocol/oauth/authentication-conte
 import type { Form } from "@edge-op/shared/http/read-form";
 import { findFactors, hasSecondFactor } from "@edge-op/shared/users/factors";
 import { connectIdentity } from "../../upstream/link-identity.ts";
-import { pendingProofs } from "../flow.ts";
+import { isProvenIn, pendingProofs } from "../flow.ts";
 import { mfaAcr } from "../second-factor.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed, findSubject } from "../subject.ts";
@@ -16,7 +16,9 @@ export async function submitLink(at: StepRequest, form: Form): Promise<StepResul
   const { link } = at.flow.marks;
   const proofs = pendingProofs(at.flow).filter(({ sub }) => sub === link?.sub);
   const user = await findSubject(at);
-  if (link === undefined || proofs.length === 0 || user?.sub !== link.sub) return { kind: "go to", step: "sign-in" };
+  const isProven = link !== undefined && isProvenIn(at.flow, link.sub);
+  if (link === undefined || !isProven || proofs.length === 0 || user?.sub !== link.sub)
+    return { kind: "go to", step: "sign-in" };
   const [allowed, factors] = await Promise.all([findAllowed(at, link.sub), findFactors(at.context.env.DB, link.sub)]);
   if (form.get("decision") === "connect") {
     const needsMore =

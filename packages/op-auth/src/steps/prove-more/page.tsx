@@ -10,11 +10,13 @@ import { readDeployment } from "../../deployment.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { CodeField } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { OtherWays } from "../../pages/other-ways.tsx";
 import { isRecovering } from "../recovery.ts";
 import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { findSubject } from "../subject.ts";
 
 interface ProveMoreView {
@@ -38,11 +40,11 @@ interface ProveMoreView {
  * proven nothing in this flow.
  */
 export async function showProveMore(at: StepPageRequest): Promise<Response> {
-  const { context, isolate, request, authorization, form, policy, restart } = at;
+  const { context, isolate, authorization, form, policy, restart } = at;
   const user = await findSubject(at);
   const factors = user && (await findFactors(context.env.DB, user.sub));
   if (user === undefined || factors === undefined) return redirect(restart);
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const { language } = frame.t;
   const others = { username: undefined, isRefused: false, isAlternative: factors.totp || factors.recoveryCodes };
   const view: ProveMoreView = {
@@ -93,7 +95,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       {problem && (
         <p class="note bad" role="alert" id="problem">
           {problem.kind === "throttled"
-            ? frame.t("signIn.throttled", { seconds: String(problem.seconds) })
+            ? frame.t("throttled", { seconds: problem.seconds })
             : t(problem.isPasskey ? "refusedPasskey" : "refused")}
         </p>
       )}
@@ -115,17 +117,12 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       {factors.recoveryCodes && <RecoveryForm t={t} form={form} isOpen={!factors.totp} days={rememberDays} />}
       <div class="actions">
         {passkey}
-        <form method="post" action={form.action} class="plain-actions">
-          <HiddenFields fields={form.fields} />
-          <button type="submit" class="plain" name="account" value="other" id="other-account">
-            {t("other")}
-          </button>
-          {client && (
-            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-              {t("cancel")}
-            </button>
-          )}
-        </form>
+        <OtherWays
+          frame={frame}
+          form={form}
+          ways={[{ name: "account", value: "other", id: "other-account", text: t("other") }]}
+          canCancel={client !== undefined}
+        />
       </div>
     </Layout>
   );
@@ -172,7 +169,7 @@ function Remember({ t, id, days }: { readonly t: Texts; readonly id: string; rea
   return (
     <label class="check" for={id}>
       <input type="checkbox" id={id} name="remember" value="1" />
-      {t("remember", { days: String(days) })}
+      {t("remember", { days })}
     </label>
   );
 }

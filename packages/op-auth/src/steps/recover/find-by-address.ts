@@ -1,21 +1,56 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
+import type { User } from "@edge-op/shared/users/user";
+import { userQuery } from "@edge-op/shared/users/user-directory";
 
 export interface RecoveringAccount {
   readonly sub: string;
+  /** False: they have asked to delete their account, and may keep it. */
+  readonly isActive: boolean;
   readonly factors: Factors;
+  /** Of the temporary password. */
+  readonly temporaryHash?: string | undefined;
 }
 
-/** **The active account whose verified address this is**, with its factors. An address that was replaced finds nobody. Cost: 1 D1 call. */
+interface AccountRow extends FactorRow {
+  readonly sub: string;
+  readonly leaving: number;
+  readonly hash?: string;
+}
+
+function toAccount({ sub, leaving, hash, ...factors }: AccountRow): RecoveringAccount {
+  return { sub, isActive: leaving === 0, factors: toFactors(factors), temporaryHash: hash };
+}
+
+/** The account whose verified address this is. An address that was replaced finds nobody. */
+export function byAddress(database: D1Database, key: string): D1PreparedStatement {
+  const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, ${factorColumns} FROM user_addresses a JOIN users u ON u.sub = a.sub
+    WHERE a.address_key = ?1 AND a.held_until_ms IS NULL AND u.status = 'active'`;
+  return database.prepare(select).bind(key);
+}
+
+/** The account that has a temporary password. */
+export function byTemporaryPassword(database: D1Database, sub: string, atMs: number): D1PreparedStatement {
+  const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, t.hash, ${factorColumns} FROM user_passwords t JOIN users u ON u.sub = t.sub
+    WHERE t.sub = ?1 AND t.temporary_until_ms > ?2 AND u.status = 'active'`;
+  return database.prepare(select).bind(sub, atMs);
+}
+
+/** **The account of an address**, with its factors. Cost: 1 D1 call. */
 export async function findByAddress(database: D1Database, key: string): Promise<RecoveringAccount | undefined> {
-  const row = await queryDatabase(() =>
-    database
-      .prepare(
-        `SELECT u.sub, ${factorColumns} FROM user_addresses a JOIN users u ON u.sub = a.sub
-           WHERE a.address_key = ?1 AND a.held_until_ms IS NULL AND u.status = 'active'`,
-      )
-      .bind(key)
-      .first<FactorRow & { readonly sub: string }>(),
+  const row = await queryDatabase(() => byAddress(database, key).first<AccountRow>());
+  return row === null ? undefined : toAccount(row);
+}
+
+/** The account of a statement, and the user `sub`. Cost: 1 D1 call. */
+export async function findWithUser(
+  database: D1Database,
+  account: D1PreparedStatement,
+  sub: string,
+): Promise<{ readonly account: RecoveringAccount | undefined; readonly user: User | undefined }> {
+  const [found, users] = await queryDatabase(() =>
+    database.batch<object>([account, userQuery.statement(database, sub)]),
   );
-  return row === null ? undefined : { sub: row.sub, factors: toFactors(row) };
+  const [row] = (found?.results ?? []) as readonly AccountRow[];
+  return { account: row && toAccount(row), user: userQuery.read(users?.results ?? []) };
 }

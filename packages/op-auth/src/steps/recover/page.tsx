@@ -3,18 +3,20 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
-import { frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { OtherWays } from "../../pages/other-ways.tsx";
+import { formTargets } from "../../upstream/discovery.ts";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { recoverMessages } from "./messages.ts";
 
 /** **The page for an address, then the one for its code.** The same for every address. Cost: 0. */
 export async function showRecover(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, flow, restart } = at;
+  const { context, authorization, form, flow, restart } = at;
   if (context.settings.mailProvider === "off") return redirect(restart);
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
-  const options = { ...respondingTo(problem), formTarget: authorization?.request.redirectUri };
+  const options = { ...respondingTo(problem), formTarget: await formTargets(at) };
   const { mailed } = flow.marks;
   if (mailed?.purpose === "recover") {
     const view = { form, mailed, problem, canCancel: authorization !== undefined };
@@ -32,14 +34,7 @@ export async function showRecover(at: StepPageRequest): Promise<Response> {
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
       <AddressForm frame={frame} form={form} address={address} isInvalid={isInvalid} />
-      {authorization && (
-        <form method="post" action={form.action} class="plain-actions">
-          <HiddenFields fields={form.fields} />
-          <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-            {frame.t("signIn.cancel")}
-          </button>
-        </form>
-      )}
+      {authorization && <OtherWays frame={frame} form={form} canCancel />}
     </Layout>
   );
   return respondPage(page, options);

@@ -1,9 +1,10 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { requestCode, tryCode } from "../../mailed-codes/mailed-code.ts";
-import { frameOf } from "../../pages/frame.ts";
+import { leaveByDomain } from "../../upstream/discovery.ts";
 import type { MailedCode } from "../flow.ts";
 import type { StepRequest, StepResult } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { findByAddress } from "./find-by-address.ts";
 
 /**
@@ -15,7 +16,7 @@ export async function submitRecover(at: StepRequest, form: Form): Promise<StepRe
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   const { mailed } = at.flow.marks;
   const typed = form.get("address");
-  if (typed !== undefined) return sendTo(at, typed);
+  if (typed !== undefined) return (await leaveByDomain(at, form, { typed })) ?? sendTo(at, typed);
   if (mailed?.purpose !== "recover" || form.get("other") !== undefined) {
     return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   }
@@ -23,11 +24,11 @@ export async function submitRecover(at: StepRequest, form: Form): Promise<StepRe
 }
 
 async function sendTo(at: StepRequest, typed: string): Promise<StepResult> {
-  const { context, request, browser, flow, authorization } = at;
+  const { context, browser, flow } = at;
   const address = parseEmailAddress(typed);
   const again = { kind: "again", typed: typed.slice(0, 254) } as const;
   if (address === undefined) return { ...again, problem: { kind: "refused", method: "invalidAddress" } };
-  const { language } = frameOf(context, request, authorization?.request.uiLocales).t;
+  const { language } = stepFrame(at).t;
   const owner = { browser, id: flow.fid };
   const requested = await requestCode(at, owner, { purpose: "recover", address, language });
   if (requested.kind === "throttled") {
@@ -61,6 +62,7 @@ async function judge(at: StepRequest, mailed: MailedCode, typed: string): Promis
     marks: { mailed: undefined },
     cookies: [attempt.cookie],
     factors: found.factors,
+    isActive: found.isActive,
     allowed: undefined,
   };
 }

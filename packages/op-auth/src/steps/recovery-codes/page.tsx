@@ -4,17 +4,17 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { factorMessages } from "../../factors/messages.ts";
 import { RecoveryCodeList } from "../../factors/recovery-code-list.tsx";
-import { frameOf } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { pageCodes } from "./page-codes.ts";
 
 /** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of page-codes.ts. */
 export async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, restart } = at;
+  const { authorization, form, restart } = at;
   const made = await pageCodes(at);
   if (made === undefined) return redirect(restart);
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const t = createTranslator(factorMessages, frame.t.language);
   const name = displayName(made.user);
   const page = (

@@ -1,11 +1,14 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
-import { displayName } from "@edge-op/pages/person";
+import { accountName } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import { describeClient } from "../../pages/describe-client.ts";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
+import { selectAccountMessages } from "./messages.ts";
 
 interface SelectAccountView {
   readonly form: StepForm;
@@ -16,21 +19,21 @@ interface SelectAccountView {
 
 /** **The account selection page**: the signed-in account or another. Cost: 1 object call; a logo as in describe-client.ts. */
 export async function showSelectAccount(at: StepPageRequest): Promise<Response> {
-  const { context, isolate, request, authorization, form } = at;
+  const { context, isolate, authorization, form } = at;
   const person = await at.person();
   if (authorization === undefined || person === undefined) throw new Error("nobody to select");
   const view = {
     form,
     client: await describeClient(context, isolate, authorization.client),
-    user: displayName(person.user),
+    user: accountName(person.user),
   };
-  const frame = frameOf(context, request, authorization.request.uiLocales);
+  const frame = stepFrame(at);
   const page = <SelectAccountPage frame={frame} view={view} />;
   return respondPage(page, { formTarget: authorization.request.redirectUri });
 }
 
 function SelectAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: SelectAccountView }) {
-  const { t } = frame;
+  const t = createTranslator(selectAccountMessages, frame.t.language);
   return (
     <Layout {...frame} title={t("select.title")} account>
       <div class="head">

@@ -1,22 +1,46 @@
+import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import { findSignedInUser } from "../../browser/find-signed-in-user.ts";
-import { findByAddress } from "../recover/find-by-address.ts";
+import type { Flow } from "../flow.ts";
+import { byAddress, byTemporaryPassword, findWithUser, type RecoveringAccount } from "../recover/find-by-address.ts";
 import { recoveryFactor, recoveryProof } from "../recovery.ts";
-import type { StepRequest } from "../step.ts";
+import type { FlowRequest } from "../step.ts";
 
 /**
- * **The person who may set a new password**: by the proof of a mailbox that is still theirs, with the second factor that their account asks for, and without
- * any change since that ends what rests on it (ADR 28). The page of this step can be opened with the flow of any other one, so nothing of this is known
- * from being here. Cost: 1 D1 call.
+ * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password, with the second factor that their
+ * account asks for, and without any change since that ends what rests on it (ADR 28). The page of this step can be opened with the flow of any other one,
+ * so nothing of this is known from being here. Cost: 1 D1 call.
  */
-export async function findRecovering({ context, isolate, flow }: StepRequest): Promise<User | undefined> {
-  const mailed = recoveryProof(flow);
-  if (mailed?.credential === undefined) return undefined;
-  const { sub, credential, controlVersion } = mailed;
-  const [user, account] = await Promise.all([
-    findSignedInUser(context, isolate, controlVersion, { sub, sid: flow.fid }),
-    findByAddress(context.env.DB, credential),
-  ]);
-  if (user === undefined || account?.sub !== sub) return undefined;
-  return recoveryFactor(flow, account.factors) === "none" ? user : undefined;
+export async function findRecovering(at: FlowRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
+  const proof = recoveryProof(at.flow);
+  const found = proof && (await findRecoverable(at, proof, at.flow.fid));
+  return found !== undefined && recoveryFactor(at.flow, found.factors) === "none" ? found : undefined;
+}
+
+interface Recovering extends Pick<RecoveringAccount, "factors" | "temporaryHash"> {
+  readonly user: User;
+}
+
+/** The account of such a proof, and its factors, if the proof still stands. */
+export async function findRecoverable(
+  { context, isolate }: FlowRequest,
+  { method, sub, credential, controlVersion }: Pick<Proof, "method" | "sub" | "credential" | "controlVersion">,
+  sid: string,
+): Promise<Recovering | undefined> {
+  const { DB } = context.env;
+  const select =
+    method === "temporaryPassword"
+      ? byTemporaryPassword(DB, sub, context.arrivedAtMs)
+      : byAddress(DB, credential ?? "");
+  // Where no isolate has read the account, its record would be two more calls.
+  const reading = findWithUser(DB, select, sub);
+  const user = await findSignedInUser(
+    context,
+    isolate,
+    controlVersion,
+    { sub, sid },
+    { mayLeave: true, reading: reading.then((found) => found.user) },
+  );
+  const { account } = await reading;
+  return user === undefined || account?.sub !== sub ? undefined : { ...account, user };
 }

@@ -1,22 +1,30 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { frameOf } from "../../pages/frame.ts";
+import { createTranslator } from "@edge-op/pages/translator";
+import { passwordMessages } from "../../passwords/messages.ts";
 import type { PasswordProblem } from "../../passwords/new-password.tsx";
 import { PasswordPage } from "../../passwords/password-page.tsx";
+import { recoveryProof } from "../recovery.ts";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 import { findRecovering } from "./find-recovering.ts";
 import { newPasswordFaults } from "./submit.ts";
 
 /** **The page for a new password.** Cost: 1 D1 call. */
 export async function showSetPassword(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, restart, flow } = at;
-  const user = await findRecovering(at);
-  if (user === undefined) return redirect(restart);
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const { context, authorization, form, restart, flow } = at;
+  const found = await findRecovering(at);
+  if (found === undefined) return redirect(restart);
+  const { user } = found;
+  const frame = stepFrame(at);
   const problem = problemOf(flow.problem);
+  const isTemporary = recoveryProof(flow)?.method === "temporaryPassword";
   const view = {
     form,
-    text: frame.t("password.recoverText"),
+    text: createTranslator(
+      passwordMessages,
+      frame.t.language,
+    )(isTemporary ? "password.temporaryText" : "password.recoverText"),
     cancelTo: undefined,
     name: displayName(user),
     isSignedIn: false,

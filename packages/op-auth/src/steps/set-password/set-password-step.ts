@@ -5,8 +5,8 @@ import { showSetPassword } from "./page.tsx";
 import { submitSetPassword } from "./submit.ts";
 
 /**
- * **The new password** of a person who has proven their mailbox and, if the account has one, a second factor. It ends everything that rests on the previous
- * one, so the proofs of the flow are made anew at the version of the change; that of the mailbox is not among them.
+ * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends everything that rests on the previous
+ * one, so the proofs of the flow are made anew at the version of the change; that proof is not among them.
  */
 export const setPasswordStep: Step = {
   name: "set-password",

@@ -1,5 +1,6 @@
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
+import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
@@ -10,21 +11,25 @@ import { findAllowed } from "../subject.ts";
 import { findRecovering } from "./find-recovering.ts";
 
 /** What the page can say of a new password. */
-export const newPasswordFaults: readonly (PasswordFault | "differ")[] = [
+export const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
   ...(["malformed", "tooShort", "tooLong", "common", "personal", "simple"] as const),
-  "differ",
+  ...(["differ", "temporary"] as const),
 ];
 
 /**
- * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; then
- * those of replace-password.ts; beside the first, 1 object call with a session cookie.
+ * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; a password hash
+ * after a temporary password; those of replace-password.ts; beside the first, 1 object call with a session cookie.
  */
 export async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResult> {
   const { context, request, browser, flow } = at;
-  const user = await findRecovering(at);
-  if (user === undefined) return { kind: "go to", step: "sign-in" };
+  const found = await findRecovering(at);
+  if (found === undefined) return { kind: "go to", step: "sign-in" };
+  const { user, temporaryHash } = found;
   const problem = checkNewPassword(context, user, form);
-  if (problem !== undefined) return { kind: "again", problem: { kind: "refused", method: problem.kind } };
+  if (problem !== undefined) return refused(problem.kind);
+  // The administrator knows it.
+  const isKept = temporaryHash !== undefined && (await verifyPassword(form.require("new"), temporaryHash));
+  if (isKept) return refused("temporary");
   const { sub } = user;
   const allowed = findAllowed(at, sub);
   const [controlVersion] = await Promise.all([
@@ -38,6 +43,11 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
     isAnew: true,
     proofs: [...codes.map((proof) => ({ ...proof, controlVersion })), password],
     allowed: await allowed,
+    isActive: user.status === "active",
     cookies: [await rememberBrowser(context, request, browser, passwordWayIn(user.username))],
   };
+}
+
+function refused(method: string): StepResult {
+  return { kind: "again", problem: { kind: "refused", method } };
 }

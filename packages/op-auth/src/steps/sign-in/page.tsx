@@ -1,13 +1,16 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
 import type { CodeRequest } from "../../authorization/checks/authorization-request.ts";
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
-import { upstreamKinds } from "../../upstream/kinds.ts";
+import { discoverUpstream, formTargets, provenAddress } from "../../upstream/discovery.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
+import { signInMessages } from "./messages.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
 import { passwordMethod } from "./password/password-method.tsx";
 import { findPersonToConfirm } from "./person-to-confirm.ts";
@@ -19,18 +22,19 @@ import { reasonToSignInAgain, signInState } from "./state.ts";
  * if someone is signed in; for a logo as in describe-client.ts.
  */
 export async function showSignIn(at: StepPageRequest): Promise<Response> {
-  const { context, isolate, request, authorization, flow, form, policy } = at;
+  const { context, isolate, authorization, flow, form, policy } = at;
   const asking = authorization?.request;
-  const frame = frameOf(context, request, asking?.uiLocales);
+  const frame = stepFrame(at);
   if (flow.problem?.kind === "spent" || (await isSignedIn(at))) return showContinue(at, frame);
   const person = await findPersonToConfirm(at);
   const methods = methodsFor(policy.requiredAcr);
   const problem = currentProblem(at);
+  const username = flow.typed ?? asking?.loginHint;
   const parts = await renderParts(at, methods, {
     form,
     language: frame.t.language,
     account: person?.user,
-    username: flow.typed ?? asking?.loginHint,
+    username,
     problem,
   });
   const view = {
@@ -40,6 +44,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
     problem,
     link: flow.marks.link,
+    discovered: (await discoverUpstream(at, username ?? (await provenAddress(at, flow))))?.document,
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
@@ -50,14 +55,8 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   return respondPage(<SignInPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
-    formTarget: [asking?.redirectUri ?? [], await upstreamIssuers(at)].flat(),
+    formTarget: await formTargets(at),
   });
-}
-
-/** Where the buttons of upstream providers lead to. */
-async function upstreamIssuers({ context, isolate }: StepPageRequest): Promise<string[]> {
-  const active = await isolate.upstreams.list(context);
-  return active.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
 }
 
 /** Whether nothing is left to do here: the person has signed in since the page was shown first. */
@@ -67,13 +66,13 @@ async function isSignedIn(at: StepPageRequest): Promise<boolean> {
   const person = await at.person();
   if (person === undefined || policy.expectedSubject !== undefined) return false;
   const { sub } = person.user;
-  const known = { sub, subject: sub, proofs: person.session.proofs, roles: [] };
+  const known = { sub, subject: sub, proofs: person.session.proofs, roles: [], isLeaving: false };
   const facts = { person: known, factors: undefined, isRemembered: false, allowed: [] };
   return signInState({ flow, facts, policy, nowMs: context.arrivedAtMs }).kind === "done";
 }
 
 function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPageFrame): Promise<Response> {
-  const { t } = frame;
+  const t = createTranslator(signInMessages, frame.t.language);
   const name = authorization?.client.metadata.client_name;
   const text = name === undefined ? t("flow.continue") : t("flow.continueTo", { client: name });
   const page = (

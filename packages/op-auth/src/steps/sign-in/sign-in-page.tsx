@@ -2,16 +2,18 @@ import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { createTranslator } from "@edge-op/pages/translator";
+import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { type OtherWay, OtherWays } from "../../pages/other-ways.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { upstreamMessages } from "../../upstream/messages.ts";
 import type { LinkMark, UpstreamProblem } from "../flow.ts";
 import type { SignInMethod, SignInText } from "../sign-in-method.ts";
 import type { StepForm } from "../step.ts";
+import { signInMessages } from "./messages.ts";
 import type { ReasonToSignInAgain } from "./state.ts";
 
 export interface SignInView {
@@ -25,6 +27,8 @@ export interface SignInView {
   readonly problem: SignInProblem | undefined;
   /** An identity elsewhere that the person may connect with the account to which they sign in. */
   readonly link: LinkMark | undefined;
+  /** The provider to which the people of the typed address's domain belong. */
+  readonly discovered: Pick<UpstreamDocument, "name" | "discovery"> | undefined;
   /** Set if the client requires an `acr` that only some methods reach: the first method that does. */
   readonly required: SignInMethod | undefined;
   /** The methods that satisfy the request. */
@@ -62,7 +66,7 @@ interface Props {
 
 /** **The sign-in page**: the parts of its methods, and buttons to use another account or to cancel. */
 export function SignInPage({ frame, view }: Props) {
-  const { t } = frame;
+  const t = createTranslator(signInMessages, frame.t.language);
   const { account, client, methods } = view;
   const title = t(account ? "signIn.again" : "signIn.title");
   const alert = describeAlert(frame, view);
@@ -86,6 +90,14 @@ export function SignInPage({ frame, view }: Props) {
           {createTranslator(upstreamMessages, t.language)("exists", { provider: view.link.provider })}
         </p>
       )}
+      {view.discovered && view.link === undefined && (
+        <p class="note" role="status" id="discovered">
+          {createTranslator(upstreamMessages, t.language)(
+            view.discovered.discovery === "require" ? "elsewhere" : "alsoElsewhere",
+            { provider: view.discovered.name },
+          )}
+        </p>
+      )}
       {methods
         .filter(({ scripts }) => scripts.length > 0)
         .map((method) => (
@@ -96,33 +108,26 @@ export function SignInPage({ frame, view }: Props) {
       {partsAt(view, "fields")}
       <div class="actions">
         {partsAt(view, "button")}
-        <form method="post" action={view.form.action} class="plain-actions">
-          <HiddenFields fields={view.form.fields} />
-          {view.canRecover && (
-            <button type="submit" class="plain" name="recover" value="1" id="forgot">
-              {t("signIn.forgot")}
-            </button>
-          )}
-          {view.canSignUp && (
-            <button type="submit" class="plain" name="sign-up" value="1" id="sign-up">
-              {createTranslator(signUpMessages, t.language)("offer")}
-            </button>
-          )}
-          {account && (
-            <button type="submit" class="plain" name="account" value="other" id="other-account">
-              {t("signIn.other")}
-            </button>
-          )}
-          {(client || account) && (
-            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-              {t("signIn.cancel")}
-            </button>
-          )}
-        </form>
+        <OtherWays
+          frame={frame}
+          form={view.form}
+          ways={otherWays(frame, view)}
+          canCancel={client !== undefined || account !== undefined}
+        />
       </div>
       {client && <ClientLinks t={t} client={client} />}
     </Layout>
   );
+}
+
+function otherWays({ t }: AuthPageFrame, { canRecover, canSignUp, account }: SignInView): (OtherWay | undefined)[] {
+  const text = createTranslator(signInMessages, t.language);
+  const signUp = createTranslator(signUpMessages, t.language);
+  return [
+    canRecover ? { name: "recover", value: "1", id: "forgot", text: text("signIn.forgot") } : undefined,
+    canSignUp ? { name: "sign-up", value: "1", id: "sign-up", text: signUp("offer") } : undefined,
+    account ? { name: "account", value: "other", id: "other-account", text: text("signIn.other") } : undefined,
+  ];
 }
 
 function partsAt({ parts }: SignInView, placement: SignInMethod["placement"]): (Child | undefined)[] {
@@ -134,7 +139,8 @@ function methodText({ t }: AuthPageFrame, method: SignInMethod, text: SignInText
 }
 
 function describePurpose(frame: AuthPageFrame, view: SignInView): string {
-  const { t, branding } = frame;
+  const { branding } = frame;
+  const t = createTranslator(signInMessages, frame.t.language);
   const { account, client, reason } = view;
   if (client === undefined)
     return account ? t("signIn.againAccount") : t("signIn.toProvider", { provider: branding.name });
@@ -153,8 +159,8 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
-  if (problem?.kind === "changed") return frame.t("signIn.changed");
-  if (problem?.kind === "throttled") return frame.t("signIn.throttled", { seconds: String(problem.seconds) });
+  if (problem?.kind === "changed") return createTranslator(signInMessages, frame.t.language)("signIn.changed");
+  if (problem?.kind === "throttled") return frame.t("throttled", { seconds: problem.seconds });
   if (problem?.kind === "upstream") {
     return createTranslator(upstreamMessages, frame.t.language)(problem.reason, { provider: problem.provider });
   }

@@ -1,4 +1,4 @@
-import { findAuthentication, isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isProvenIn } from "../flow.ts";
 import { isRecovering } from "../recovery.ts";
@@ -18,7 +18,7 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
     return { kind: "refuse", code: "unmet_authentication_requirements", reason: "acr-unsupported" };
   }
   const needed: StepState = { kind: "needed", error: "login_required" };
-  if (person === undefined) return needed;
+  if (person === undefined || belongsElsewhere({ flow, facts })) return needed;
   // They set a new password instead.
   if (isRecovering(flow)) return { kind: "done" };
   const isProven = isProvenIn(flow, person.sub);
@@ -37,6 +37,16 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
     return { kind: "refuse", code: "unmet_authentication_requirements", reason: "acr-not-reached" };
   }
   return reason === undefined || isProven ? { kind: "done" } : needed;
+}
+
+/** Whether an upstream provider owns the domain of the person's address, and has not signed them in. Who has come from there connects the account first. */
+function belongsElsewhere({ flow, facts: { person, requiredUpstream } }: Pick<StepInput, "flow" | "facts">): boolean {
+  if (person === undefined || requiredUpstream === undefined) return false;
+  const { link } = flow.marks;
+  if (link?.sub === person.sub && link.upstreamId === requiredUpstream) return false;
+  return !person.proofs.some(
+    ({ method, credential }) => upstreamMethods.includes(method) && credential === requiredUpstream,
+  );
 }
 
 export type ReasonToSignInAgain = "required acr" | "prompt=login" | "preferred acr" | "max_age";

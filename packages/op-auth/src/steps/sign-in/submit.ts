@@ -25,7 +25,10 @@ export async function submitSignIn(at: StepRequest, form: Form): Promise<StepRes
   if (result.kind === "throttled") {
     return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }
-  if (result.kind === "refused") return { ...again, problem: { kind: "refused", method: method.name } };
+  if (result.kind === "refused") {
+    const { unknownCredential } = result;
+    return { ...again, problem: { kind: "refused", method: method.name, unknownCredential } };
+  }
   const { proof, ...others } = result;
   return { ...others, kind: "done", proofs: [{ ...proof, atMs: context.arrivedAtMs, controlVersion }] };
 }

@@ -6,25 +6,28 @@ import type { Child } from "hono/jsx";
 import { readDeployment } from "../../deployment.ts";
 import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
-import { type AuthPageFrame, frameOf } from "../../pages/frame.ts";
+import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { OtherWays } from "../../pages/other-ways.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { longestName } from "../../sign-up/read-name.ts";
+import { formTargets } from "../../upstream/discovery.ts";
 import { newcomerOf } from "../newcomer.ts";
 import type { StepPageRequest } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 
 const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
 
 /** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
 export async function showSignUp(at: StepPageRequest): Promise<Response> {
-  const { context, request, authorization, form, flow } = at;
+  const { context, authorization, form, flow } = at;
   const newcomer = newcomerOf(flow);
   const exists = newcomer && (await accountExists(at, newcomer.address.address));
   if (exists !== undefined) return exists;
-  const frame = frameOf(context, request, authorization?.request.uiLocales);
+  const frame = stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
-  const options = { ...respondingTo(problem), formTarget: authorization?.request.redirectUri };
+  const options = { ...respondingTo(problem), formTarget: await formTargets(at) };
   const { mailed } = flow.marks;
   if (newcomer !== undefined && mailed?.purpose === "sign-up") {
     const view = { form, mailed, problem, canCancel: authorization !== undefined };
@@ -110,17 +113,12 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         </div>
       </form>
       <div class="actions">
-        <form method="post" action={form.action} class="plain-actions">
-          <HiddenFields fields={form.fields} />
-          <button type="submit" class="plain" name="account" value="existing" id="has-account">
-            {t("hasAccount")}
-          </button>
-          {client && (
-            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-              {t("cancel")}
-            </button>
-          )}
-        </form>
+        <OtherWays
+          frame={frame}
+          form={form}
+          ways={[{ name: "account", value: "existing", id: "has-account", text: t("hasAccount") }]}
+          canCancel={client !== undefined}
+        />
       </div>
     </Layout>
   );

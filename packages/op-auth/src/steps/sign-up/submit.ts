@@ -2,14 +2,15 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { requestCode, tryCode } from "../../mailed-codes/mailed-code.ts";
-import { frameOf } from "../../pages/frame.ts";
 import { taken } from "../../sign-up/account-exists.tsx";
 import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";
 import { longestName, readName } from "../../sign-up/read-name.ts";
 import { isDomainAllowed, isSignUpOpen } from "../../sign-up/sign-up-rule.ts";
+import { leaveByDomain } from "../../upstream/discovery.ts";
 import type { MailedCode, Newcomer } from "../flow.ts";
 import { newcomerOf } from "../newcomer.ts";
 import type { StepRequest, StepResult } from "../step.ts";
+import { stepFrame } from "../step-frame.ts";
 
 /**
  * **A posted name and address, or a posted code.** Of an address nothing is looked up: who has entered the code of a mail to it learns whether it has an
@@ -40,12 +41,13 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
   if (name === undefined) return again("name");
   const address = parseEmailAddress(typed);
   if (address === undefined) return again("invalidAddress");
-  return isDomainAllowed(at.context, address) ? sendCode(at, { name, address }) : again("domain");
+  if (!isDomainAllowed(at.context, address)) return again("domain");
+  return (await leaveByDomain(at, form, { typed })) ?? sendCode(at, { name, address });
 }
 
 async function sendCode(at: StepRequest, { name, address }: Newcomer): Promise<StepResult> {
-  const { context, request, authorization, browser, flow } = at;
-  const { language } = frameOf(context, request, authorization?.request.uiLocales).t;
+  const { context, browser, flow } = at;
+  const { language } = stepFrame(at).t;
   const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-up", address, language });
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;

@@ -16,9 +16,11 @@ export function importWebAuthn() {
   return import("@simplewebauthn/server");
 }
 
+/** Passkeys of the issuer's host, and the origins whose pages may use them (WebAuthn Level 3 §5.11). */
 export function relyingParty(context: RequestContext<AuthEnv>) {
-  const { hostname, origin } = new URL(context.settings.issuer);
-  return { id: hostname, origin };
+  const { issuer, passkeyOrigins } = context.settings;
+  const { hostname, origin } = new URL(issuer);
+  return { id: hostname, origins: [origin, ...passkeyOrigins] };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { StepRequest } from "../../step.ts";
 import { passkeyMessages } from "./messages.ts";
 import { challengeOf, describeCredentials, relyingParty } from "./passkey-ceremony.ts";
 import { passkeyScript } from "./passkey-script.ts";
+import { PasskeySignal } from "./passkey-signal.tsx";
 import { verifyPasskeySignIn } from "./verify-passkey-sign-in.ts";
 
 /**
@@ -25,7 +26,15 @@ export const passkeyMethod: SignInMethod = {
   render: async (at, view) => {
     const passkeys = view.account && (await listPasskeys(at.context.env.DB, view.account.sub));
     if (passkeys?.length === 0) return undefined;
-    return <PasskeyButton view={view} options={await passkeySignInOptions(at, passkeys)} />;
+    const { problem } = at.flow;
+    const credentialId = problem?.kind === "refused" ? problem.unknownCredential : undefined;
+    const unknown = credentialId && { rpId: relyingParty(at.context).id, credentialId };
+    return (
+      <>
+        {unknown && <PasskeySignal signal={{ unknown }} />}
+        <PasskeyButton view={view} options={await passkeySignInOptions(at, passkeys)} />
+      </>
+    );
   },
   verify: verifyPasskeySignIn,
 };

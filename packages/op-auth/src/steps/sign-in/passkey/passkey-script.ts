@@ -3,6 +3,13 @@ import type { Script } from "@edge-op/pages/assets";
 const body = `
 "use strict";
 (() => {
+  const signal = document.querySelector("[data-passkey-signal]");
+  if (signal && window.PublicKeyCredential) {
+    const { accepted, details, unknown } = JSON.parse(signal.dataset.passkeySignal);
+    if (accepted) PublicKeyCredential.signalAllAcceptedCredentials?.(accepted).catch(() => {});
+    if (details) PublicKeyCredential.signalCurrentUserDetails?.(details).catch(() => {});
+    if (unknown) PublicKeyCredential.signalUnknownCredential?.(unknown).catch(() => {});
+  }
   const form = document.querySelector("form[data-passkey]");
   if (!form || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
   const kind = form.dataset.passkey;
@@ -24,9 +31,11 @@ const body = `
   };
   const ask = async (mediation, signal) => {
     const credential = kind === "create"
-      ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+      ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options), ...(signal && { mediation, signal }) })
       : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options), mediation, signal });
-    if (credential) send(credential);
+    if (!credential) return;
+    if (kind === "create" && signal) form.elements.conditional.value = "1";
+    send(credential);
   };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -42,9 +51,13 @@ const body = `
   });
   form.hidden = false;
   document.querySelectorAll("[data-with-passkey]").forEach((element) => { element.hidden = false; });
-  if (kind !== "get" || !PublicKeyCredential.isConditionalMediationAvailable) return;
-  PublicKeyCredential.isConditionalMediationAvailable().then((available) => {
-    if (!available) return;
+  const isConditional = async () => {
+    if (kind === "get") return PublicKeyCredential.isConditionalMediationAvailable?.();
+    if (!form.elements.conditional) return false;
+    return (await PublicKeyCredential.getClientCapabilities?.())?.conditionalCreate;
+  };
+  isConditional().then((available) => {
+    if (!available || form.querySelector("button").disabled) return;
     autofill = new AbortController();
     ask("conditional", autofill.signal).catch(() => {});
   });
@@ -53,7 +66,8 @@ const body = `
 
 /**
  * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with `data-passkey="get"`
- * offers passkeys in the autofill of the username field and by its button; `create` creates one.
+ * offers passkeys in the autofill of the username field and by its button; `create` creates one, and with the field `conditional` also without a click, if the
+ * browser has just filled in the person's password.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
  */

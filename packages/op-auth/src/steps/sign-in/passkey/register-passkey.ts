@@ -39,6 +39,13 @@ export async function passkeyRegistrationOptions(
   return JSON.stringify(options);
 }
 
+export interface PostedPasskey {
+  readonly response: string;
+  readonly name: string;
+  /** The browser created it without asking, right after a sign-in by password: it neither saw nor verified the person. */
+  readonly isConditional?: boolean;
+}
+
 /** A passkey that a page has created, and whether it never leaves its authenticator. */
 export interface CreatedPasskey {
   readonly passkey: Passkey;
@@ -54,20 +61,21 @@ export async function verifyNewPasskey(
   context: RequestContext<AuthEnv>,
   sub: string,
   ceremonyId: string,
-  { response, name }: { readonly response: string; readonly name: string },
+  { response, name, isConditional = false }: PostedPasskey,
 ): Promise<CreatedPasskey | undefined> {
   const credential = readAttestation(context, response);
   if (credential === undefined) return undefined;
-  const { id, origin } = relyingParty(context);
+  const { id, origins } = relyingParty(context);
   const expectedChallenge = await challengeOf(context, "create", ceremonyId);
   const { verifyRegistrationResponse } = await importWebAuthn();
   try {
     const { verified, registrationInfo: info } = await verifyRegistrationResponse({
       response: credential,
       expectedChallenge,
-      expectedOrigin: origin,
+      expectedOrigin: origins,
       expectedRPID: id,
-      requireUserVerification: true,
+      requireUserPresence: !isConditional,
+      requireUserVerification: !isConditional,
     });
     if (!verified) return undefined;
     const passkey = {
@@ -93,7 +101,7 @@ export async function registerPasskey(
   context: RequestContext<AuthEnv>,
   { sub, claims }: User,
   ceremonyId: string,
-  created: { readonly response: string; readonly name: string },
+  created: PostedPasskey,
 ): Promise<boolean> {
   const verified = await verifyNewPasskey(context, sub, ceremonyId, created);
   if (verified === undefined) return false;

@@ -32,7 +32,9 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
   const use = credential && passkey && (await verifyAssertion(context, credential, passkey, flow.fid));
   if (passkey === undefined || use === undefined || passkey.status !== "active") {
     const seconds = await attempt.countWrong(passkey?.sub, reasonOf(passkey, use !== undefined));
-    return seconds === undefined ? { kind: "refused" } : { kind: "throttled", seconds };
+    if (seconds !== undefined) return { kind: "throttled", seconds };
+    // Of an account that is suspended, or a signature that does not verify, the authenticator must not forget the passkey.
+    return { kind: "refused", unknownCredential: passkey === undefined ? unknownId(credential) : undefined };
   }
   context.waitUntil(attempt.release());
   const { sub, credentialId, allowed } = passkey;
@@ -45,6 +47,11 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
   };
 }
 
+/** WebAuthn §4: an id has at most 1023 bytes. */
+function unknownId(credential: AuthenticationResponseJSON | undefined): string | undefined {
+  return credential !== undefined && /^[A-Za-z0-9_-]{1,1364}$/.test(credential.id) ? credential.id : undefined;
+}
+
 function reasonOf(passkey: Passkey | undefined, isVerified: boolean): string {
   if (passkey === undefined) return "unknown passkey";
   return isVerified ? "suspended" : "passkey not verified";
@@ -53,18 +60,19 @@ function reasonOf(passkey: Passkey | undefined, isVerified: boolean): string {
 async function verifyAssertion(
   context: RequestContext<AuthEnv>,
   response: AuthenticationResponseJSON,
-  { credentialId, sub, publicKey, signCount }: Passkey,
+  { credentialId, sub, publicKey, signCount, isImported }: Passkey,
   fid: string,
 ): Promise<{ signCount: number; backedUp: boolean; isBound: boolean } | undefined> {
-  if (response.response.userHandle !== (await userHandle(sub))) return undefined;
-  const { id, origin } = relyingParty(context);
+  // The credential names the person (WebAuthn §7.2); the handle of an imported one is another provider's.
+  if (isImported !== true && response.response.userHandle !== (await userHandle(sub))) return undefined;
+  const { id, origins } = relyingParty(context);
   const expectedChallenge = await challengeOf(context, "get", fid);
   const { verifyAuthenticationResponse } = await importWebAuthn();
   try {
     const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
       response,
       expectedChallenge,
-      expectedOrigin: origin,
+      expectedOrigin: origins,
       expectedRPID: id,
       credential: { id: credentialId, publicKey: decodeBase64Url(publicKey)!, counter: signCount },
       requireUserVerification: true,

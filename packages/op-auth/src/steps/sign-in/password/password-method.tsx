@@ -1,6 +1,7 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
 import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import { leaveByDomain } from "../../../upstream/discovery.ts";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
 import { passwordMessages } from "./messages.ts";
 import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
@@ -8,17 +9,26 @@ import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 /** **Sign-in by username and password.** The username field also offers passkeys by autofill. */
 export const passwordMethod: SignInMethod = {
   name: "password",
-  proofMethods: ["password"],
+  proofMethods: ["password", "temporaryPassword"],
   acrValues: acrValuesOf("password"),
   field: "password",
   scripts: [],
   placement: "fields",
   texts: passwordMessages,
-  render: async (_, view) => <PasswordForm {...view} />,
-  verify: verifyPasswordSignIn,
+  async render({ context, isolate }, view) {
+    const active = await isolate.upstreams.list(context);
+    return <PasswordForm {...view} isRequired={active.every(({ document }) => document.discovery === "off")} />;
+  },
+  async verify(at, form) {
+    const typed = form.get("username") ?? "";
+    const isOffered = (form.get("password") ?? "") === "";
+    return (await leaveByDomain(at, form, { typed, isOffered })) ?? verifyPasswordSignIn(at, form);
+  },
 };
 
-function PasswordForm({ language, form, account, username: typed, isRefused }: SignInMethodView) {
+/** `isRequired`: no address leads to an upstream provider, for which a person types no password. */
+function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
+  const { language, form, account, username: typed, isRefused, isRequired } = props;
   const t = createTranslator(passwordMessages, language);
   const username = account?.username ?? typed;
   const invalid = isRefused ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
@@ -46,7 +56,7 @@ function PasswordForm({ language, form, account, username: typed, isRefused }: S
         name="password"
         type="password"
         autocomplete="current-password"
-        required
+        required={isRequired}
         maxlength={1024}
         autofocus={Boolean(username)}
         {...invalid}

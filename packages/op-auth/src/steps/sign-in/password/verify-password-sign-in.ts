@@ -10,7 +10,7 @@ import { passwordWayIn, reservePasswordAttempt } from "./reserve-password-attemp
 
 /**
  * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
- * result after the same work.
+ * result after the same work. A temporary password proves nothing but that its person may set another one (recovery.ts).
  * Cost: 2 object calls and 1 D1 call, beside each other, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
  * wrong one costs 1 object call more.
  */
@@ -26,21 +26,28 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
     await attempt.recordThrottled({ sub: record?.sub });
     return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   }
-  const isRight = await verifyPassword(password, record?.hash);
-  if (!isRight || record?.hash === undefined || record.status !== "active") {
+  const hash = record?.hash ?? temporaryHash(record, context.arrivedAtMs);
+  const isRight = await verifyPassword(password, hash);
+  if (!isRight || record === undefined || hash === undefined || record.status !== "active") {
     await attempt.recordFailure({ sub: record?.sub }, reasonOf(record, isRight));
     return { kind: "refused" };
   }
   context.waitUntil(attempt.release());
-  if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, record.hash, password));
+  if (isOutdatedHash(hash)) context.waitUntil(hashAgain(context, record.sub, hash, password));
   const cookies = [await rememberBrowser(context, request, browser, passwordWayIn(username))];
   const { sub, allowed, factors } = record;
-  return { kind: "signed in", proof: { method: "password", sub }, cookies, allowed, factors };
+  const method = record.hash === undefined ? "temporaryPassword" : "password";
+  return { kind: "signed in", proof: { method, sub }, cookies, allowed, factors };
+}
+
+/** `undefined` once it has ended. */
+function temporaryHash(record: PasswordRecord | undefined, atMs: number): string | undefined {
+  return record?.temporary !== undefined && record.temporary.untilMs > atMs ? record.temporary.hash : undefined;
 }
 
 function reasonOf(record: PasswordRecord | undefined, isRight: boolean): string {
   if (record === undefined) return "unknown user";
-  if (record.hash === undefined) return "no password";
+  if (record.hash === undefined && record.temporary === undefined) return "no password";
   return isRight ? "suspended" : "wrong password";
 }
 

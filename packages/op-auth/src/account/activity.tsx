@@ -1,0 +1,105 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { type EventPlace, formatPlace, listEvents, parsePlace } from "@edge-op/shared/audit/list-events";
+import { showEventTo } from "@edge-op/shared/audit/shown-event";
+import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import { Item } from "./account-list.tsx";
+import { activityMessages, isShownEvent } from "./activity-messages.ts";
+import { personalDates } from "./personal-dates.ts";
+import { type AccountRequest, asPerson } from "./require-person.ts";
+
+const path = "/account/activity";
+/** Events of one page. */
+const shownAtOnce = 25;
+/** Rows that are read for it: others, such as issued tokens, lie between those that are shown. */
+const readAtOnce = 200;
+
+interface ShownActivity {
+  readonly title: string;
+  readonly details: string;
+}
+
+/**
+ * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page begins.
+ * Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
+ */
+export function showActivity(at: AccountRequest): Promise<Response> {
+  return asPerson(at, async ({ user }) => {
+    const { context, request } = at;
+    const frame = frameOf(context, request);
+    const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
+    const { events, next } = await readActivity(at, user.sub, before);
+    const { time } = personalDates(frame.t.language, user);
+    const t = createTranslator(activityMessages, frame.t.language);
+    const shown = await Promise.all(
+      events.map(async ({ type, time: at, address, client_id: clientId }) => ({
+        title: isShownEvent(type) ? t(type) : type,
+        details: [
+          time(Date.parse(at)),
+          clientId && (await nameOf(clientId)),
+          address && t("network", { network: address }),
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      })),
+    );
+    return respondPage(<ActivityPage frame={frame} events={shown} isFirst={before === undefined} next={next} />);
+
+    async function nameOf(clientId: string): Promise<string> {
+      const client = await at.isolate.clients.find(context, clientId);
+      return client === undefined ? clientId : clientMark(client).name;
+    }
+  });
+}
+
+/** `next` is where the next page begins; absent at the end. */
+async function readActivity({ context }: AccountRequest, sub: string, before: EventPlace | undefined) {
+  const rows = await listEvents(context.env.AUDIT_DB, { sub, before }, readAtOnce);
+  const known = rows.filter(({ type }) => isShownEvent(type));
+  const shown = known.slice(0, shownAtOnce);
+  const last = known.length > shownAtOnce ? shown.at(-1) : rows.length === readAtOnce ? rows.at(-1) : undefined;
+  return { events: shown.map((row) => showEventTo(sub, row)), next: last && formatPlace(last) };
+}
+
+function ActivityPage(props: {
+  readonly frame: AuthPageFrame;
+  readonly events: readonly ShownActivity[];
+  readonly isFirst: boolean;
+  readonly next: string | undefined;
+}) {
+  const { frame, events, isFirst, next } = props;
+  const t = createTranslator(activityMessages, frame.t.language);
+  return (
+    <Layout {...frame} title={t("title")} wide>
+      <div class="head">
+        <h1>{t("title")}</h1>
+        <p class="muted">{t("text")}</p>
+      </div>
+      {events.length === 0 && <p class="muted small">{t("none")}</p>}
+      <ul class="list">
+        {events.map(({ title, details }) => (
+          <li>
+            <Item title={title}>{details}</Item>
+          </li>
+        ))}
+      </ul>
+      <p class="links">
+        {!isFirst && (
+          <a href={path} id="newest">
+            {t("newest")}
+          </a>
+        )}
+        {next && (
+          <a href={`${path}?${new URLSearchParams({ before: next })}`} id="older">
+            {t("older")}
+          </a>
+        )}
+        <a href="/account" id="back">
+          {t("back")}
+        </a>
+      </p>
+    </Layout>
+  );
+}

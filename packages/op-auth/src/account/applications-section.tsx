@@ -1,0 +1,84 @@
+import type { Language } from "@edge-op/pages/languages";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
+import type { DescribedDetail } from "../pages/describe-details.ts";
+import { Item, RemoveLink } from "./account-list.tsx";
+import type { Application } from "./applications.ts";
+import { applicationsMessages } from "./applications-messages.ts";
+import type { AccountText } from "./messages.ts";
+
+/** An application with what a page shows of it. */
+export interface DescribedApplication extends Application {
+  /** Its authorization details. */
+  readonly details: readonly DescribedDetail[];
+}
+
+interface Props {
+  readonly t: Translator<AccountText>;
+  readonly applications: readonly DescribedApplication[];
+  /** The resources that they may use. */
+  readonly resources: readonly Resource[];
+  readonly date: (atMs: number) => string;
+}
+
+/** **The applications on the account page**: since when they have access, and what they may, in the words of the consent page. */
+export function ApplicationsSection({ t, applications, resources, date }: Props) {
+  return (
+    <section>
+      <h2>{t("account.apps")}</h2>
+      {applications.length === 0 && <p class="muted small">{t("account.noApps")}</p>}
+      <ul class="list">
+        {applications.map((application) => (
+          <li>
+            <div>
+              <Item title={application.name}>{describeOrigin(t.language, application, date)}</Item>
+              <p class="small">{describeAllowed(t, application, resources)}</p>
+              {application.details.map(({ title, members }) => (
+                <p class="small">{[title, ...members.map(({ label, value }) => `${label}: ${value}`)].join(" · ")}</p>
+              ))}
+            </div>
+            <Actions t={t} application={application} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function describeOrigin(
+  language: Language,
+  { clientIds, source, sinceMs }: Application,
+  date: (atMs: number) => string,
+): string {
+  const t = createTranslator(applicationsMessages, language);
+  const count = String(clientIds.length);
+  const registered = clientIds.length === 1 ? t("selfRegistered") : t("selfRegisteredTimes", { count });
+  const parts = [
+    source && (source.host === undefined ? registered : t("fromHost", { host: source.host })),
+    sinceMs === undefined ? undefined : t("since", { date: date(sinceMs) }),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+function describeAllowed(t: Props["t"], { allowed }: Application, resources: readonly Resource[]): string {
+  const simple = allowed.filter((item) => !item.startsWith("detail:"));
+  return [...new Set(sortAllowances(simple).map((item) => describeAllowance(t, item, resources)))].join(" · ");
+}
+
+function Actions({ t, application }: Pick<Props, "t"> & { readonly application: Application }) {
+  const { clientIds, name, start } = application;
+  const [clientId = ""] = clientIds;
+  return (
+    <span class="row">
+      {start && (
+        <a class="button quiet slim" href={start} aria-label={`${t("account.start")}: ${name}`} data-start={clientId}>
+          {t("account.start")}
+        </a>
+      )}
+      <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
+        {t("account.revoke")}
+      </RemoveLink>
+    </span>
+  );
+}

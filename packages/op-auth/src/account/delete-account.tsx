@@ -1,0 +1,57 @@
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { changeDeletion } from "@edge-op/shared/users/leaving-users";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { clearCookie } from "../browser/cookies.ts";
+import { frameOf } from "../pages/frame.ts";
+import { accountWith } from "./account-notices.ts";
+import { mayChangeNow } from "./change-budget.ts";
+import { dataMessages } from "./data-messages.ts";
+import { refuseBelowLevel } from "./factor-level.ts";
+import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+
+const dayMs = 86_400_000;
+
+/**
+ * **Deletes a person's account in some days**, soon after a sign-in at its level. A cut-off ends every session and grant at once, on every shard, and all
+ * addresses are told. Until then a sign-in leads to the step that keeps the account (steps/restore/); afterwards `ControlPlane` erases it. Cost: 2 object
+ * calls, 1 D1 call, tell-person.ts and one control change over all live shards.
+ */
+export function deleteAccount(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person) => {
+    const { context } = at;
+    const { deletionGraceDays } = context.settings;
+    if (deletionGraceDays === 0) return redirect("/account");
+    const refused = await refuseBelowLevel(at, person, "/account/delete");
+    if (refused !== undefined) return refused;
+    const { DB } = context.env;
+    const { sub, claims } = person.user;
+    if (!(await mayChangeNow(at, sub))) return redirect(accountWith("too-many-changes"));
+    const atMs = context.arrivedAtMs;
+    const asked = { action: "account.deletion_asked", target: sub, actor: sub };
+    const statements = [
+      changeDeletion(DB, sub, { atMs, deletesAtMs: atMs + deletionGraceDays * dayMs }),
+      recordAdminEvent(context, asked, { ifChanged: true }),
+      ...endUserSessions(DB, sub, { reason: "account deletion asked", atMs }),
+      forgetOfflineGrants(DB, sub),
+    ];
+    await tellPerson(context, { sub, claims, kind: "deletion-asked", evidence: asked }, () =>
+      commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub }),
+    );
+    wakeAuditLog(context);
+    return redirect("/account/deleted", [clearCookie(context, "op-session")]);
+  });
+}
+
+/** **The page after it**, which depends on nobody. Cost: 0. */
+export function showLeaving({ context, request }: AccountRequest): Promise<Response> {
+  const frame = frameOf(context, request);
+  const t = createTranslator(dataMessages, frame.t.language);
+  const text = t("leavingText", { days: context.settings.deletionGraceDays });
+  return respondPage(<MessagePage frame={frame} title={t("leavingTitle")} text={text} />);
+}

@@ -1,0 +1,122 @@
+/**
+ * **Further addresses of a person**: each is verified, finds them when they forget their password, and is told of changes. The main one is that of their
+ * claims, and is never removed: another one becomes it first. All changes are made soon after a sign-in at the level of the account.
+ */
+
+import { redirect } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { tellPerson } from "@edge-op/shared/users/tell-person";
+import type { User } from "@edge-op/shared/users/user";
+import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import type { AuthEnv } from "../auth-env.ts";
+import { accountWith } from "./account-notices.ts";
+import { addressMessages } from "./address-messages.ts";
+import { requireAddressLevel } from "./change-address.tsx";
+import { mayChangeNow } from "./change-budget.ts";
+import { heldMs, isOwnAddress, mayTakeBack, mostAddresses, setClaims, undoLink } from "./commit-address.ts";
+import { confirmation, named } from "./confirm-removal.tsx";
+import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+
+export const primaryPath = "/account/address/primary";
+export const removePath = "/account/address/remove";
+
+type Person = Pick<User, "sub" | "claims">;
+
+const isMain = "EXISTS (SELECT 1 FROM users WHERE sub = ?1 AND lower(claims ->> '$.email') = ?2)";
+
+interface OtherAddress extends UserAddress {
+  /** Once it is removed. */
+  readonly mayTakeBack: boolean;
+}
+
+/** The further address that a form or a link names; `undefined` for the main one, and for those of others. Cost: 1 D1 call. */
+async function findOther({ context }: AccountRequest, { sub, claims }: Person, key: string) {
+  const addresses = await listAddresses(context.env.DB, sub);
+  const row = addresses.find((each) => each.key === key && each.heldUntilMs === undefined);
+  if (row === undefined || verifiedAddress(claims)?.key === key) return undefined;
+  return { ...row, mayTakeBack: mayTakeBack(row, addresses) };
+}
+
+type Change = (context: RequestContext<AuthEnv>, person: Person, address: OtherAddress) => Promise<boolean>;
+
+function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
+  return (at: AccountRequest) =>
+    asPersonPosting(at, async (person, form) => {
+      const elsewhere = await requireAddressLevel(at, person);
+      if (elsewhere !== undefined) return elsewhere;
+      if (!(await mayChangeNow(at, person.user.sub))) return redirect(accountWith("too-many-changes"));
+      const address = await findOther(at, person.user, form.get("address") ?? "");
+      const isDone = address !== undefined && (await change(at.context, person.user, address));
+      return redirect(isDone ? accountWith(done) : "/account");
+    });
+}
+
+/** **Makes a further address the main one**: that of the claims. The previous one stays. Cost: 3 object calls, 2 D1 calls, and one control change. */
+export const makePrimary = changeOther(async (context, { sub, claims }, { key, address }) => {
+  const changed = { action: "address.changed", target: sub, actor: sub };
+  const statements = [
+    setClaims(context, { sub, key, address }, isOwnAddress),
+    recordAdminEvent(context, changed, { ifChanged: true }),
+  ];
+  const notice = { sub, claims, kind: "address-changed", evidence: changed } as const;
+  const isChanged = await tellPerson(context, notice, async () => {
+    const { results } = await commitControlChange(context, statements, [{ kind: "user", id: sub }]);
+    return results[0]?.meta.changes === 1;
+  });
+  wakeAuditLog(context);
+  return isChanged;
+}, "address-changed");
+
+/**
+ * **Removes a further address**: it finds nobody any more, is kept from others for a week, and is told; with a link that takes the removal
+ * back, unless another one is older. Cost: 3 object
+ * calls, 3 D1 calls.
+ */
+export const removeOtherAddress = changeOther(
+  async (context, { sub, claims }, { key, address, mayTakeBack: isOldest }) => {
+    const { env, arrivedAtMs } = context;
+    const removed = { action: "address.removed", target: sub, actor: sub };
+    const hold = env.DB.prepare(
+      `UPDATE user_addresses SET held_until_ms = ?3 WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL AND NOT ${isMain}`,
+    ).bind(sub, key, arrivedAtMs + heldMs);
+    const undo = isOldest ? { address, path: await undoLink(context, { sub, key }) } : undefined;
+    const notice = { sub, claims, kind: "address-removed", evidence: removed, undo } as const;
+    const isRemoved = await tellPerson(context, notice, async () => {
+      const event = recordAdminEvent(context, removed, { ifChanged: true });
+      const [result] = await queryDatabase(() => env.DB.batch([hold, event]));
+      return result?.meta.changes === 1;
+    });
+    if (isRemoved) wakeAuditLog(context);
+    return isRemoved;
+  },
+  "address-removed",
+);
+
+function confirmOther(action: string, texts: "primary" | "remove") {
+  return confirmation("address", async (at, person, { t: { language } }) => {
+    const key = named(at, "address");
+    const elsewhere = await requireAddressLevel(at, person, `${action}?${new URLSearchParams({ address: key })}`);
+    if (elsewhere !== undefined) return elsewhere;
+    const other = await findOther(at, person.user, key);
+    if (other === undefined) return undefined;
+    const t = createTranslator(addressMessages, language);
+    const { address } = other;
+    return {
+      ...{ action, title: t(`${texts}Title`), text: t(`${texts}Text`, { address }), submit: t(`${texts}Submit`) },
+      effect: texts === "remove" ? "removal" : "change",
+    };
+  });
+}
+
+export const confirmPrimary = confirmOther(primaryPath, "primary");
+export const confirmRemoveAddress = confirmOther(removePath, "remove");
+
+/** Whether a person may add another one. */
+export function mayAddAddress(addresses: readonly UserAddress[], { claims }: Pick<User, "claims">): boolean {
+  const verified = addresses.filter(({ heldUntilMs }) => heldUntilMs === undefined);
+  return verified.length < mostAddresses && verifiedAddress(claims) !== undefined;
+}

@@ -1,0 +1,74 @@
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { readForm } from "@edge-op/shared/http/read-form";
+import { openResetLink, type ResetLink, resetPath } from "@edge-op/shared/users/reset-link";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { identifyBrowser } from "../browser/cookies.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { proceed } from "../flow/proceed.ts";
+import { newFlow } from "../flow/sealed-flow.ts";
+import { frameOf } from "../pages/frame.ts";
+import { findRecoverable } from "../steps/set-password/find-recovering.ts";
+import { ConfirmPage } from "./confirm-page.tsx";
+import type { AccountRequest } from "./require-person.ts";
+import { resetMessages } from "./reset-messages.ts";
+
+/**
+ * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links uses nothing up. Cost: 1 D1 call; 0 for a link
+ * that this provider did not make.
+ */
+export async function showReset(at: AccountRequest): Promise<Response> {
+  const { context, request } = at;
+  const token = new URL(request.url).searchParams.get("token") ?? "";
+  if ((await findProof(at, token)) === undefined) return showGone(at);
+  const frame = frameOf(context, request);
+  const t = createTranslator(resetMessages, frame.t.language);
+  const browser = await identifyBrowser(context, request);
+  const view = {
+    ...{
+      title: t("resetTitle"),
+      text: t("resetText"),
+      submit: t("resetSubmit"),
+      action: resetPath,
+      effect: "change" as const,
+    },
+    fields: { token, form_token: await formToken(context, resetPath, browser.id) },
+  };
+  return respondPage(<ConfirmPage frame={frame} view={view} />, { cookies: [browser.setCookie] });
+}
+
+/**
+ * **Begins the way to a new password**: the link proves the mailbox, as a mailed code does, so the steps after it ask for a second factor, if the account has
+ * one. Nobody is signed in by it. Cost: 2 D1 calls after each other.
+ */
+export async function beginReset(at: AccountRequest): Promise<Response> {
+  const form = readForm(at.request);
+  const browser = await identifyBrowser(at.context, at.request);
+  await requireFormToken(at.context, resetPath, browser.id, form.get("form_token"));
+  const proof = await findProof(at, form.get("token") ?? "");
+  if (proof === undefined) return showGone(at);
+  const flow = await newFlow(at, { kind: "account", path: "/account" });
+  return proceed(at, { flow: { ...flow, proofs: [proof] }, browser });
+}
+
+/** `undefined` for a link that was not made here, has ended, or is of a person who cannot use it any more. */
+async function findProof(at: AccountRequest, token: string): Promise<Proof | undefined> {
+  const { env, arrivedAtMs: atMs } = at.context;
+  const link = await openResetLink(env, token, atMs);
+  if (link === undefined) return undefined;
+  const proof = proofOf(link, atMs);
+  return (await findRecoverable(at, proof, "link")) === undefined ? undefined : proof;
+}
+
+function proofOf({ sub, key, controlVersion }: ResetLink, atMs: number): Proof {
+  return { method: "mailedCode", sub, credential: key, atMs, controlVersion };
+}
+
+async function showGone({ context, request }: AccountRequest): Promise<Response> {
+  const frame = frameOf(context, request);
+  const t = createTranslator(resetMessages, frame.t.language);
+  const link = { href: "/account", text: t("toAccount") };
+  const page = <MessagePage frame={frame} title={t("resetTitle")} text={t("resetGone")} link={link} />;
+  return respondPage(page, { status: 400 });
+}

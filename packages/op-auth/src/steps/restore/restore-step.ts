@@ -1,0 +1,14 @@
+import type { Step } from "../step.ts";
+import { showRestore } from "./page.tsx";
+import { restoreState } from "./state.ts";
+import { submitRestore } from "./submit.ts";
+
+/** **Keeping an account** that its person has asked to delete. Nobody is signed in before. */
+export const restoreStep: Step = {
+  name: "restore",
+  methods: [],
+  isForPerson: false,
+  state: restoreState,
+  page: showRestore,
+  submit: submitRestore,
+};

@@ -1,0 +1,36 @@
+import type { Catalog } from "@edge-op/pages/translator";
+import { type MessageKey, messages } from "../../pages/messages.ts";
+
+const en = {
+  "signIn.to": "to continue to {client}",
+  "signIn.toProvider": "to your {provider} account",
+  "signIn.changed": "Your account was changed while you signed in. Wait a moment, then sign in again.",
+  "signIn.again": "Confirm it is you",
+  "signIn.againPrompt": "{client} requires you to sign in again.",
+  "signIn.againMaxAge": "{client} requires a recent sign-in.",
+  "signIn.againAccount": "This change requires a recent sign-in.",
+  "signIn.forgot": "Forgot your password?",
+  "signIn.other": "Use another account",
+  "flow.spent": "You are already signed in",
+  "flow.spentText": "This page was already used. Continue where it led to.",
+} as const;
+
+const de: Readonly<Record<keyof typeof en, string>> = {
+  "signIn.to": "um mit {client} fortzufahren",
+  "signIn.toProvider": "bei Ihrem Konto ({provider})",
+  "signIn.changed":
+    "Ihr Konto wurde geändert, während Sie sich angemeldet haben. Warten Sie einen Moment und melden Sie sich dann erneut an.",
+  "signIn.again": "Bestätigen Sie, dass Sie es sind",
+  "signIn.againPrompt": "{client} verlangt, dass Sie sich erneut anmelden.",
+  "signIn.againMaxAge": "{client} verlangt eine aktuelle Anmeldung.",
+  "signIn.againAccount": "Diese Änderung verlangt eine aktuelle Anmeldung.",
+  "signIn.forgot": "Passwort vergessen?",
+  "signIn.other": "Anderes Konto verwenden",
+  "flow.spent": "Sie sind bereits angemeldet",
+  "flow.spentText": "Diese Seite wurde schon benutzt. Machen Sie dort weiter, wohin sie geführt hat.",
+};
+
+export type SignInPageText = keyof typeof en | MessageKey;
+
+/** **Texts of the sign-in page and of the page of a flow that is over**, with those that several pages share. */
+export const signInMessages: Catalog<SignInPageText> = { en: { ...messages.en, ...en }, de: { ...messages.de, ...de } };

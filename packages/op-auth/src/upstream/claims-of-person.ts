@@ -1,0 +1,16 @@
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { mappedClaims } from "@edge-op/shared/upstreams/upstream-schema";
+import { readClaim } from "@edge-op/shared/users/claims-schema";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import type { UpstreamPerson } from "./upstream-person.ts";
+
+/** The claims of a new user: those that may be mapped, each if its value is valid. The address has rules of its own. */
+export function claimsOf({ document }: Upstream, { claims, address }: UpstreamPerson): UserClaims {
+  const named = mappedClaims.map((name) => [name, readClaim(name, claims[document.claims[name] ?? name])]);
+  const valid = Object.fromEntries(named.filter(([, value]) => value !== undefined)) as UserClaims;
+  if (address === undefined || readClaim("email", address.address) === undefined) return valid;
+  // What cannot be compared cannot be verified.
+  const isVerified = address.isBelieved && parseEmailAddress(address.address) !== undefined;
+  return { ...valid, email: address.address, email_verified: isVerified };
+}

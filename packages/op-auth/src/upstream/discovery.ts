@@ -1,0 +1,64 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import type { Flow } from "../steps/flow.ts";
+import type { Detour } from "../steps/sign-in-method.ts";
+import type { FlowRequest, StepRequest } from "../steps/step.ts";
+import { leaveFor } from "./begin-upstream.ts";
+import { upstreamKinds } from "./kinds.ts";
+import { domainOf } from "./upstream-person.ts";
+
+/**
+ * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it says nothing of an account. A domain is compared
+ * exactly: `corp.example.evil` and subdomains are other domains. Cost warm: 0.
+ */
+export async function discoverUpstream(
+  { context, isolate }: FlowRequest,
+  address: string | undefined,
+): Promise<Upstream | undefined> {
+  const domain = address === undefined ? undefined : domainOf(address);
+  if (domain === undefined) return undefined;
+  const active = await isolate.upstreams.list(context);
+  return active.find(({ document }) => document.discovery !== "off" && document.domains.includes(domain));
+}
+
+/**
+ * Sends a person to the provider of the address that they typed: if it requires that, or if `isOffered`. Not a person who has come from there to connect
+ * their account. `undefined`: they stay.
+ */
+export async function leaveByDomain(
+  at: StepRequest,
+  form: Form,
+  { typed, isOffered = false }: { readonly typed: string; readonly isOffered?: boolean },
+): Promise<Detour | undefined> {
+  const upstream = await discoverUpstream(at, typed);
+  if (upstream === undefined || at.flow.marks.link?.upstreamId === upstream.upstreamId) return undefined;
+  return isOffered || upstream.document.discovery === "require" ? leaveFor(at, upstream, form, typed) : undefined;
+}
+
+/**
+ * The id of the provider that a person must sign in with, by the domain of their main address. Cost warm: 0. Where no provider requires anything, nothing is
+ * read.
+ */
+export async function findRequiredUpstream(at: FlowRequest, sub: string): Promise<string | undefined> {
+  const { context, isolate } = at;
+  const active = await isolate.upstreams.list(context);
+  if (active.every(({ document }) => document.discovery !== "require")) return undefined;
+  const user = await isolate.users.find(context, sub);
+  const upstream = await discoverUpstream(at, user && verifiedAddress(user.claims)?.address);
+  return upstream?.document.discovery === "require" ? upstream.upstreamId : undefined;
+}
+
+/** The address of the person who has proven something in a flow. */
+export async function provenAddress({ context, isolate }: FlowRequest, { proofs }: Flow): Promise<string | undefined> {
+  const [proof] = proofs;
+  const user = proof && (await isolate.users.find(context, proof.sub));
+  return user && verifiedAddress(user.claims)?.address;
+}
+
+/** Where a form of a sign-in may lead to: the client, and the upstream providers. */
+export async function formTargets({ context, isolate, authorization }: StepRequest): Promise<string[]> {
+  const active = await isolate.upstreams.list(context);
+  const issuers = active.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
+  return authorization === undefined ? issuers : [authorization.request.redirectUri, ...issuers];
+}

@@ -1,0 +1,186 @@
+/** **Addresses that lead to an upstream provider**, by their domain alone. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  Browser,
+  createAuthFixtures,
+  locationOf,
+  password,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+import { StandInUpstream, seedUpstream, upstreamIssuer } from "./fixtures/stand-in-upstream.ts";
+
+let fixtures: AuthFixtures;
+let browser: Browser;
+let mailed: MailedCodes;
+let upstream: StandInUpstream;
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures({ skip_consent: true });
+  mailed = new MailedCodes({ ...authEnv, SIGN_UP: "open" });
+  browser = fixtures.browser(mailed.env);
+  upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+const seed = (discovery: string, document: object = {}, status: "active" | "disabled" = "active") =>
+  seedUpstream({ status, document: { domains: ["example.com"], discovery, ...document } });
+
+const signInPage = async (visitor = browser) => locationOf(await visitor.authorize());
+
+async function typeIn(username: string, secret: string, visitor = browser): Promise<string> {
+  return locationOf(await postOnce(visitor, await signInPage(visitor), { username, password: secret }));
+}
+
+/** Alice signs in by her address. */
+async function nameByAddress(): Promise<void> {
+  const rename = "UPDATE users SET username = ?1, username_key = ?1 WHERE sub = 'alice'";
+  await authEnv.DB.prepare(rename).bind("alice@example.com").run();
+}
+
+const isThere = (location: string) => location.startsWith(`${upstreamIssuer}/authorize`);
+
+describe("discovery=offer", () => {
+  beforeEach(() => seed("offer"));
+
+  it("an address without a password leads to the provider, which gets it as login_hint", async () => {
+    const location = await typeIn("nobody@EXAMPLE.com", "");
+    expect(isThere(location)).toBe(true);
+    expect(new URL(location).searchParams.get("login_hint")).toBe("nobody@EXAMPLE.com");
+  });
+
+  it("and with the right password it signs in here", async () => {
+    await nameByAddress();
+    expect(await typeIn("alice@example.com", password)).toMatch(/^https:\/\/app\.example\.com/);
+  });
+
+  it("the page says so, to an address of the domain that it was given", async () => {
+    const html = await (await browser.get(locationOf(await browser.authorize({ login_hint: "x@example.com" })))).text();
+    expect(html).toContain("can also sign in with Example IdP");
+    const password = /<input[^>]*name="password"[^>]*>/.exec(html)?.[0];
+    expect(password).toMatch(/autocomplete="current-password"/);
+    expect(password).not.toContain("required");
+    const other = await (
+      await browser.get(locationOf(await browser.authorize({ login_hint: "x@example.org" })))
+    ).text();
+    expect(other).not.toContain("Example IdP.");
+  });
+});
+
+describe("discovery=require", () => {
+  beforeEach(() => seed("require"));
+
+  it.each([
+    ["a password", async () => typeIn("alice@example.com", password)],
+    [
+      "a forgotten password",
+      async () =>
+        follow(browser, await follow(browser, await signInPage(), { recover: "1" }), { address: "a@example.com" }),
+    ],
+    [
+      "a new account",
+      async () => {
+        const page = await follow(browser, await signInPage(), { "sign-up": "1" });
+        return follow(browser, page, { name: "Nina", address: "nina@example.com" });
+      },
+    ],
+  ])("%s of the domain leads to the provider, and nothing is mailed or looked up", async (_, go) => {
+    await nameByAddress();
+    expect(isThere(await go())).toBe(true);
+    expect(mailed.mails).toEqual([]);
+  });
+
+  it("a username that is no address, a passkey and a recovery by another address do not get past it", async () => {
+    const page = await typeIn("alice", password);
+    expect(stepOf(page)).toBe("sign-in");
+    expect(await (await browser.get(page)).text()).toContain("People with your address sign in with Example IdP.");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+
+    const passkey = await SoftwarePasskey.register("alice");
+    const signIn = await signInPage();
+    const html = await (await browser.get(signIn)).text();
+    expect(stepOf(locationOf(await postOnce(browser, signIn, { credential: await passkey.assert(html) })))).toBe(
+      "sign-in",
+    );
+
+    await seedAddress("alice", "alice@example.org");
+    const code = await follow(browser, await follow(browser, await signInPage(), { recover: "1" }), {
+      address: "alice@example.org",
+    });
+    expect(stepOf(await follow(browser, code, { code: mailed.code }))).toBe("sign-in");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it("a person who signed in there is in; and one who has an account here proves it once, and connects both", async () => {
+    const there = await typeIn("alice@example.com", "");
+    const prove = locationOf(await browser.once(upstream.signIn(there)));
+    expect(stepOf(prove)).toBe("sign-in");
+    const link = locationOf(await postOnce(browser, prove, { username: "alice", password }));
+    expect(stepOf(link)).toBe("link");
+    const again = await follow(browser, link, { decision: "connect" });
+    expect(stepOf(again)).toBe("sign-in");
+    const location = locationOf(await postOnce(browser, again, { upstream: "idp" }));
+    expect(sentToClient(await browser.once(upstream.signIn(location, "code-2"))).code).toBeDefined();
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+  });
+
+  it("coming from there opens nobody else's account", async () => {
+    await authEnv.DB.prepare("UPDATE users SET claims = ?1 WHERE sub = 'bob'")
+      .bind(JSON.stringify({ email: "bob@example.com", email_verified: true }))
+      .run();
+    const prove = locationOf(await browser.once(upstream.signIn(await typeIn("alice@example.com", ""))));
+    expect(stepOf(locationOf(await postOnce(browser, prove, { username: "bob", password })))).toBe("sign-in");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+});
+
+it.each([
+  "a@example.com.evil",
+  "a@sub.example.com",
+  '"a"@example.com',
+  "a@evil@example.com",
+  "example.com",
+  "a@exаmple.com",
+])("%s is of another domain, or no address", async (typed) => {
+  await seed("require");
+  expect(stepOf(await typeIn(typed, "any"))).toBe("sign-in");
+});
+
+it.each([
+  ["of a disabled provider", () => seed("require", {}, "disabled")],
+  ["without discovery", () => seed("off")],
+])("a domain %s: people sign in here", async (_, prepare) => {
+  await prepare();
+  await nameByAddress();
+  expect(await typeIn("alice@example.com", password)).toMatch(/^https:\/\/app\.example\.com/);
+});
+
+describe("nobody learns whether an account exists", () => {
+  it.each(["offer", "require"])(
+    "%s: the same for a known and an unknown address, after the same calls",
+    async (discovery) => {
+      await seed(discovery);
+      await nameByAddress();
+      const trace = async (typed: string) => {
+        const meter = new DepthMeter(fixtures.app, { ...authEnv, LEASE_MS: "10000" });
+        const visitor = new Browser({ app: meter.app }, meter.env);
+        const location = new URL(await typeIn(typed, "", visitor));
+        const { object, d1, kv, depth } = meter.last;
+        return { host: location.host, names: [...location.searchParams.keys()], object, d1, kv, depth };
+      };
+      await trace("warm@example.com");
+      const known = await trace("alice@example.com");
+      expect(known).toMatchObject({ d1: 0, object: 1 });
+      expect(await trace("nobod@example.com")).toEqual(known);
+    },
+  );
+});

@@ -1,0 +1,86 @@
+/**
+ * **Every table of D1 that holds data about a person**, column by column: what an export contains and what it withholds. A test compares it with the
+ * schema, so that no table and no column is forgotten.
+ */
+
+interface PersonalTable {
+  readonly table: string;
+  readonly exported: readonly string[];
+  /** Of no use to the person: secrets, and what only this provider reads. */
+  readonly withheld: readonly string[];
+}
+
+/** Deleted with the user. Each has the column `sub`. */
+export const personalTables: readonly PersonalTable[] = [
+  {
+    table: "users",
+    exported: ["sub", "username", "status", "claims", "attributes", "created_at_ms", "updated_at_ms", "deletes_at_ms"],
+    withheld: ["username_key", "factor_epoch"],
+  },
+  {
+    table: "user_addresses",
+    exported: ["address_key", "address", "verified_at_ms", "held_until_ms"],
+    withheld: ["sub"],
+  },
+  { table: "user_roles", exported: ["role"], withheld: ["sub"] },
+  { table: "user_groups", exported: ["group_name"], withheld: ["sub"] },
+  { table: "user_passwords", exported: ["updated_at_ms", "temporary_until_ms"], withheld: ["sub", "hash"] },
+  {
+    table: "webauthn_credentials",
+    exported: [
+      ...["credential_id", "public_key", "sign_count", "transports", "backed_up", "name"],
+      ...["created_at_ms", "last_used_at_ms"],
+    ],
+    withheld: ["sub", "imported"],
+  },
+  {
+    table: "user_totp",
+    exported: ["factor_id", "created_at_ms", "last_used_at_ms"],
+    withheld: ["sub", "secret", "sealed_by", "last_step"],
+  },
+  { table: "user_recovery_codes", exported: ["created_at_ms"], withheld: ["sub", "set_id", "hashes", "used"] },
+  {
+    table: "user_identities",
+    exported: ["upstream_id", "issuer", "subject", "label", "created_at_ms", "last_used_at_ms"],
+    withheld: ["sub"],
+  },
+  {
+    table: "consents",
+    exported: ["client_id", "allowed", "given_at_ms", "updated_at_ms"],
+    withheld: ["sub"],
+  },
+  {
+    table: "user_grants",
+    exported: ["client_id", "grant_id", "until_ms"],
+    withheld: [
+      ...["sub", "generation", "region", "shard"],
+      ...["family_generation", "family_region", "family_shard", "tokens_end_at_ms"],
+    ],
+  },
+  {
+    table: "user_sessions",
+    exported: ["sid", "device", "signed_in_at_ms", "ends_at_ms", "city", "country"],
+    withheld: ["sub"],
+  },
+];
+
+/** Columns of JSON text. */
+const documents = new Set(["claims", "attributes", "transports", "allowed"]);
+
+/** The rows of a person, in the order of the tables. */
+export function selectPersonalData(database: D1Database, sub: string): D1PreparedStatement[] {
+  return personalTables.map(({ table, exported }) =>
+    database.prepare(`SELECT ${exported.join(", ")} FROM ${table} WHERE sub = ?1`).bind(sub),
+  );
+}
+
+/** A row as a person can read it: times in RFC 3339, documents as they are, no member for NULL. */
+export function showRow(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(row).flatMap(([column, value]): [string, unknown][] => {
+      if (value === null) return [];
+      if (column.endsWith("_ms")) return [[column.slice(0, -"_ms".length), new Date(Number(value)).toISOString()]];
+      return [[column, documents.has(column) ? (JSON.parse(String(value)) as unknown) : value]];
+    }),
+  );
+}
