@@ -9,10 +9,11 @@ import type { Statement } from "./store-worker.ts";
 
 export const adminClientId = "admin";
 
-const adminScopes = [
+export const adminScopes = [
   "admin:clients",
   "admin:issuers",
   "admin:users",
+  "admin:export",
   "admin:keys",
   "admin:tokens",
   "admin:revoke-all",
@@ -44,20 +45,20 @@ export async function adminClientRow(issuer: string, masterKey: string, secret: 
 /** SQL that checks the admin client: one row if it is correct. */
 export function findAdminClient(row: AdminClientRow): string {
   return `SELECT 1 FROM clients c JOIN client_secrets s ON s.client_id = c.client_id
-    WHERE c.client_id = ${text(adminClientId)} AND c.status = 'active' AND c.metadata = ${text(row.metadata)}
-      AND s.mac = ${text(row.mac)} AND s.expires_at_ms IS NULL`;
+    WHERE c.client_id = ${sqlText(adminClientId)} AND c.status = 'active' AND c.metadata = ${sqlText(row.metadata)}
+      AND s.mac = ${sqlText(row.mac)} AND s.expires_at_ms IS NULL`;
 }
 
 /** SQL that creates or repairs the admin client: active, with this one secret. Contains a numbered control change. */
 export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
-  const id = text(adminClientId);
+  const id = sqlText(adminClientId);
   return [
     `INSERT INTO clients (client_id, status, metadata, created_at_ms, updated_at_ms)
-       VALUES (${id}, 'active', ${text(row.metadata)}, ${nowMs}, ${nowMs})
+       VALUES (${id}, 'active', ${sqlText(row.metadata)}, ${nowMs}, ${nowMs})
        ON CONFLICT (client_id) DO UPDATE
          SET status = 'active', metadata = excluded.metadata, updated_at_ms = excluded.updated_at_ms`,
     `DELETE FROM client_secrets WHERE client_id = ${id}`,
-    `INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (${id}, ${id}, ${text(row.mac)}, ${nowMs})`,
+    `INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (${id}, ${id}, ${sqlText(row.mac)}, ${nowMs})`,
     `INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ${id}, ${nowMs})`,
   ];
 }
@@ -78,6 +79,6 @@ export async function clientSecretStatements(
 }
 
 /** An SQL text literal, because `wrangler d1 execute`, which also runs these statements, has no parameters. */
-function text(value: string): string {
+export function sqlText(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
 }

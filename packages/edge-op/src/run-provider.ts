@@ -33,7 +33,14 @@ import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } fr
 import { placeWorkers } from "./place-workers.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { withRateLimiter } from "./rate-limiter.ts";
-import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
+import {
+  clearCache,
+  executeStatements,
+  listBackups,
+  readBackup,
+  type Statement,
+  withStoreWorker,
+} from "./store-worker.ts";
 import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
@@ -91,6 +98,14 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
+  /** What an operator has beside the provider: the database, the bucket of backups, the key. */
+  readonly stores: {
+    readonly masterKey: string;
+    /** In one transaction; returns the rows of each. */
+    execute(statements: readonly Statement[]): Promise<readonly Readonly<Record<string, unknown>>[][]>;
+    listBackups(): Promise<readonly string[]>;
+    readBackup(key: string): Promise<Uint8Array<ArrayBuffer>>;
+  };
   /** Stores a given secret for a client; it is in force after the next change of the client. */
   setClientSecret(clientId: string, secret: string): Promise<void>;
   /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Requires `isolateProcesses`. */
@@ -255,6 +270,12 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
       const description = await describe();
       await runtime.dispose();
       runtime = await start(description);
+    },
+    stores: {
+      masterKey: secrets.OP_MASTER_KEY,
+      execute: (statements) => executeStatements(runtime, "DB", statements),
+      listBackups: () => listBackups(runtime),
+      readBackup: (key) => readBackup(runtime, key),
     },
     setClientSecret: async (clientId, secret) => {
       await executeStatements(runtime, "DB", await clientSecretStatements(secrets.OP_MASTER_KEY, clientId, secret));

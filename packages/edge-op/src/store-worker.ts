@@ -26,7 +26,9 @@ type Row = Readonly<Record<string, unknown>>;
 
 const source = `export default {
   async fetch(request, env) {
-    const { database, statements, objects } = await request.json();
+    const { database, statements, objects, backup } = await request.json();
+    if (backup === null) return Response.json((await env.BACKUP.list()).objects.map(({ key }) => key));
+    if (backup !== undefined) return Response.json([...new Uint8Array(await (await env.BACKUP.get(backup)).arrayBuffer())]);
     if (objects !== undefined) {
       // The objects have no HTTP handler: the call starts the object and is then refused.
       const start = ({ binding, name }) => env[binding].getByName(name).fetch("http://object/").catch(() => {});
@@ -46,7 +48,7 @@ const source = `export default {
 
 /** Adds the Worker, with the stores of all other Workers. */
 export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
-  const bound = <Name extends "d1Databases" | "kvNamespaces" | "durableObjects">(name: Name) =>
+  const bound = <Name extends "d1Databases" | "kvNamespaces" | "r2Buckets" | "durableObjects">(name: Name) =>
     Object.assign({}, ...workers.map((worker) => worker[name])) as NonNullable<V4WorkerOptions[Name]>;
   const worker: V4WorkerOptions = {
     name: storeWorkerName,
@@ -54,6 +56,7 @@ export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOp
     compatibilityDate: "2026-10-20",
     d1Databases: bound("d1Databases"),
     kvNamespaces: bound("kvNamespaces"),
+    r2Buckets: bound("r2Buckets"),
     durableObjects: boundElsewhere(bound("durableObjects")),
   };
   return [...workers, worker];
@@ -70,6 +73,15 @@ export function executeStatements(
   statements: readonly Statement[],
 ): Promise<readonly Row[][]> {
   return send(runtime, { database, statements });
+}
+
+/** The keys of backups; the first thousand. */
+export async function listBackups(runtime: Miniflare): Promise<readonly string[]> {
+  return (await callHelper(runtime, storeWorkerName, "/", { backup: null })) as readonly string[];
+}
+
+export async function readBackup(runtime: Miniflare, key: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array((await callHelper(runtime, storeWorkerName, "/", { backup: key })) as readonly number[]);
 }
 
 export async function clearCache(runtime: Miniflare): Promise<void> {

@@ -6,7 +6,7 @@ export type ServePage = (request: Request) => Promise<Response>;
 
 /**
  * The Worker in front of the provider's. Everything but the pages is passed on unchanged; a page that refuses a request gets its explanation before the
- * end.
+ * end, and all pages get the colours that are tried at `/dev/look`.
  */
 const source = `export default {
   async fetch(request, { PAGES, PROVIDER }) {
@@ -21,6 +21,11 @@ const source = `export default {
     const response = await PROVIDER.fetch(request);
     const id = response.headers.get("request-id");
     const isPage = response.headers.get("content-type")?.startsWith("text/html");
+    const look = /(?:^|; )dev-look=([^;]+)/.exec(request.headers.get("cookie") ?? "")?.[1];
+    if (isPage && look !== undefined) {
+      const restyle = (link) => { link.setAttribute("href", "/dev/style.css?" + look); };
+      return new HTMLRewriter().on("link[rel=stylesheet]", { element: restyle }).transform(response);
+    }
     if (response.status < 400 || id === null || !isPage) return response;
     const explanation = await PAGES.fetch(new URL("/dev/explanation?request=" + encodeURIComponent(id), request.url));
     if (!explanation.ok) return response;

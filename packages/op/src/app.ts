@@ -43,6 +43,10 @@ export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, iso
   serveEndpoint(app, "/.well-known/change-password", {
     GET: async ({ settings }) => redirectToChangePassword(settings),
   });
+  // WebAuthn Level 3 §5.11: browsers ask it before a page of another origin uses a passkey of this host.
+  serveEndpoint(app, "/.well-known/webauthn", {
+    GET: async ({ settings }) => new JsonResponse({ origins: settings.passkeyOrigins }),
+  });
   app.serveOthers((request, env, execution) =>
     prefersPage(request) ? forward("AUTH", request, env, execution) : refuseUnknownPath(readSettings(env), request),
   );

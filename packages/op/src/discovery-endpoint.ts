@@ -15,15 +15,21 @@ import { providerMetadata } from "./provider-metadata.ts";
 /** After a failure, discovery responds from memory for this long before it calls a store again. */
 const retryMs = 10_000;
 
-/** Documents by settings: a deployment has one object of settings. */
+/** What administrators decide of the document. */
+interface Decided {
+  readonly admitsDocuments: boolean;
+  readonly mappedClaims: readonly string[];
+}
+
+/** The document, by settings: a deployment has one object of settings. */
 interface OfDeployment {
-  readonly documents: Map<boolean, JsonDocument>;
-  admitsDocuments: boolean;
+  decided: Decided;
+  document?: { readonly of: string; readonly text: JsonDocument };
 }
 
 /**
- * **Discovery**: one of two constant documents, with or without support of metadata documents, depending on the settings and the hosts that
- * administrators admit (ADR 47). Clients may cache it for an hour and revalidate it by its `ETag`. While stores do not respond, the last known state
+ * **Discovery**: a document that depends on the settings, the hosts of metadata documents that administrators admit (ADR 47), and the claims to which
+ * they map attributes. Clients may cache it for an hour and revalidate it by its `ETag`. While stores do not respond, the last known state
  * counts, initially that of the settings. Cost warm: 0 calls under a lease, else 1 object call.
  */
 export class Discovery {
@@ -40,27 +46,33 @@ export class Discovery {
     const deployment = this.#deploymentOf(settings);
     const { revocation, documentHosts } = this.#isolate;
     if (revocation.isControlConfirmed(context) && documentHosts.isHeld(context)) {
-      deployment.admitsDocuments = await documentHosts.admitsAny(context);
+      deployment.decided = await this.#read(context);
     } else if (context.arrivedAtMs >= this.#lookNotBeforeMs) {
       await this.#look(context, deployment);
     }
-    const { documents, admitsDocuments } = deployment;
-    const known = documents.get(admitsDocuments);
-    if (known !== undefined) return known.respond(request);
-    const document = await JsonDocument.create(providerMetadata(settings, admitsDocuments), "public, max-age=3600");
-    documents.set(admitsDocuments, document);
-    return document.respond(request);
+    const { admitsDocuments, mappedClaims } = deployment.decided;
+    const of = [admitsDocuments, ...mappedClaims].join();
+    if (deployment.document?.of === of) return deployment.document.text.respond(request);
+    const metadata = providerMetadata(settings, admitsDocuments, mappedClaims);
+    const text = await JsonDocument.create(metadata, "public, max-age=3600");
+    deployment.document = { of, text };
+    return text.respond(request);
+  }
+
+  async #read(context: RequestContext<OwnPathsEnv>): Promise<Decided> {
+    const { documentHosts } = this.#isolate;
+    const admitsDocuments = await documentHosts.admitsAny(context);
+    return { admitsDocuments, mappedClaims: await documentHosts.mappedClaims(context) };
   }
 
   /** Reads the state; clients need metadata even if the newest change is unknown. */
   async #look(context: RequestContext<OwnPathsEnv>, deployment: OfDeployment): Promise<void> {
-    const { revocation, documentHosts } = this.#isolate;
-    const admits = async () => {
-      await revocation.confirmControl(context);
-      return documentHosts.admitsAny(context);
+    const read = async () => {
+      await this.#isolate.revocation.confirmControl(context);
+      return this.#read(context);
     };
     try {
-      deployment.admitsDocuments = await within(limits.discoveryMs, admits(), () => {
+      deployment.decided = await within(limits.discoveryMs, read(), () => {
         throw new UnavailableError("discovery", new Error(`no response within ${limits.discoveryMs} ms`));
       });
     } catch (error) {
@@ -73,7 +85,9 @@ export class Discovery {
   #deploymentOf(settings: Settings): OfDeployment {
     const known = this.#deployments.get(settings);
     if (known !== undefined) return known;
-    const deployment = { documents: new Map<boolean, JsonDocument>(), admitsDocuments: admitsSomeHost(settings) };
+    const deployment: OfDeployment = {
+      decided: { admitsDocuments: admitsSomeHost(settings), mappedClaims: [] },
+    };
     this.#deployments.set(settings, deployment);
     return deployment;
   }

@@ -12,12 +12,13 @@ import type { Settings } from "@edge-op/shared/config/settings";
 
 /**
  * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those in a table are derived
- * from it. `admitsDocuments`: whether any host may publish metadata documents of clients.
+ * from it. `admitsDocuments`: whether any host may publish metadata documents of clients;
+ * `mappedClaims`: those to which attributes of users are mapped.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
+export function providerMetadata(settings: Settings, admitsDocuments: boolean, mappedClaims: readonly string[] = []) {
   const { issuer, mtlsOrigin, securityProfile, authorizationTypes } = settings;
   return {
     issuer,
@@ -26,7 +27,7 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
     ...tokens(issuer, securityProfile),
     // RFC 9396 §10.
     authorization_details_types_supported: Object.keys(authorizationTypes),
-    ...claims(issuer, securityProfile),
+    ...claims(issuer, securityProfile, mappedClaims),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
     // draft-ietf-oauth-client-id-metadata-document-02 §6.
@@ -93,7 +94,7 @@ const idJag = {
 } as const;
 
 /** Metadata of ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
-function claims(issuer: string, profile: SecurityProfile) {
+function claims(issuer: string, profile: SecurityProfile, mappedClaims: readonly string[]) {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
     userinfo_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
@@ -111,6 +112,7 @@ function claims(issuer: string, profile: SecurityProfile) {
       ...["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "sid"],
       ...standardClaims,
       ...rbacClaims,
+      ...mappedClaims,
     ],
   };
 }

@@ -57,6 +57,21 @@ describe("ADR 47: discovery follows the hosts of documents", () => {
     for (const each of [app, createApp()]) expect(await isSupported(each)).toBe(false);
   });
 
+  it("claims_supported follows the mapping of attributes, in a warm and a cold isolate", async () => {
+    const app = createApp();
+    const shown = async (each: ReturnType<typeof createApp>) =>
+      (await (await call(each, bindings, path)).json<{ claims_supported: string[] }>()).claims_supported.includes(
+        "desk",
+      );
+    expect(await shown(app)).toBe(false);
+    await change(
+      `INSERT INTO attributes VALUES ('desk', '{"type":"string","title":"Desk","claim":{"name":"desk"}}', 0, 0)`,
+    );
+    for (const each of [app, createApp()]) expect(await shown(each)).toBe(true);
+    await change("DELETE FROM attributes");
+    for (const each of [app, createApp()]) expect(await shown(each)).toBe(false);
+  });
+
   it("a row that denies every host precedes the settings; one that denies a single host does not", async () => {
     const open = { ...bindings, CLIENT_DOCUMENTS: "ask" };
     const some = { ...bindings, CLIENT_DOCUMENT_HOSTS: "allow=agent.example.com" };

@@ -120,6 +120,17 @@ it.each([
   expect(await response.json()).toMatchObject({ error: "not_found" });
 });
 
+it("WebAuthn Level 3 §5.11: /.well-known/webauthn lists the related origins of PASSKEY_ORIGINS", async () => {
+  const related = "https://example.org https://example.net";
+  for (const [PASSKEY_ORIGINS, origins] of [
+    ["", []],
+    [related, related.split(" ")],
+  ] as const) {
+    const response = await call(createApp(), { ...bindings, PASSKEY_ORIGINS }, "/.well-known/webauthn");
+    expect([response.headers.get("content-type"), await response.json()]).toEqual(["application/json", { origins }]);
+  }
+});
+
 it("W3C change-password-url §3: /.well-known/change-password redirects to the page that changes a password", async () => {
   const path = "/.well-known/change-password";
   const response = await call(createApp(), bindings, path, { redirect: "manual", headers: { accept: browserAccept } });

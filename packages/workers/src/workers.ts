@@ -24,6 +24,7 @@ export const bindings = {
     "edge-op-audit",
     "Optional: completed parts of the audit log are written here as NDJSON before retention deletes them.",
   ),
+  BACKUP: r2("edge-op-backup", "Optional: a sealed backup of DB is written here every day (docs/operating/backup.md)."),
   AUDIT_QUEUE: queue("edge-op-audit"),
   TOKEN_REVOCATION_STORE: object<RevocationShard>("TokenRevocationStore"),
   REVOCATION_RELAY: object<RevocationRelayRpc>("RevocationRelay"),
@@ -81,7 +82,7 @@ const issuing = [
 /** **The Workers of a deployment of separate Workers**, in the order of their deployment: each binds only earlier ones. */
 export const workers = {
   "op-state": {
-    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "AUDIT_QUEUE", "EMAIL"],
+    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "BACKUP", "AUDIT_QUEUE", "EMAIL"],
     defines: objects,
     hasSecrets: true,
     hasBranding: true,
@@ -99,7 +100,7 @@ export const workers = {
   "op-auth": {
     binds: [
       ...issuing,
-      ...["SESSION_STORE", "MAIL_SENDER"],
+      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB"],
       ...["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"],
     ],
     hasSecrets: true,

@@ -1,4 +1,6 @@
 import type { Command } from "../console/command.ts";
+import { exportCommands } from "../import/export-command.ts";
+import { importCommands } from "../import/import-command.ts";
 import type { ApiDocument } from "../operations/api-document.ts";
 import { operationCommands } from "../operations/operation-commands.ts";
 import { auditCommands } from "./audit-commands.ts";
@@ -24,6 +26,8 @@ export function allCommands(document: ApiDocument): readonly Command[] {
     whyCommand(document),
     doctorCommand,
     ...declaredCommands(document),
+    ...importCommands,
+    ...exportCommands,
   ];
   return completionCommands(commands).toSorted((left, right) => compare(left.words.join(" "), right.words.join(" ")));
 }

@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { createWriteStream, renameSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
+import * as z from "zod";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, type Option, textOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
+import { requireForm } from "../console/require-form.ts";
 import { showMembers, Table } from "../console/show.ts";
 import { readPages } from "../operations/print-list.ts";
 
@@ -126,13 +128,13 @@ async function readAll(connection: Connection, query: Readonly<Record<string, st
   return events;
 }
 
-interface Verification {
-  readonly valid: boolean;
-  readonly to: number;
-  readonly chain: string;
-  readonly gaps: readonly unknown[];
-  readonly next_from?: number;
-}
+const verificationSchema = z.looseObject({
+  valid: z.boolean(),
+  to: z.number(),
+  chain: z.string(),
+  gaps: z.array(z.unknown()),
+  next_from: z.number().optional(),
+});
 
 async function verify(call: Call): Promise<Outcome> {
   const connection = connect(call);
@@ -141,7 +143,7 @@ async function verify(call: Call): Promise<Outcome> {
   let next = typeof from === "number" ? from : undefined;
   const last = typeof to === "number" ? { to: String(to) } : {};
   const gaps: unknown[] = [];
-  let result: Verification;
+  let result: z.output<typeof verificationSchema>;
   do {
     const first = next === undefined ? {} : { from: String(next) };
     const { body } = await connection.send({
@@ -149,7 +151,7 @@ async function verify(call: Call): Promise<Outcome> {
       path: "/audit/verification",
       query: { ...first, ...last },
     });
-    result = body as unknown as Verification;
+    result = requireForm("The verification", verificationSchema, body);
     gaps.push(...result.gaps);
     if (!call.json) call.terminal.note(`\rVerified to position ${result.to}.`);
     next = result.next_from;

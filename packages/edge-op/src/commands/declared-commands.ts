@@ -12,7 +12,8 @@ import type { ApiDocument } from "../operations/api-document.ts";
 
 const fileArgument = { name: "path", description: "A file of JSON or YAML, or a folder of them." };
 const notes = [
-  "The members are clients, resources, roles, groups, issuers and settings, each by name. What is not named stays; null removes a member or a whole record.",
+  "The members are clients, resources, roles, groups, issuers, upstreams, attributes and settings, each by name. What is not named stays; null removes a member or a whole record.",
+  "Secrets of upstreams: client_secret_env or private_key_env names the environment variable, read when one is created or gets another client_id.",
   "Scopes: admin:clients, admin:users and admin:issuers for what is declared; admin:shards for settings.",
 ];
 
@@ -84,7 +85,13 @@ async function apply(
   try {
     const progress = ({ kind, name, action }: Change) =>
       call.json || call.terminal.note(`${action}d ${kind.name}.${name}\n`);
-    const { secrets, remaining } = await applyChanges(connection, document, changes, progress);
+    const { secrets, remaining } = await applyChanges(
+      connection,
+      document,
+      changes,
+      call.terminal.environment,
+      progress,
+    );
     const shown = keep(secrets);
     if (call.json) {
       await call.terminal.write(`${JSON.stringify({ ...described(made), secrets: shown, remaining }, null, 2)}\n`);

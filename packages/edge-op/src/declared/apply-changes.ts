@@ -1,5 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
-import { Failure } from "../console/failure.ts";
+import { Failure, usageFailure } from "../console/failure.ts";
 import type { ApiDocument } from "../operations/api-document.ts";
 import type { Difference } from "./find-differences.ts";
 import { type Change, remainingDifferences } from "./make-plan.ts";
@@ -13,20 +13,23 @@ export interface Applied {
 
 /**
  * **Makes the changes of a plan, one after the other.** Each changes only the version that the plan has read, so of two at once one is refused. It
- * stops at the first failure, whose detail has the secrets of clients that were created before it; applying again continues.
+ * stops at the first failure, whose detail has the secrets of clients that were created before it; applying again continues. Before the first one, it
+ * reads the secrets that the changes need from environment variables.
  */
 export async function applyChanges(
   connection: Connection,
   document: ApiDocument,
   changes: readonly Change[],
+  environment: Readonly<Record<string, string | undefined>>,
   onProgress: (change: Change) => void,
 ): Promise<Applied> {
   const secrets: Record<string, string> = {};
   const remaining: Record<string, readonly Difference[]> = {};
+  const given = changes.map((change) => ({ ...change.request, body: withSecrets(change, environment) }));
   for (const [made, change] of changes.entries()) {
     const name = `${change.kind.name}.${change.name}`;
     try {
-      const { body } = await connection.send(change.request);
+      const { body } = await connection.send(given[made]!);
       if (typeof body["client_secret"] === "string") secrets[change.name] = body["client_secret"];
       const left = change.action === "delete" ? [] : remainingDifferences(document, change, body);
       if (left.length > 0) remaining[name] = left;
@@ -39,4 +42,18 @@ export async function applyChanges(
     onProgress(change);
   }
   return { secrets, remaining };
+}
+
+/** The body of a request with its secrets. */
+function withSecrets(
+  { kind, name, request: { body }, secrets = {} }: Change,
+  environment: Readonly<Record<string, string | undefined>>,
+): unknown {
+  const values = Object.entries(secrets).map(([member, variable]) => {
+    const value = environment[variable];
+    if (value === undefined || value === "")
+      throw usageFailure(`${kind.name}.${name}: the environment variable ${variable} is not set. Nothing was changed.`);
+    return [member, value];
+  });
+  return values.length === 0 ? body : { ...(body as object), ...Object.fromEntries(values) };
 }

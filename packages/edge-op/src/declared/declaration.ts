@@ -6,22 +6,26 @@ import { readDocument } from "../console/read-document.ts";
 
 /** A kind of record that can be declared, and its operations. */
 export interface DeclaredKind {
-  readonly name: "roles" | "groups" | "resources" | "clients" | "issuers";
+  readonly name: "roles" | "groups" | "attributes" | "resources" | "clients" | "issuers" | "upstreams";
   /** The member of the API that has the record's name. */
   readonly key: string;
   /** Roles and groups are lists: the member that has the values. They are replaced as a whole. */
   readonly values?: string;
   /** Members that cannot change. */
   readonly fixed: readonly string[];
+  /** Members that the API never shows. Declared as `<member>_env`: the name of the environment variable that has the value. */
+  readonly secrets?: readonly string[];
 }
 
-/** In the order in which they are created: groups name roles, clients name resources, issuers name clients. */
+/** In the order in which they are created: groups name roles, clients name resources, issuers name clients, attributes name resources and clients. */
 export const declaredKinds: readonly DeclaredKind[] = [
   { name: "roles", key: "name", values: "permissions", fixed: [] },
   { name: "groups", key: "name", values: "roles", fixed: [] },
   { name: "resources", key: "resource_id", fixed: ["identifier"] },
   { name: "clients", key: "client_id", fixed: [] },
   { name: "issuers", key: "issuer_id", fixed: ["issuer"] },
+  { name: "upstreams", key: "upstream_id", fixed: ["kind"], secrets: ["client_secret", "private_key"] },
+  { name: "attributes", key: "attribute", fixed: ["type"] },
 ];
 
 export type Wanted = Readonly<Record<string, unknown>> | readonly unknown[] | null;
@@ -73,8 +77,12 @@ function addRecords(kind: DeclaredKind, content: object, file: string, into: Map
       throw usageFailure(`${place}: ${kind.values ? "a list" : "an object"} or null is needed.`);
     if (into.has(name)) throw usageFailure(`${place} is declared twice.`);
     if (isJsonObject(wanted) && kind.key in wanted) throw usageFailure(`${place}: ${kind.key} is the name itself.`);
-    if (isJsonObject(wanted) && "client_secret" in wanted)
-      throw usageFailure(`${place}: secrets are not declared: the provider makes them.`);
+    const secret = ["client_secret", "private_key"].find((member) => isJsonObject(wanted) && member in wanted);
+    if (secret !== undefined) {
+      const way =
+        kind.secrets === undefined ? "the provider makes them" : `${secret}_env names an environment variable`;
+      throw usageFailure(`${place}: secrets are not declared: ${way}.`);
+    }
     into.set(name, wanted as Wanted);
   }
 }

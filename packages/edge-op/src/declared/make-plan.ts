@@ -11,6 +11,8 @@ export interface Change {
   readonly differences: readonly Difference[];
   /** Changes only the version that was compared. */
   readonly request: ApiRequest;
+  /** The environment variables of the secrets that the request needs, by member. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 /** Records that are read at the same time. */
@@ -60,7 +62,7 @@ async function compare(
     const version = found === undefined ? { ifNoneMatch: "*" } : { ifMatch: etag };
     return [{ ...change, differences, request: { method: "PUT", path, body: { [kind.values]: values }, ...version } }];
   }
-  const record = wanted as Readonly<Record<string, unknown>>;
+  const { record, secrets } = withoutSecrets(kind, wanted as Readonly<Record<string, unknown>>);
   const differences = findDifferences(document, creationOf(document, kind), found?.body, record);
   if (found === undefined) {
     const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
@@ -68,6 +70,7 @@ async function compare(
       {
         ...change,
         differences,
+        secrets,
         request: { method: "POST", path: `/${kind.name}`, body: { ...given, [kind.key]: name } },
       },
     ];
@@ -80,7 +83,24 @@ async function compare(
       `${kind.name}.${name}: ${fixed} cannot be changed. Declare a new record, and null for this one.`,
     );
   const body = Object.fromEntries(changed.map((member) => [member, record[member]]));
-  return [{ ...change, differences, request: { method: "PATCH", path, body, ifMatch: etag } }];
+  // Another client there has another secret; otherwise the secret stays.
+  const isOtherClient = changed.some((member) => ["client_id", "token_endpoint_auth_method"].includes(member));
+  const request = { method: "PATCH", path, body, ifMatch: etag } as const;
+  return [{ ...change, differences, request, ...(isOtherClient && { secrets }) }];
+}
+
+function withoutSecrets({ name: kind, secrets = [] }: DeclaredKind, wanted: Readonly<Record<string, unknown>>) {
+  const variables = new Map(secrets.map((member) => [`${member}_env`, member]));
+  const isVariable = ([name]: [string, unknown]) => variables.has(name);
+  const members = Object.entries(wanted);
+  const named = members.filter(isVariable).map(([name, variable]): [string, string] => {
+    if (typeof variable === "string") return [variables.get(name)!, variable];
+    throw usageFailure(`${kind}: ${name} must be the name of an environment variable.`);
+  });
+  return {
+    record: Object.fromEntries(members.filter((member) => !isVariable(member))),
+    secrets: Object.fromEntries(named),
+  };
 }
 
 /** The schema of a record, with its defaults. */

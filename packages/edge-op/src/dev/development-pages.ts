@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { type Request, Response } from "miniflare";
 import type { SentMail } from "../mailbox.ts";
 import type { Activity, SeenRefusal, SeenRequest } from "./activity.ts";
+import { lookForm, lookStyle, rememberedLook } from "./look.ts";
+import { html, Markup } from "./markup.ts";
 
 /** What the panel shows, known once the demo or the seed is registered. */
 export interface PanelContent {
@@ -22,7 +24,7 @@ export interface PanelContent {
 const ownNames = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * **The pages of a development run**: the panel at `/`, `/dev/refusals`, the sent mails at `/dev/mailbox`, and the explanation that the pages of refused requests contain. They exist in
+ * **The pages of a development run**: the panel at `/`, `/dev/refusals`, the sent mails at `/dev/mailbox`, colours to try at `/dev/look`, and the explanation that the pages of refused requests contain. They exist in
  * this package alone, on loopback; they check `Host`, allow no other origin to read or frame them, and change nothing.
  */
 export async function serveDevelopmentPage(
@@ -44,6 +46,15 @@ export async function serveDevelopmentPage(
       return respond(page("Mailbox", mailbox(mails, searchParams.get("to"))));
     case "/dev/mail":
       return respondMail(mails.find(({ id }) => id === searchParams.get("id")));
+    case "/dev/look": {
+      const policy = contentSecurityPolicy.replace("form-action 'none'", "form-action 'self'");
+      const headers = { "Content-Security-Policy": policy, "Set-Cookie": rememberedLook(searchParams) };
+      return respond(page("Look", lookForm(searchParams)), 200, "text/html", headers);
+    }
+    case "/dev/style.css": {
+      const { css, problem } = lookStyle(searchParams);
+      return css === undefined ? respond(`${problem}\n`, 400, "text/plain") : respond(css, 200, "text/css");
+    }
     case "/dev/explanation": {
       const found = await activity.find(searchParams.get("request") ?? "");
       return found === undefined ? respond("", 404) : respond(explanation(found).text);
@@ -97,27 +108,6 @@ function respondMail(mail: SentMail | undefined) {
   return respond(mail.html, 200, "text/html", { "Content-Security-Policy": policy });
 }
 
-/** Text that may stand in a page as it is. */
-class Markup {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-type Part = Markup | string | number | readonly Markup[];
-
-/** Escapes every part that is not markup itself: log lines contain values that anyone may have sent. */
-function html(fixed: TemplateStringsArray, ...parts: readonly Part[]): Markup {
-  const texts = parts.map((part) => {
-    if (part instanceof Markup) return part.text;
-    if (typeof part === "object") return part.map(({ text }) => text).join("");
-    return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-  });
-  return new Markup(String.raw({ raw: fixed }, ...texts));
-}
-
 /** Markdown of the tables of reasons: only code. */
 function prose(text: string): Markup {
   return html`${text.split("`").map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
@@ -136,6 +126,7 @@ function panel(activity: Activity, { issuer, demo, users, clients, secrets }: Pa
     html`<a href="/account">Sign in</a>`,
     html`<a href="/dev/refusals">Refusals</a>`,
     html`<a href="/dev/mailbox">Mailbox</a>`,
+    html`<a href="/dev/look">Look</a>`,
     html`<a href="/.well-known/openid-configuration">Discovery</a>`,
   ];
   return html`<h1>Edge OP, in development</h1>

@@ -1,18 +1,7 @@
-import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { Failure } from "../console/failure.ts";
 import type { Finding } from "../console/findings.ts";
-import { fetchProvider } from "../tokens/provider-documents.ts";
+import { fetchKeys, fetchProvider, type Metadata, readMetadata } from "../tokens/provider-documents.ts";
 import type { RelyingParty } from "./relying-party.ts";
-
-export interface Metadata {
-  readonly issuer: string;
-  readonly authorization_endpoint: string;
-  readonly token_endpoint: string;
-  readonly end_session_endpoint?: string;
-  readonly jwks_uri: string;
-  readonly id_token_signing_alg_values_supported?: readonly string[];
-  readonly token_endpoint_auth_methods_supported?: readonly string[];
-}
 
 /** What the provider tolerates (RFC 7519 §4.1.4). */
 const toleratedSeconds = 30;
@@ -28,7 +17,7 @@ export async function checkProvider(party: RelyingParty, nowMs: number): Promise
   const address = checkAddress(party.issuer);
   if (address.result === "wrong") return { findings: [address] };
   const url = `${party.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`;
-  const read = await readMetadata(url);
+  const read = await findMetadata(url);
   if ("finding" in read) return { findings: [address, read.finding] };
   const { metadata, now } = read;
   const discovery: Finding = { check: "discovery", result: "right", text: url };
@@ -53,15 +42,14 @@ function checkAddress(issuer: string): Finding {
   return { check, result: "wrong", text: `the issuer is ${protocol}//${hostname}`, mend };
 }
 
-async function readMetadata(
+async function findMetadata(
   url: string,
 ): Promise<{ readonly metadata: Metadata; readonly now: Date } | { readonly finding: Finding }> {
   const check = "discovery";
   try {
-    const { status, body, now } = await fetchProvider(url);
-    if (status === 200 && isJsonObject(body) && typeof body["issuer"] === "string") {
-      return { metadata: body as unknown as Metadata, now };
-    }
+    const found = await fetchProvider(url);
+    const { status, body, now } = found;
+    if (status === 200 && typeof body["issuer"] === "string") return { metadata: readMetadata(url, found), now };
     const text = `${url} responded with ${status} and no metadata`;
     return {
       finding: {
@@ -73,8 +61,12 @@ async function readMetadata(
     };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const mend = "Compare host and port with the deployment; a proxy or firewall may be in between.";
-    return { finding: { check, result: "wrong", text: `${url}: ${error.message}`, mend } };
+    const isMalformed = error.outcome === "refused";
+    const mend = isMalformed
+      ? "Something between changes the document, or it is of another provider: compare it with the deployment."
+      : "Compare host and port with the deployment; a proxy or firewall may be in between.";
+    const text = isMalformed ? error.message : `${url}: ${error.message}`;
+    return { finding: { check, result: "wrong", text, mend } };
   }
 }
 
@@ -102,12 +94,24 @@ function checkClock(now: Date, ownMs: number): Finding {
 
 async function checkKeys({ jwks }: RelyingParty, { jwks_uri: url }: Metadata): Promise<Finding> {
   const check = "keys";
-  const { body } = await fetchProvider(url);
-  const current = ((body["keys"] ?? []) as { readonly kid?: string }[]).map(({ kid }) => kid);
+  const current = await readKeyIds(url);
+  if (!Array.isArray(current)) {
+    const mend = "The library reads this document to verify tokens: compare it with the deployment.";
+    return { check, result: "wrong", text: current.fault, mend };
+  }
   if (jwks === undefined) return { check, result: "right", text: `${current.length} keys at ${url}` };
   const stored = new Set(jwks.keys.map(({ kid }) => kid));
   const missing = current.filter((kid) => !stored.has(kid));
   if (missing.length === 0) return { check, result: "right", text: "the stored keys are current" };
   const mend = `Read ${url} again when a token has an unknown kid, and at least once a day; do not keep the keys in the configuration.`;
   return { check, result: "wrong", text: `the stored keys lack ${missing.join(", ")}`, mend };
+}
+
+async function readKeyIds(url: string): Promise<(string | undefined)[] | { readonly fault: string }> {
+  try {
+    return (await fetchKeys(url)).keys.map(({ kid }) => kid);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { fault: error.message };
+  }
 }

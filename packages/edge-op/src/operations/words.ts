@@ -31,6 +31,14 @@ const wordings: Readonly<Record<string, Wording>> = {
   updateUser: { examples: ["alice --status suspended", "alice --roles editor --roles viewer"] },
   listFactors: { words: ["users", "factors", "list"] },
   removeFactor: { words: ["users", "factors", "delete"] },
+  mailResetLink: { words: ["users", "mail-reset-link"] },
+  setTemporaryPassword: { words: ["users", "temporary-password"] },
+  resendInvitation: { words: ["invitations", "resend"] },
+  listIdentities: { words: ["users", "identities", "list"] },
+  removeIdentity: { words: ["users", "identities", "delete"] },
+  listAttributes: { columns: ["attribute", "type", "title", "claim"] },
+  createAttribute: { examples: ['--attribute desk --type string --title "Desk"', "--file attribute.yaml"] },
+  updateAttribute: { examples: ['desk --title "Place of work"', "desk --unset claim"] },
   replaceRole: { examples: ["editor --permissions documents:read --permissions documents:write"] },
   replaceGroup: { examples: ["staff --roles editor"] },
   replaceDocumentHost: { examples: ["agents.example.com --policy ask"] },
@@ -46,6 +54,12 @@ const wordings: Readonly<Record<string, Wording>> = {
   openGeneration: { words: ["shards", "open"], examples: ["--store refresh --shards 16"] },
   listShardLeases: { words: ["shards", "leases"] },
   reportDeployment: { words: ["deployment", "show"] },
+  sealAgain: { words: ["deployment", "seal-again"] },
+  listHeldRecords: { columns: ["kind", "id", "lost", "held_at"] },
+  decideHeldRecords: {
+    words: ["held-records", "decide"],
+    examples: ['--decision restore --records \'{"kind":"user","id":"alice"}\'', "--decision refuse"],
+  },
   listAuditEvents: {
     words: ["audit", "search"],
     columns: ["time", "type", "sub", "client_id", "actor", "address", "detail"],
@@ -58,7 +72,7 @@ const wordings: Readonly<Record<string, Wording>> = {
 };
 
 /** Operations whose command is written by hand, because it needs more than one request. */
-const byHand: readonly string[] = ["verifyAuditLog"];
+const byHand: readonly string[] = ["verifyAuditLog", "importUsers", "exportUsers"];
 
 export function isByHand(operationId: string): boolean {
   return byHand.includes(operationId);

@@ -1,18 +1,10 @@
-import {
-  compactVerify,
-  createLocalJWKSet,
-  decodeJwt,
-  decodeProtectedHeader,
-  errors,
-  type JSONWebKeySet,
-  type JWTPayload,
-} from "jose";
+import { compactVerify, createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
 import type { Connection } from "../connection/connection.ts";
 import { Failure } from "../console/failure.ts";
 import type { Finding } from "../console/findings.ts";
 import { readPages } from "../operations/print-list.ts";
 import { introspect } from "./introspect.ts";
-import { fetchProvider } from "./provider-documents.ts";
+import { fetchKeys, fetchProvider } from "./provider-documents.ts";
 
 /** Other servers accept as much difference between clocks. */
 const toleratedSeconds = 30;
@@ -78,9 +70,9 @@ function issuerOf({ issuer }: Connection, { iss }: JWTPayload): Finding {
 
 async function signatureOf({ issuer }: Connection, token: string): Promise<Finding> {
   const { kid = "none", alg = "none" } = decodeProtectedHeader(token);
-  const { body } = await fetchProvider(`${issuer}/jwks`);
+  const keys = await fetchKeys(`${issuer}/jwks`);
   try {
-    await compactVerify(token, createLocalJWKSet(body as unknown as JSONWebKeySet));
+    await compactVerify(token, createLocalJWKSet(keys));
     return { check: "signature", result: "right", text: `${alg} by ${kid}` };
   } catch (error) {
     const isGone = error instanceof errors.JWKSNoMatchingKey;

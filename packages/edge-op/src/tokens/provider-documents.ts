@@ -1,5 +1,7 @@
+import * as z from "zod";
 import { unreachable } from "../connection/authorize.ts";
 import { Failure } from "../console/failure.ts";
+import { requireForm } from "../console/require-form.ts";
 import { type ApiResponse, readResponse } from "../provider-api.ts";
 
 /** Time for one document. */
@@ -21,4 +23,29 @@ export async function fetchProvider(url: string): Promise<ProviderDocument> {
   } catch (error) {
     throw unreachable(error) ?? error;
   }
+}
+
+const metadataSchema = z.object({
+  issuer: z.string(),
+  authorization_endpoint: z.url(),
+  token_endpoint: z.url(),
+  end_session_endpoint: z.url().optional(),
+  jwks_uri: z.url(),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+});
+
+const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string().exactOptional() })) });
+
+/** What is examined of the metadata of a provider. */
+export type Metadata = z.output<typeof metadataSchema>;
+
+/** @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata */
+export function readMetadata(url: string, { body }: ProviderDocument): Metadata {
+  return requireForm(`The metadata at ${url}`, metadataSchema, body);
+}
+
+/** **The keys of a provider.** @see https://www.rfc-editor.org/rfc/rfc7517#section-5 */
+export async function fetchKeys(url: string): Promise<z.output<typeof keySetSchema>> {
+  return requireForm(`The key set at ${url}`, keySetSchema, (await fetchProvider(url)).body);
 }
