@@ -18,13 +18,16 @@ const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 /**
  * `npm test` leaves these out, so that it takes ten minutes on two cores; `npm test -- --all`, which CI runs, and any filter that names one run
- * them. Each takes more than 30 seconds: a deployment interrupted after every call, every load scenario, an isolate filled to its limits.
+ * them. Each takes more than 30 seconds: a deployment interrupted after every call, every load scenario, an isolate filled to its limits, the pages
+ * of rarer flows in a browser.
  */
 const longFiles = [
-  "load-tests/test/{smoke,broken-provider}.test.ts",
+  "load-tests/test/{smoke,broken-provider,capacity-model}.test.ts",
+  "test/browser/{second-factors,upstream,recovery,sign-up,requests}.test.ts",
   "test/compatibility/*.test.ts",
-  "test/conformance/{soak,slow-stores,ends-of-grants,lost-control,edge-op-package,resource-server-package}.test.ts",
-  "test/deployment/{deploy,interruption,shapes}.test.ts",
+  "test/conformance/{soak,soak-judge,slow-stores,unavailable-objects,ends-of-grants,ends-on-two-generations,lost-control}.test.ts",
+  "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement}.test.ts",
+  "test/deployment/{deploy,deploy-button,interruption,shapes}.test.ts",
   "test/memory/*.test.ts",
 ];
 const runsAll = process.env["LONG_TESTS"] !== "off";
@@ -42,7 +45,6 @@ const compactFiles = [
   "oidc-clients",
   "oidcc-rp-initiated-logout",
   "redirects-and-pages",
-  "relays",
   "request-ids",
   "rfc7009",
   "rfc7662",
@@ -54,6 +56,7 @@ const compactExcluded = [
   "certify",
   "client-snippets",
   "command-line-declared",
+  "command-line-import",
   "command-line-operations",
   "command-line-sign-in",
   "command-line-tokens",
@@ -61,6 +64,7 @@ const compactExcluded = [
   "deployment-settings",
   "edge-op-package",
   "ends-of-grants",
+  "ends-on-two-generations",
   "resource-server-guides",
   "resource-server-package",
   "isolate-process",
@@ -150,9 +154,12 @@ const oneRuntime = { isolate: false };
 /** The hash is tested in the project shared, at its real cost: 100 ms. */
 const cheapPasswords = { find: /^\.\/password-cost\.ts$/, replacement: `${root}test/fixtures/password-cost.ts` };
 
+/** Languages that show a text of a page that comes from no catalog. */
+const pseudoLanguages = { find: /^\.\/pseudo-languages\.ts$/, replacement: `${root}test/fixtures/pseudo-languages.ts` };
+
 function workerProject(name: string, configPath: string, workers: ReturnType<typeof echoWorker>[]) {
   return {
-    resolve: { alias: [cheapPasswords, fewKeys] },
+    resolve: { alias: [cheapPasswords, fewKeys, pseudoLanguages] },
     plugins: [
       cloudflareTest({
         wrangler: { configPath },
@@ -266,6 +273,7 @@ export default defineConfig({
               test: {
                 name: "browser",
                 include: ["test/browser/**/*.test.ts"],
+                exclude: notNow,
                 testTimeout: 60_000,
                 hookTimeout: 60_000,
               },

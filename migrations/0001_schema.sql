@@ -53,6 +53,16 @@ CREATE TABLE control_registrations (
   ends_at_ms INTEGER NOT NULL                  -- by the clock of the shard
 ) WITHOUT ROWID;
 
+-- Records whose later changes a restored database has lost: refused until an administrator decides, whose decision deletes the row (ADR 11).
+CREATE TABLE held_records (
+  kind       TEXT    NOT NULL,                 -- user | client | issuer | upstream | document-host | resource | role | group
+  id         TEXT    NOT NULL,
+  kept       TEXT    NOT NULL,                 -- what the restored record allowed: its status, policy, metadata or values
+  lost       TEXT    NOT NULL,                 -- action of the newest change that was lost
+  held_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
+
 -- What npm run deploy chose and must find again: environment, issuer, region, jurisdiction, the master key's fingerprint (never
 -- the key), the token with which Workers report their facts. Local runs leave it empty.
 CREATE TABLE deployment (
@@ -137,6 +147,14 @@ CREATE TABLE upstreams (
   updated_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- Attributes that users may have, and the claims to which they are mapped (ADR 18). Those that are mapped are read as one record.
+CREATE TABLE attributes (
+  name          TEXT PRIMARY KEY,
+  document      TEXT    NOT NULL,              -- type, limits, words, claim, JSON; 64 K characters of all rows together
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
 -- People. Deleting one deletes their rows of every table that refers to this one.
 CREATE TABLE users (
   sub           TEXT PRIMARY KEY,
@@ -144,9 +162,11 @@ CREATE TABLE users (
   username_key  TEXT    NOT NULL UNIQUE,       -- what it is compared by: its RFC 8265 UsernameCaseMapped form (ADR 9)
   status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
   claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
+  attributes    TEXT    NOT NULL DEFAULT '{}', -- values by the names of declared attributes, JSON; deleted with the declaration
   factor_epoch  INTEGER NOT NULL DEFAULT 0,    -- counts removed factors: remembered devices of an earlier epoch are forgotten
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
+  deletes_at_ms INTEGER,                       -- the person has asked for it: erased then; NULL: never
   email_key TEXT AS (lower(claims ->> '$.email')) VIRTUAL,
   name_key TEXT AS (lower(claims ->> '$.name')) VIRTUAL
 ) WITHOUT ROWID;
@@ -154,7 +174,10 @@ CREATE TABLE users (
 -- Lists of the admin API: each page begins where its index does.
 CREATE INDEX users_by_email ON users (email_key, sub) WHERE email_key IS NOT NULL;
 CREATE INDEX users_by_name ON users (name_key, sub) WHERE name_key IS NOT NULL;
+-- What the deletion of an attribute reads.
+CREATE INDEX users_with_attributes ON users (sub) WHERE attributes <> '{}';
 CREATE INDEX users_suspended ON users (sub) WHERE status = 'suspended';
+CREATE INDEX users_leaving ON users (deletes_at_ms) WHERE deletes_at_ms IS NOT NULL;
 
 -- Deleted users: their subs are never given to anyone else. The audit database has the same rows, which a restored database would lack.
 CREATE TABLE retired_subs (
@@ -215,9 +238,11 @@ CREATE TABLE role_permissions (
 -- Passwords.
 CREATE TABLE user_passwords (
   sub           TEXT PRIMARY KEY REFERENCES users (sub) ON DELETE CASCADE,
-  hash          TEXT    NOT NULL,              -- PHC string with its own cost: $scrypt$ln=14,r=8,p=5$salt$hash
-  updated_at_ms INTEGER NOT NULL
+  hash          TEXT    NOT NULL,              -- with its function and cost: $scrypt$ln=14,r=8,p=5$salt$hash, or as imported
+  updated_at_ms INTEGER NOT NULL,
+  temporary_until_ms INTEGER                   -- an administrator's: until then the person replaces it, and does nothing else by it; NULL: their own
 ) WITHOUT ROWID;
+CREATE INDEX user_passwords_by_end ON user_passwords (temporary_until_ms) WHERE temporary_until_ms IS NOT NULL;
 
 -- Passkeys. The id is the authenticator's, base64url: it finds the person of a discoverable sign-in.
 CREATE TABLE webauthn_credentials (
@@ -229,7 +254,8 @@ CREATE TABLE webauthn_credentials (
   backed_up       INTEGER NOT NULL DEFAULT 0,
   name            TEXT    NOT NULL,            -- what the person sees in the list
   created_at_ms   INTEGER NOT NULL,
-  last_used_at_ms INTEGER
+  last_used_at_ms INTEGER,
+  imported        INTEGER NOT NULL DEFAULT 0   -- 1: registered at another provider, whose user handle is not derived from sub
 ) WITHOUT ROWID;
 CREATE INDEX webauthn_credentials_by_user ON webauthn_credentials (sub);
 

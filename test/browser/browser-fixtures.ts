@@ -3,6 +3,7 @@
 import { mkdirSync } from "node:fs";
 import axe, { type AxeResults } from "axe-core";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import {
@@ -76,27 +77,71 @@ export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "
 
 const screenshots = new URL("../../test-output/screenshots/", import.meta.url).pathname;
 
-export const looks = ["light", "dark", "phone", "phone-dark", "german"] as const;
-export type Look = (typeof looks)[number];
+/** The pseudo language (test/fixtures/pseudo-languages.ts) is that of the English texts: a text of a page that is in no catalog is a defect. */
+export const languages = ["pseudo", "german"] as const;
+export type Language = (typeof languages)[number] | "english";
 
+const locales = { english: "en-GB", german: "de-DE", pseudo: "en-XA" } as const satisfies Record<Language, string>;
+
+/** A context that is not German is as wide as a desktop and light; a German one is a phone's, and dark. */
 export async function openContext(
   browser: Browser,
-  look: Look = "light",
+  language: Language = "english",
   options: Pick<BrowserContextOptions, "javaScriptEnabled"> = {},
 ): Promise<BrowserContext> {
-  const isPhone = look.startsWith("phone");
-  const context = await browser.newContext({
-    ...options,
-    viewport: isPhone ? { width: 390, height: 844 } : { width: 1280, height: 900 },
-    deviceScaleFactor: isPhone ? 2 : 1,
-    colorScheme: look.endsWith("dark") ? "dark" : "light",
-    locale: look === "german" ? "de-DE" : "en-GB",
-  });
+  const look = language === "german" ? looks["phone-dark"] : looks.light;
+  const locale = locales[language];
+  const context = await browser.newContext({ ...options, ...look, locale, reducedMotion: "reduce" });
   context.setDefaultTimeout(15_000);
   return context;
 }
 
+const desktop = { width: 1280, height: 900 };
+const phone = { width: 390, height: 844 };
+const looks = {
+  light: { viewport: desktop, colorScheme: "light" },
+  dark: { viewport: desktop, colorScheme: "dark" },
+  phone: { viewport: phone, colorScheme: "light" },
+  "phone-dark": { viewport: phone, colorScheme: "dark" },
+} as const;
+
+/** Looks at the page as it is, in both sizes and both schemes, and expects no defects. axe examines the last look, which is the context's own. */
+export async function see(page: Page, name: string, language: Language = "english"): Promise<void> {
+  await page.waitForSelector("h1");
+  const order = language === "german" ? Object.entries(looks) : Object.entries(looks).toReversed();
+  for (const [look, { viewport, colorScheme }] of order) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    await capture(page, [name, look, ...(language === "english" ? [] : [language])].join("-"));
+    expect(await page.evaluate<string[]>(findAccessibilityProblems), `${name}, ${look}`).toEqual([]);
+  }
+  if (language === "pseudo") await seeMirrored(page, name);
+  await page.evaluate(axe.source);
+  expect(await violationsOf(page, "{ resultTypes: ['violations'] }"), name).toEqual([]);
+  if (language === "german") return;
+  await page.emulateMedia({ forcedColors: "active" });
+  expect(await violationsOf(page, "{ runOnly: ['color-contrast'] }"), `${name}, forced colours`).toEqual([]);
+  await page.emulateMedia({ forcedColors: null });
+}
+
+async function violationsOf(page: Page, options: string): Promise<string[]> {
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${options})`);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+/** The page as in a language that is written from right to left. */
+async function seeMirrored(page: Page, name: string): Promise<void> {
+  await page.setViewportSize(phone);
+  await page.evaluate("document.documentElement.dir = 'rtl'");
+  await capture(page, `${name}-mirrored`);
+  expect(await page.evaluate<string[]>(findAccessibilityProblems), `${name}, mirrored`).toEqual([]);
+  await page.evaluate("document.documentElement.dir = 'ltr'");
+  await page.setViewportSize(desktop);
+}
+
+/** With `SCREENSHOTS=on`, saves a picture of the page in test-output/screenshots. */
 export async function capture(page: Page, name: string): Promise<void> {
+  if (process.env["SCREENSHOTS"] !== "on") return;
   mkdirSync(screenshots, { recursive: true });
   await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
 }
@@ -151,17 +196,24 @@ const findAccessibilityProblems = `(() => {
     if (contrast < 4.5) problems.push("contrast " + contrast.toFixed(1) + ": " + element.textContent.trim());
   }
   if (document.documentElement.scrollWidth > innerWidth) problems.push("scrolls sideways");
+  if (document.documentElement.lang !== "en-XA") return problems;
+  // Each text of the pseudo language is in brackets; these elements contain names, codes and texts of operators and clients.
+  const data = ".brand, .person, .code, .secret, .codes, .detail, dd, strong, [lang]:not(html), script";
+  const isTranslated = (text) => /^(⟦[^⟦⟧]*⟧|\\P{L})*$/u.test(text.trim());
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data: text, parentElement } = walker.currentNode;
+    if (!isTranslated(text) && !parentElement.closest(data)) problems.push("a text of no catalog: " + text);
+  }
+  if (!document.title.startsWith("⟦")) problems.push("a title of no catalog: " + document.title);
+  for (const element of document.querySelectorAll("main [aria-label], main [title], main [alt]")) {
+    for (const name of ["aria-label", "title", "alt"]) {
+      const text = element.getAttribute(name) ?? "";
+      if (text.length > 1 && !text.includes("⟦")) problems.push("a " + name + " of no catalog: " + text);
+    }
+  }
   return problems;
 })()`;
-
-/** Accessibility and small-screen defects of a page: our own rules, and those of axe. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
-  const own = await page.evaluate<string[]>(findAccessibilityProblems);
-  await page.evaluate(axe.source);
-  const found = await page.evaluate<AxeResults>("axe.run()");
-  const violations = found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  return [...own, ...violations];
-}
 
 /** A platform authenticator that verifies its user without anybody, and stores passkeys. */
 export async function addAuthenticator(context: BrowserContext, page: Page) {

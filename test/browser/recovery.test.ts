@@ -1,14 +1,12 @@
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
-  accessibilityProblems,
   type BrowserFixtures,
-  capture,
-  type Look,
-  looks,
+  type Language,
+  languages,
   openBrowserFixtures,
   openContext,
   person,
+  see,
 } from "./browser-fixtures.ts";
 import { BrowserMailbox } from "./browser-mailbox.ts";
 
@@ -32,25 +30,15 @@ async function createPerson(username: string): Promise<string> {
   return email;
 }
 
-async function see(page: Page, name: string): Promise<void> {
-  await page.waitForSelector("h1");
-  await capture(page, name);
-  expect(await accessibilityProblems(page), name).toEqual([]);
-}
-
 const chosen = "purple monkey dishwasher 42";
 
 describe("a forgotten password, 390×844 and 1280×900", () => {
-  it.each<Look>(looks)("%s", async (look) => {
+  it.each<Language>(languages)("%s", async (language) => {
     const { application, browser } = fixtures;
-    const email = await createPerson(`lost-${look}`);
-    // No script is needed.
-    const context = await openContext(browser, look, { javaScriptEnabled: look === "light" || look === "german" });
+    const email = await createPerson(`lost-${language}`);
+    const context = await openContext(browser, language);
     const page = await context.newPage();
-    const show = (name: string) =>
-      look === "phone" || look === "dark" || look === "phone-dark"
-        ? capture(page, `${name}-${look}`)
-        : see(page, `${name}-${look}`);
+    const show = (name: string) => see(page, name, language);
     await page.goto(`${application.origin}/login`);
     await page.click("#forgot");
     await page.waitForSelector("#address");
@@ -85,36 +73,87 @@ describe("a forgotten password, 390×844 and 1280×900", () => {
 });
 
 describe("the address of an account, 390×844 and 1280×900", () => {
-  it.each<Look>(["light", "phone-dark", "german"])("%s", async (look) => {
+  it.each<Language>(languages)("%s", async (language) => {
     const { provider, browser } = fixtures;
-    const email = await createPerson(`moved-${look}`);
+    const email = await createPerson(`moved-${language}`);
     const next = `new-${email}`;
-    const context = await openContext(browser, look);
+    const context = await openContext(browser, language);
     const page = await context.newPage();
     await page.goto(`${provider.origin}/account/address`);
-    await page.fill("#username", `moved-${look}`);
+    await page.fill("#username", `moved-${language}`);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
     await page.waitForSelector("#address");
-    await see(page, `address-${look}`);
+    await see(page, "address", language);
     await page.fill("#address", next);
     await page.click("#send-code");
     await page.waitForSelector("#code");
-    await see(page, `address-code-${look}`);
+    await see(page, "address-code", language);
     await page.fill("#code", await mailbox.codeFor(next));
     await page.click("#confirm-code");
     await page.waitForSelector("#change-address");
-    await see(page, `account-address-${look}`);
+    await see(page, "account-address", language);
     const { text } = await mailbox.next(email);
     const link = new URL(/https?:\/\/\S+undo=\S+/.exec(text)![0]);
     await page.goto(`${provider.origin}${link.pathname}${link.search}`);
     await page.waitForSelector("#confirm");
-    await see(page, `address-undo-${look}`);
+    await see(page, "address-undo", language);
     await page.click("#confirm");
     await page.waitForSelector("h1");
-    await see(page, `address-undone-${look}`);
+    await see(page, "address-undone", language);
     await page.goto(`${provider.origin}/account`);
     expect(await page.isVisible("#password")).toBe(true);
+    await context.close();
+  });
+});
+
+describe("an administrator lets a person back in, 390×844 and 1280×900", () => {
+  it.each<Language>(languages)("%s", async (language) => {
+    const { provider, browser, admin } = fixtures;
+    const username = `helped-${language}`;
+    const email = await createPerson(username);
+    const context = await openContext(browser, language);
+    const page = await context.newPage();
+    await admin.require("POST", `/users/${username}/reset-link`);
+    const { text } = await mailbox.next(email);
+    const link = new URL(/https?:\/\/\S+token=\S+/.exec(text)![0]);
+    await page.goto(`${provider.origin}${link.pathname}${link.search}`);
+    await page.waitForSelector("#confirm");
+    await see(page, "reset-link", language);
+    await page.click("#confirm");
+    await page.waitForSelector("#new");
+    await page.fill("#new", chosen);
+    await page.fill("#repeat", chosen);
+    await page.click("#change-password");
+    await page.waitForSelector("#change-address");
+
+    const { temporary_password: temporary } = await admin.require("POST", `/users/${username}/temporary-password`);
+    await page.goto(`${provider.origin}/account`);
+    await page.fill("#username", username);
+    await page.fill("#password", String(temporary));
+    await page.click("#sign-in");
+    await page.waitForSelector("#new");
+    await see(page, "temporary-password", language);
+    await page.fill("#new", `${chosen} again`);
+    await page.fill("#repeat", `${chosen} again`);
+    await page.click("#change-password");
+    await page.waitForSelector("#add-address");
+
+    await page.click("#add-address");
+    const further = `further-${email}`;
+    await page.fill("#address", further);
+    await see(page, "address-further", language);
+    await page.click("#send-code");
+    await page.waitForSelector("#code");
+    await page.fill("#code", await mailbox.codeFor(further));
+    await page.click("#confirm-code");
+    await page.waitForSelector("#add-address");
+    await see(page, "account-addresses", language);
+    await page.click("a[href*='address/primary']");
+    await page.waitForSelector("#confirm");
+    await see(page, "address-primary", language);
+    await page.click("#confirm");
+    await page.waitForSelector("#add-address");
     await context.close();
   });
 });

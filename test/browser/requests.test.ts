@@ -3,19 +3,18 @@ import type { AddressInfo } from "node:net";
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  accessibilityProblems,
   type BrowserFixtures,
-  capture,
-  type Look,
+  type Language,
+  languages,
   openBrowserFixtures,
   openContext,
   person,
+  see,
 } from "./browser-fixtures.ts";
 
 /** The consent page with resources (RFC 8707) and authorization details (RFC 9396), and the pages of front-channel logout. */
 let fixtures: BrowserFixtures;
 const application = "https://planner.example.com";
-const looks: readonly Look[] = ["light", "dark", "phone", "phone-dark", "german"];
 
 const types = {
   payment_initiation: {
@@ -100,11 +99,6 @@ function authorizationUrl(more: Readonly<Record<string, string>>): string {
   return `${fixtures.provider.origin}/authorize?${parameters}`;
 }
 
-async function show(page: Page, name: string): Promise<void> {
-  await capture(page, name);
-  expect(await accessibilityProblems(page), name).toEqual([]);
-}
-
 /** Serves the application locally: its pages are empty, and its frames wait for `release`. */
 async function serveApplication(page: Page): Promise<() => Promise<void>> {
   const waiting: Route[] = [];
@@ -120,14 +114,14 @@ async function serveApplication(page: Page): Promise<() => Promise<void>> {
   };
 }
 
-describe.each(looks)("%s", (look) => {
+describe.each<Language>(languages)("%s", (language) => {
   test("from the consent page with resources and authorization details to front-channel logout", async () => {
-    const context = await openContext(fixtures.browser, look);
+    const context = await openContext(fixtures.browser, language);
     const page = await context.newPage();
     const release = await serveApplication(page);
     const scope = "openid profile offline_access calendar:read calendar:write files:read";
     await page.goto(authorizationUrl({ scope, prompt: "consent", authorization_details: JSON.stringify(details) }));
-    await show(page, `sign-in-links-${look}`);
+    await see(page, "sign-in-links", language);
     expect(
       await page.locator(".links a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))),
     ).toEqual([`${application}/privacy`, `${application}/terms`]);
@@ -135,7 +129,7 @@ describe.each(looks)("%s", (look) => {
     await page.fill("#password", person.password);
     await page.click("#sign-in");
     await page.waitForSelector("#allow");
-    await show(page, `consent-details-${look}`);
+    await see(page, "consent-details", language);
     const text = (await page.textContent("ul.scopes"))?.replace(/\s+/g, " ") ?? "";
     for (const shown of [
       "Merchant A",
@@ -153,17 +147,17 @@ describe.each(looks)("%s", (look) => {
 
     // A login at the application starts at the account page.
     await page.goto(`${fixtures.provider.origin}/account`);
-    await show(page, `account-start-${look}`);
+    await see(page, "account-start", language);
     await page.click("[data-start=planner]");
     await page.waitForURL(`${application}/start?iss=${encodeURIComponent(fixtures.provider.issuer)}`);
 
     // With an application to return to, the page continues when its frames have loaded.
     const parameters = new URLSearchParams({ client_id: "planner", post_logout_redirect_uri: `${application}/` });
     await page.goto(`${fixtures.provider.origin}/logout?${parameters}`);
-    await show(page, `logout-asked-${look}`);
+    await see(page, "logout-asked", language);
     await page.click("#sign-out", { noWaitAfter: true });
     await page.waitForSelector("[role=status]");
-    await show(page, `front-channel-${look}`);
+    await see(page, "front-channel", language);
     expect(await page.getAttribute("#continue", "href")).toBe(`${application}/`);
     await release();
     await page.waitForURL(`${application}/`);
@@ -171,56 +165,59 @@ describe.each(looks)("%s", (look) => {
   });
 });
 
-test.each(looks)("%s: the logo of an application that registered itself is a copy in the page", async (look) => {
-  const icon = await fetch(`${fixtures.provider.origin}/assets/icon.svg`);
-  expect(icon.status).toBe(200);
-  const context = await openContext(fixtures.browser, look);
-  const page = await context.newPage();
-  // A picture created by the browser: PNG, 64 pixels wide.
-  await page.setContent(await icon.text());
-  const png = await page.locator("svg").screenshot({ omitBackground: true });
-  const requests: string[] = [];
-  const server = createServer((request, response) => {
-    requests.push(`${request.url} ${request.headers["user-agent"] ?? ""}`);
-    response.writeHead(200, { "content-type": "image/png" }).end(png);
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const metadata = {
-    ...{ client_name: "Trip planner", redirect_uris: [`${own}/callback`], logo_uri: `${own}/logo.png` },
-    ...{ policy_uri: `${application}/privacy`, tos_uri: `${application}/terms` },
-  };
-  const registered = await fetch(`${fixtures.provider.origin}/register`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(metadata),
-  });
-  const { client_id } = (await registered.json()) as { client_id: string };
-  const query = {
-    client_id,
-    redirect_uri: `${own}/callback`,
-    response_type: "code",
-    scope: "openid email",
-    nonce: "n",
-  };
-  await page.goto(`${fixtures.provider.origin}/authorize?${new URLSearchParams(query)}`);
-  expect(await page.getAttribute(".mark img", "src")).toMatch(/^data:image\/png;base64,/);
-  expect(await page.locator(".mark img").evaluate((image) => image.getBoundingClientRect().height)).toBe(56);
-  await show(page, `sign-in-logo-${look}`);
-  await page.fill("#username", person.username);
-  await page.fill("#password", person.password);
-  await page.click("#sign-in");
-  await page.waitForSelector("#allow");
-  await show(page, `consent-logo-${look}`);
-  // The provider fetched it; the browser did not.
-  expect(requests.filter((each) => each.startsWith("/logo.png"))).toHaveLength(1);
-  expect(requests.join()).not.toContain("Mozilla");
-  await context.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
+test.each<Language>(languages)(
+  "%s: the logo of an application that registered itself is a copy in the page",
+  async (language) => {
+    const icon = await fetch(`${fixtures.provider.origin}/assets/icon.svg`);
+    expect(icon.status).toBe(200);
+    const context = await openContext(fixtures.browser, language);
+    const page = await context.newPage();
+    // A picture created by the browser: PNG, 64 pixels wide.
+    await page.setContent(await icon.text());
+    const png = await page.locator("svg").screenshot({ omitBackground: true });
+    const requests: string[] = [];
+    const server = createServer((request, response) => {
+      requests.push(`${request.url} ${request.headers["user-agent"] ?? ""}`);
+      response.writeHead(200, { "content-type": "image/png" }).end(png);
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, "127.0.0.1", resolve);
+    });
+    const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const metadata = {
+      ...{ client_name: "Trip planner", redirect_uris: [`${own}/callback`], logo_uri: `${own}/logo.png` },
+      ...{ policy_uri: `${application}/privacy`, tos_uri: `${application}/terms` },
+    };
+    const registered = await fetch(`${fixtures.provider.origin}/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(metadata),
+    });
+    const { client_id } = (await registered.json()) as { client_id: string };
+    const query = {
+      client_id,
+      redirect_uri: `${own}/callback`,
+      response_type: "code",
+      scope: "openid email",
+      nonce: "n",
+    };
+    await page.goto(`${fixtures.provider.origin}/authorize?${new URLSearchParams(query)}`);
+    expect(await page.getAttribute(".mark img", "src")).toMatch(/^data:image\/png;base64,/);
+    expect(await page.locator(".mark img").evaluate((image) => image.getBoundingClientRect().height)).toBe(56);
+    await see(page, "sign-in-logo", language);
+    await page.fill("#username", person.username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#allow");
+    await see(page, "consent-logo", language);
+    // The provider fetched it; the browser did not.
+    expect(requests.filter((each) => each.startsWith("/logo.png"))).toHaveLength(1);
+    expect(requests.join()).not.toContain("Mozilla");
+    await context.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  },
+);
 
 test("without an application to return to, the page stays, also if its frames do not load", async () => {
   const context = await openContext(fixtures.browser);
@@ -231,13 +228,13 @@ test("without an application to return to, the page stays, also if its frames do
   await page.fill("#password", person.password);
   await page.click("#sign-in");
   await page.waitForSelector("#allow");
-  await show(page, "consent-resource");
+  await see(page, "consent-resource");
   await page.click("#allow");
   await page.waitForURL(`${application}/callback**`);
   await page.goto(`${fixtures.provider.origin}/logout`);
   await page.click("#sign-out", { noWaitAfter: true });
   await page.waitForSelector("[role=status]");
-  await show(page, "front-channel-stays");
+  await see(page, "front-channel-stays");
   await release();
   expect(await page.textContent("main")).toContain("You are also being signed out of your applications.");
   await context.close();

@@ -2,14 +2,14 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type NodeOidcProvider, startNodeOidcProvider } from "../fixtures/node-oidc-provider.ts";
 import {
-  accessibilityProblems,
   type BrowserFixtures,
   capture,
-  type Look,
-  looks,
+  type Language,
+  languages,
   openBrowserFixtures,
   openContext,
   person,
+  see,
 } from "./browser-fixtures.ts";
 
 let fixtures: BrowserFixtures;
@@ -45,56 +45,52 @@ async function signInThere(page: Page, address: string): Promise<void> {
 }
 
 describe("an upstream provider, 390×844 and 1280×900", () => {
-  it.each<Look>(looks)("%s", async (look) => {
+  it.each<Language>(languages)("%s", async (language) => {
     const { admin, application, provider, browser } = fixtures;
-    const username = `upstream-${look}`;
+    const username = `upstream-${language}`;
     const address = `${username}@example.com`;
     const claims = { name: "Uma Example", email: address, email_verified: true };
     await admin.require("POST", "/users", { sub: username, username, password: person.password, claims });
-    const context = await openContext(browser, look);
+    const context = await openContext(browser, language);
     const page = await openPage(context);
     const blocked: string[] = [];
     page.on("console", (message) => /content security policy/i.test(message.text()) && blocked.push(message.text()));
-    const see = async (name: string) => {
-      await page.waitForSelector("h1");
-      await capture(page, `${name}-${look}`);
-      expect(await accessibilityProblems(page), name).toEqual([]);
-    };
+    const show = (name: string) => see(page, name, language);
 
     await page.goto(`${application.origin}/login`);
     await page.waitForSelector("#upstream-peer");
-    await see("sign-in-with-upstream");
+    await show("sign-in-with-upstream");
     await page.click("#upstream-peer");
     await page.click('a[href$="/abort"]');
     await page.waitForSelector("#problem");
-    await see("sign-in-upstream-cancelled");
+    await show("sign-in-upstream-cancelled");
     await page.click("#upstream-peer");
     await signInThere(page, address);
     await page.waitForSelector("#link");
-    await see("sign-in-to-connect");
+    await show("sign-in-to-connect");
     await page.fill("#username", username);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
     await page.waitForSelector("#connect");
     expect(await page.textContent("main")).toContain(address);
-    await see("connect-accounts");
+    await show("connect-accounts");
     await page.click("#connect");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe("Hello, Uma Example");
 
     await page.goto(`${provider.origin}/account`);
     await page.waitForSelector("[data-remove=identity]");
-    await see("account-with-upstream");
+    await show("account-with-upstream");
     await page.click("[data-remove=identity]");
     await page.waitForSelector("#confirm");
-    await see("confirm-disconnect");
+    await show("confirm-disconnect");
     await page.click("#confirm");
     await page.waitForSelector("#connect-peer");
-    await see("account-without-upstream");
+    await show("account-without-upstream");
     // Who is signed in there comes back at once: the policy of this page applies to all redirects.
     await page.click("#connect-peer");
     await page.waitForSelector("#connect");
-    await see("account-connect");
+    await show("account-connect");
     await page.click("#connect");
     await page.waitForSelector("[data-remove=identity]");
     expect(await page.locator(".note.good").count()).toBe(1);
@@ -110,7 +106,7 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
   });
 
   it("without any script: a newcomer gets an account", async () => {
-    const context = await openContext(fixtures.browser, "phone", { javaScriptEnabled: false });
+    const context = await openContext(fixtures.browser, "german", { javaScriptEnabled: false });
     const page = await openPage(context);
     await page.goto(`${fixtures.application.origin}/login`);
     await page.click("#upstream-peer");

@@ -49,6 +49,13 @@ issuers:
         client_id: notes
         subject: { type: client }
         resources: ["https://notes-api.example.com/"]
+upstreams:
+  corp: { name: Corp, issuer: "https://idp.example.net", client_id: op, client_secret_env: CORP_SECRET }
+attributes:
+  desk:
+    type: string
+    title: Desk
+    claim: { name: desk, scope: "notes:read", tokens: [userinfo], clients: [notes] }
 `;
 
 interface Shown {
@@ -71,6 +78,12 @@ async function plan(content: unknown): Promise<Shown> {
 const named = ({ changes }: Shown) => changes.map(({ kind, name, action }) => `${action} ${kind}.${name}`);
 
 test("apply creates everything in an order that works, with secrets; a second apply and a plan change nothing", async () => {
+  const unset = await own.run(["apply", own.file("declared.yaml", whole), "--yes"]);
+  expect([unset.code, unset.errors]).toEqual([
+    2,
+    expect.stringContaining("CORP_SECRET is not set. Nothing was changed"),
+  ]);
+  own.environment["CORP_SECRET"] = "the secret there";
   const applied = await apply(whole);
   expect(named(applied)).toEqual([
     "create roles.editor",
@@ -78,7 +91,11 @@ test("apply creates everything in an order that works, with secrets; a second ap
     "create resources.notes-api",
     "create clients.notes",
     "create issuers.ci",
+    "create upstreams.corp",
+    "create attributes.desk",
   ]);
+  expect(JSON.stringify(applied)).not.toContain("the secret there");
+  expect((await fixtures.admin.call("GET", "/upstreams/corp")).body).toMatchObject({ has_secret: true });
   expect(applied.secrets!["notes"]).toMatch(/^.{40,}$/);
   const before = await fixtures.admin.call("GET", "/clients/notes");
   expect(named(await apply(whole))).toEqual([]);
@@ -197,6 +214,8 @@ test.each([
   ["clients: { a: [] }", "an object or null is needed"],
   ["roles: { a: {} }", "a list or null is needed"],
   ["clients: { a: { client_secret: x } }", "secrets are not declared"],
+  ["upstreams: { a: { client_secret: x } }", "client_secret_env names an environment variable"],
+  ["upstreams: { a: { client_secret_env: 1 } }", "must be the name of an environment variable"],
   ["clients: { a: {}, a: {} }", "neither JSON nor YAML"],
   ["clients: { a: { client_id: b } }", "client_id is the name itself"],
   ["settings: { NO_SUCH: 1 }", "no such variable"],

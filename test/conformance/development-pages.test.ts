@@ -101,7 +101,23 @@ test("the panel at / shows clients, users with the demo's passwords, and the las
   expect((await fetch(`${origin}/`, { headers: { accept: "application/json" } })).status).toBe(404);
 });
 
-describe.each(["/", "/dev/refusals", "/dev/explanation?request=x"])("%s", (path) => {
+test("/dev/look shows the provider's pages in other colours, in this browser alone", async () => {
+  const chosen = new URLSearchParams({ BRAND_COLOR: "#ff0000", BACKGROUND_COLOR: "#000000" });
+  const tried = await fetch(`${origin}/dev/look?${chosen}`, asBrowser);
+  const [cookie = ""] = tried.headers.get("set-cookie")!.split(";");
+  const page = await (await fetch(`${origin}/logout`, { headers: { accept: "text/html", cookie } })).text();
+  const href = /rel="stylesheet" href="([^"]+)"/.exec(page)![1]!.replaceAll("&amp;", "&");
+  const style = await fetch(`${origin}${href}`);
+  expect(style.headers.get("content-type")).toBe("text/css; charset=utf-8");
+  expect(await style.text()).toContain("--brand: #ff0000;");
+  expect(await (await fetch(`${origin}/logout`, asBrowser)).text()).toContain('href="/assets/style.css?v=');
+
+  const wrong = await fetch(`${origin}/dev/look?BACKGROUND_COLOR=red`, asBrowser);
+  expect(textOf(await wrong.text())).toContain("BACKGROUND_COLOR must be a colour like #1f5fd6, not &#34;red&#34;");
+  expect(wrong.headers.get("set-cookie")).toContain("Max-Age=0");
+});
+
+describe.each(["/", "/dev/refusals", "/dev/look", "/dev/explanation?request=x"])("%s", (path) => {
   test.each(["evil.example", `evil.example:1`, "localhost.evil.example", "op.example.com"])(
     "a request for the host %s is refused: DNS rebinding",
     async (name) => {
@@ -164,6 +180,6 @@ test("/dev/mailbox shows the mail that tells a person of a change, and its HTML 
   const [, link = ""] = /href="(\/dev\/mail\?id=[^"]+)"/.exec(page) ?? [];
   const html = await fetch(new URL(link.replaceAll("&#38;", "&"), origin));
   expect(html.headers.get("content-security-policy")).toContain("sandbox; default-src 'none'");
-  expect(await html.text()).toContain('<html lang="de">');
+  expect(await html.text()).toContain('<html lang="de" dir="ltr">');
   expect((await fetch(`${origin}/dev/mail?id=unknown`)).status).toBe(404);
 });

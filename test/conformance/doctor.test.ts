@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Finding } from "../../packages/edge-op/src/console/findings.ts";
 import { checkProvider } from "../../packages/edge-op/src/doctor/check-provider.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
+import { startDocumentServer } from "./fixtures/document-server.ts";
 import type { TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
@@ -122,6 +123,23 @@ describe("mistakes that show in the registration alone", () => {
   test("the registered URIs are named", async () => {
     const { wrong } = await examine(operator, { ...correct, redirect_uri: `${redirectUri}/` });
     expect(wrong[0]!.mend).toContain(redirectUri);
+  });
+});
+
+describe("documents of another form than a provider has", () => {
+  test.each([
+    ["metadata without a token endpoint", "discovery", "token_endpoint", {}, { keys: [] }],
+    ["a key set without keys", "keys", "keys", { token_endpoint: "https://op.example.com/token" }, {}],
+  ])("%s", async (_, check, member, metadata, keys) => {
+    const server = await startDocumentServer();
+    const jwks_uri = server.serve("/jwks", keys);
+    const authorization_endpoint = `${server.origin}/authorize`;
+    const document = { issuer: server.origin, authorization_endpoint, jwks_uri, ...metadata };
+    server.serve("/.well-known/openid-configuration", document);
+    const { findings } = await checkProvider({ issuer: server.origin }, Date.now());
+    await server.stop();
+    const wrong = findings.filter(({ result }) => result === "wrong");
+    expect(wrong).toEqual([expect.objectContaining({ check, text: expect.stringContaining(member) as string })]);
   });
 });
 

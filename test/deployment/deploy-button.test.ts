@@ -61,7 +61,7 @@ async function createStores(): Promise<void> {
   const audit = await create("/d1/database", { name: "edge-op-audit" });
   const cache = await create("/storage/kv/namespaces", { title: "edge-op-cache" });
   await create("/queues", { queue_name: "edge-op-audit" });
-  await create("/r2/buckets", { name: "edge-op-audit" });
+  for (const name of ["edge-op-audit", "edge-op-backup"]) await create("/r2/buckets", { name });
   const written = file
     .replace("00000000-0000-0000-0000-000000000000", String(main["uuid"]))
     .replace("00000000-0000-0000-0000-000000000001", String(audit["uuid"]))

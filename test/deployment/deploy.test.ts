@@ -91,11 +91,12 @@ describe("from an empty account to a verified provider", () => {
   });
 
   test("the same command continues: the same key on every Worker, shown once, and a client verifies the deployment", async () => {
-    const { code, output, calls } = await operator.deploy([]);
+    const { code, output, calls } = await operator.deploy(["--administrator", "maria@example.com"]);
     expect(output).toContain("✓ Verification");
     expect(code).toBe(0);
     expect(changes(calls).filter((call) => call.endsWith("/d1/database"))).toEqual([]);
     expect(shownKey(output)).toBe(firstKey);
+    expect(output).toContain(`For maria@example.com alone, once, for a day:\n  ${issuer}/invitation?token=`);
     const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth"];
     expect(keyed.map(secretOf)).toEqual(keyed.map(() => firstKey));
     expect(secretOf("op")).toBeUndefined();
@@ -241,6 +242,7 @@ describe("upgrades and drift", () => {
     const { code, output } = await operator.deploy(["secrets"], keys);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
     expect(output).toContain("✓ Every Worker and object runs them");
+    expect(output).toContain("every stored secret is sealed with the current key");
     expect(output).not.toContain(firstKey);
     const bindings = runningVersion(script("op-auth"))!.bindings;
     expect(bindings.find(({ name }) => name === "OP_MASTER_KEY_PREVIOUS")?.text).toBe(keys.OP_MASTER_KEY_PREVIOUS);

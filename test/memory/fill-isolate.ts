@@ -97,6 +97,7 @@ function accessToken(index: number, roles: number): AccessToken {
     amr: undefined,
     authorizationDetails: undefined,
     userinfoClaims: undefined,
+    mappedClaims: undefined,
   };
 }
 
@@ -251,7 +252,7 @@ function issuerMetadata(): Fillable {
 }
 
 function readThrough<Value>(
-  kind: "client" | "user" | "rbac" | "resource" | "issuer" | "document-hosts" | "generations",
+  kind: "client" | "user" | "rbac" | "attributes" | "resource" | "issuer" | "document-hosts" | "generations",
   maxBytes: number,
   make: (index: number, size: number) => Value,
   attachedBytes?: (value: Value) => number,
@@ -506,6 +507,17 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
       );
       return parsed({ roles: names, groups: names, permissions: names });
     }),
+  attributes: () =>
+    readThrough("attributes", isolateMemory.attributes, (index, size) =>
+      parsed({
+        attributes: Array.from({ length: between(size, 5, 200) }, (_, attribute) => ({
+          attribute: text(index + attribute / 1000, 20),
+          type: "string",
+          title: text(index, 30),
+          claim: { name: text(index, 20), scope: text(index, 20), tokens: ["userinfo"], clients: [text(index, 22)] },
+        })),
+      }),
+    ),
   "document hosts": () =>
     readThrough("document-hosts", isolateMemory.documentHosts, (index, size) =>
       parsed({

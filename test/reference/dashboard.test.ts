@@ -5,14 +5,30 @@ import { repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment } from "../../scripts/deploy/environment.ts";
 import { workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
 
-/** The Grafana dashboard names only columns that a data point has (`observeRequest`). */
+/** The Grafana dashboard and the alert rules name only columns that a data point has (`observeRequest`), and events that a line can have. */
 interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly rawSql: string }[] }[];
 }
 
 const dashboard = JSON.parse(readFileSync(join(repositoryRoot, "docs/operating/dashboard.json"), "utf8")) as Dashboard;
 const monitor = readFileSync(join(repositoryRoot, "docs/operating/monitor.md"), "utf8");
-const queries = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ rawSql }) => ({ title, rawSql })));
+
+interface Rule {
+  readonly title: string;
+  readonly annotations: { readonly page: string };
+  readonly data: readonly { readonly datasourceUid: string; readonly model: { rawSql?: string; expr?: string } }[];
+}
+
+const read = (name: string) => readFileSync(join(repositoryRoot, "docs/operating", name), "utf8");
+const { groups } = JSON.parse(read("alerts.json")) as {
+  readonly groups: readonly [{ readonly rules: readonly Rule[] }];
+};
+const { rules } = groups[0];
+const ruleQueries = rules.flatMap(({ title, data }) =>
+  data.flatMap(({ model: { rawSql } }) => (rawSql === undefined ? [] : [{ title, rawSql }])),
+);
+const panelQueries = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ rawSql }) => ({ title, rawSql })));
+const queries = [...panelQueries, ...ruleQueries];
 
 const issuer = "https://op.example.com";
 const checked = checkEnvironment("production", { issuer });
@@ -46,5 +62,36 @@ describe("the dashboard", () => {
     expect(compared.length).toBeGreaterThan(2);
     expect(new Set(named)).toEqual(new Set(["'refused'", "'unavailable'", "'failed'"]));
     expect(monitor).toContain("(dashboard.json)");
+  });
+});
+
+describe("the alert rules", () => {
+  const respond = read("respond.md");
+  const anchorOf = (heading: string) => heading.toLowerCase().replaceAll(" ", "-");
+  const sections = [...respond.matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+  /** People report these. */
+  const reported = [
+    "a-token-secret-or-key-leaked",
+    "a-host-publishes-metadata-documents-of-hostile-clients",
+    "a-person-asks-what-happened-to-their-account",
+  ];
+
+  test("each has its section, and each section its rule or a person who reports it", () => {
+    const named = rules.map(({ annotations: { page } }) => page.replace("respond.md#", ""));
+    const anchors = sections.map((section) => section.replaceAll(",", ""));
+    expect([...new Set([...named, ...reported])].toSorted()).toEqual(anchors.toSorted());
+  });
+
+  test("each counts events that a line can have", () => {
+    const known = read("../reference/log-events.md");
+    const expressions = rules.flatMap(({ data }) => data.flatMap(({ model: { expr } }) => expr ?? []));
+    const events = expressions.flatMap((expr) => /"event":"\(([^)]+)\)"/.exec(expr)?.[1]?.split("|") ?? []);
+    expect(events.length).toBeGreaterThan(10);
+    expect(events.filter((event) => !known.includes(`| \`${event}\` |`))).toEqual([]);
+    expect(monitor).toContain("(alerts.json)");
+  });
+
+  test("each has a threshold on what it finds", () => {
+    for (const { data } of rules) expect(data.map(({ datasourceUid }) => datasourceUid)).toContain("__expr__");
   });
 });

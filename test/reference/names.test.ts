@@ -23,6 +23,10 @@ const foreign = new Set([
   "contexts.json",
   "summary.json",
   "kebab-case.ts",
+  // Exports of other products.
+  "realm.json",
+  "users.json",
+  "kc.sh",
   // An operator's environment, and the files that npm run deploy generates from it.
   "deployments/production.ts",
   "deployments/production.json",

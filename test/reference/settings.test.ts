@@ -61,6 +61,8 @@ test("absent and empty variables have their defaults", () => {
     privateUseSchemes: [],
     clientUnusedSeconds: 86_400,
     clientIdleSeconds: 7_776_000,
+    deletionGraceDays: 14,
+    passkeyOrigins: [],
   });
 });
 
