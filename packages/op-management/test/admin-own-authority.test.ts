@@ -113,6 +113,7 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   resendInvitation: "another person",
   importUsers: "another person",
   backUp: "it only reads",
+  sealAgain: "what is sealed stays as it is",
   decideHeldRecords: "a held record has no authority",
   deleteInvitation: "nobody has signed up by it",
   createUpstream: "another provider",
