@@ -102,7 +102,7 @@ async function expectThrottled(response: Response, atMostSeconds: number): Promi
   expect(seconds).toBeGreaterThan(0);
   expect(seconds).toBeLessThanOrEqual(atMostSeconds);
   const html = await response.text();
-  expect(html).toContain(`Too many attempts. Wait ${seconds} seconds`);
+  expect(html).toContain(`Too many attempts. Wait ${seconds} ${seconds === 1 ? "second" : "seconds"},`);
   expect(html).toContain('data-passkey="get"');
 }
 
