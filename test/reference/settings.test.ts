@@ -37,6 +37,7 @@ test("absent and empty variables have their defaults", () => {
     refreshTokenLifetimeSeconds: 2_592_000,
     trustForwardedHeaders: false,
     passwordMin: 15,
+    passwordBreach: "off",
     requestLogPercent: 10,
     auditRetentionDays: 365,
     auditTokensPerMinute: 60,

@@ -1,7 +1,13 @@
 import { commonPasswords } from "./common-passwords.ts";
 import { normalizePassword } from "./password-hash.ts";
 
-export type PasswordFault = "malformed" | "tooShort" | "tooLong" | "common" | "personal" | "simple";
+export const passwordFaults = [
+  ...(["malformed", "tooShort", "tooLong", "common", "personal", "simple"] as const),
+  /** Of the list of `PASSWORD_BREACH` (breached-password.ts). */
+  "breached",
+] as const;
+
+export type PasswordFault = (typeof passwordFaults)[number];
 
 /** Code points after normalization. */
 export const mostPasswordCharacters = 256;
