@@ -102,6 +102,11 @@ test("a session's idle time is at most its lifetime, also by default", () => {
   );
 });
 
+test("NIST SP 800-63B-4 §2.1.3: a session lasts 30 days at most", () => {
+  expect(readDeployment({ SESSION_LIFETIME: String(30 * 86_400) }).session.absoluteMs).toBe(2_592_000_000);
+  expect(() => readDeployment({ SESSION_LIFETIME: String(30 * 86_400 + 1) })).toThrow("SESSION_LIFETIME");
+});
+
 test("the colour for dark schemes defaults to the brand colour", () => {
   expect(readDeployment({ BRAND_COLOR: "#123456" }).brandColorDark).toBe("#123456");
   expect(readDeployment({}).brandColorDark).toBe("#8ab4ff");

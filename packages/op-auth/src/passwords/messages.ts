@@ -14,6 +14,7 @@ const en = {
   "password.repeat": "Repeat the new password",
   "password.hint":
     "At least {min, plural, one {# character} other {# characters}}, for example several words that only you would put together.",
+  "password.show": "Show what I type",
   "password.submit": "Change password",
   "password.submitSet": "Set password",
   "password.wrongCurrent": "The current password is not correct.",
@@ -43,6 +44,7 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "password.new": "Neues Passwort",
   "password.repeat": "Neues Passwort wiederholen",
   "password.hint": "Mindestens {min} Zeichen, zum Beispiel mehrere Wörter, die nur Sie so zusammenstellen würden.",
+  "password.show": "Eingabe anzeigen",
   "password.submit": "Passwort ändern",
   "password.submitSet": "Passwort festlegen",
   "password.wrongCurrent": "Das aktuelle Passwort ist nicht richtig.",
