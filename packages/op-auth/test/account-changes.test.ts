@@ -19,6 +19,7 @@ import {
   password,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+import { MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 let fixtures: AuthFixtures;
@@ -194,7 +195,7 @@ describe("the name of a person", () => {
   }
 
   it("is changed where people choose it; applications get the new one, and sessions stay", async () => {
-    const visitor = fixtures.browser({ ...authEnv, SIGN_UP: "open" });
+    const visitor = fixtures.browser(new MailedCodes({ ...authEnv, SIGN_UP: "open" }).env);
     expect(await (await visitor.get(locationOf(await visitor.get("/account")))).text()).not.toContain('id="save-name"');
     expect(await changeTo("  Ali <b>Example</b> ", visitor)).toBe("/account?notice=name-changed");
     const html = await (await visitor.get("/account?notice=name-changed")).text();
@@ -209,7 +210,7 @@ describe("the name of a person", () => {
     ["too long", "x".repeat(101), "open"],
     ["of people whom administrators name", "Ali", "off"],
   ])("is not changed: %s", async (_, name, SIGN_UP) => {
-    const visitor = fixtures.browser({ ...authEnv, SIGN_UP } as AuthEnv);
+    const visitor = fixtures.browser(new MailedCodes({ ...authEnv, SIGN_UP } as AuthEnv).env);
     expect(await changeTo(name, visitor)).toBe("/account?notice=name-not-changed");
     expect(await nameOf()).toBe("Alice Example");
   });
