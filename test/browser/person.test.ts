@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   addAuthenticator,
   type BrowserFixtures,
+  capture,
   type Language,
   languages,
   openBrowserFixtures,
@@ -62,7 +63,11 @@ describe("a person with a password", () => {
     expect(await page.inputValue("#username")).toBe(person.username);
     complaints.length = 0;
 
+    // NIST SP 800-63B-4 §3.1.1.2: what is typed can be shown.
     await page.fill("#password", person.password);
+    await page.click("[data-show]");
+    expect(await page.getAttribute("#password", "type")).toBe("text");
+    await capture(page, "sign-in-shown");
     await page.dblclick("#sign-in");
     await page.waitForSelector("#allow");
     expect(await page.textContent("ul.scopes")).toContain("Keep this access while you are away");
@@ -98,6 +103,7 @@ describe("a person with a password", () => {
     const page = await context.newPage();
     await page.goto(`${fixtures.application.origin}/login`);
     expect(await page.isVisible("#passkey")).toBe(false);
+    expect(await page.isVisible("[data-show]")).toBe(false);
     await signIn(page);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
     await context.close();

@@ -75,11 +75,18 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
     expect(JSON.parse((await page.textContent("#claims")) ?? "")).toMatchObject({ acr: "phr", email: address });
+    await page.goto(`${fixtures.provider.origin}/account`);
+    await page.click(".rename summary");
+    await show("account-name");
+    await page.fill("#name", "Nina Renamed");
+    await page.click("#save-name");
+    await page.waitForSelector("[data-notice]");
+    expect(await page.textContent(".person")).toContain("Nina Renamed");
     await context.clearCookies();
     // The autofill of the sign-in page uses the passkey.
     await page.goto(`${fixtures.application.origin}/login`);
     await page.waitForSelector("#greeting");
-    expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
+    expect(await page.textContent("#greeting")).toBe("Hello, Nina Renamed");
     expect(problems).toEqual([]);
     await context.close();
   });

@@ -101,11 +101,16 @@ test("the panel at / shows clients, users with the demo's passwords, and the las
   expect((await fetch(`${origin}/`, { headers: { accept: "application/json" } })).status).toBe(404);
 });
 
-test("/dev/look shows the provider's pages in other colours, in this browser alone", async () => {
-  const chosen = new URLSearchParams({ BRAND_COLOR: "#ff0000", BACKGROUND_COLOR: "#000000" });
+test("/dev/look shows the provider's pages with another name, logo and colours, in this browser alone", async () => {
+  const chosen = new URLSearchParams({
+    ...{ DISPLAY_NAME: "Acme <b>", LOGO_URL: "https://acme.example/logo.svg" },
+    ...{ BRAND_COLOR: "#ff0000", BACKGROUND_COLOR: "#000000" },
+  });
   const tried = await fetch(`${origin}/dev/look?${chosen}`, asBrowser);
   const [cookie = ""] = tried.headers.get("set-cookie")!.split(";");
   const page = await (await fetch(`${origin}/logout`, { headers: { accept: "text/html", cookie } })).text();
+  expect(page).toContain('<img src="https://acme.example/logo.svg" alt="" height="32"');
+  expect(page).toContain("<span>Acme &lt;b&gt;</span>");
   const href = /rel="stylesheet" href="([^"]+)"/.exec(page)![1]!.replaceAll("&amp;", "&");
   const style = await fetch(`${origin}${href}`);
   expect(style.headers.get("content-type")).toBe("text/css; charset=utf-8");

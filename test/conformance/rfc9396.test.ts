@@ -127,10 +127,7 @@ describe("RFC 9396 §6, §12: consent", () => {
     const signIn = await someone.openPage(url);
     const { html } = (await someone.submit(signIn)) as Page;
     expect(textOf(html)).toContain(
-      "Bezahlen Aktionen: initiate, status Payee : Merchant A Amount: currency : EUR Amount: amount : 123.50".replaceAll(
-        " :",
-        ":",
-      ),
+      "Bezahlen Aktionen: initiate, status Payee : Merchant A Amount: 123,50 EUR".replaceAll(" :", ":"),
     );
   });
 

@@ -37,6 +37,7 @@ test("absent and empty variables have their defaults", () => {
     refreshTokenLifetimeSeconds: 2_592_000,
     trustForwardedHeaders: false,
     passwordMin: 15,
+    passwordBreach: "off",
     requestLogPercent: 10,
     auditRetentionDays: 365,
     auditTokensPerMinute: 60,
@@ -99,6 +100,11 @@ test("a session's idle time is at most its lifetime, also by default", () => {
   expect(() => readDeployment({ SESSION_LIFETIME: "3600", SESSION_IDLE: "3601" })).toThrow(
     'SESSION_IDLE must be a whole number from 60 to 3600, not "3601"',
   );
+});
+
+test("NIST SP 800-63B-4 §2.1.3: a session lasts 30 days at most", () => {
+  expect(readDeployment({ SESSION_LIFETIME: String(30 * 86_400) }).session.absoluteMs).toBe(2_592_000_000);
+  expect(() => readDeployment({ SESSION_LIFETIME: String(30 * 86_400 + 1) })).toThrow("SESSION_LIFETIME");
 });
 
 test("the colour for dark schemes defaults to the brand colour", () => {

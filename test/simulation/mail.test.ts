@@ -33,7 +33,7 @@ async function violationsIn(seeds: Iterable<number>): Promise<string[]> {
 const first = Number(process.env["SIMULATION_SEED"] ?? Math.floor(Math.random() * 1_000_000));
 const seeds = Array.from({ length: runs }, (_, index) => first + index);
 
-test(`attack 89: a mail is sent if and only if its change is committed, in ${runs} histories`, async () => {
+test(`a mail is sent if and only if its change is committed, in ${runs} histories`, async () => {
   expect(await violationsIn(seeds)).toEqual([]);
 });
 

@@ -17,6 +17,7 @@ const committers: Readonly<Record<string, string>> = {
   "packages/op-auth/src/account/commit-address.ts":
     "each change of an address needs a code that was mailed to it, and is taken back once",
   "packages/op-auth/src/account/delete-account.tsx": "ten an hour for a person (change-budget.ts)",
+  "packages/op-auth/src/account/name-section.tsx": "ten an hour for a person (change-budget.ts)",
   "packages/op-auth/src/account/other-addresses.tsx": "ten an hour for a person (change-budget.ts)",
   "packages/op-auth/src/steps/restore/submit.ts": "once after each deletion",
   "packages/op-auth/src/passwords/replace-password.ts":

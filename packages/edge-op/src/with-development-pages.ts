@@ -6,7 +6,7 @@ export type ServePage = (request: Request) => Promise<Response>;
 
 /**
  * The Worker in front of the provider's. Everything but the pages is passed on unchanged; a page that refuses a request gets its explanation before the
- * end, and all pages get the colours that are tried at `/dev/look`.
+ * end, and all pages get the name, logo and colours that are tried at `/dev/look`.
  */
 const source = `export default {
   async fetch(request, { PAGES, PROVIDER }) {
@@ -24,7 +24,16 @@ const source = `export default {
     const look = /(?:^|; )dev-look=([^;]+)/.exec(request.headers.get("cookie") ?? "")?.[1];
     if (isPage && look !== undefined) {
       const restyle = (link) => { link.setAttribute("href", "/dev/style.css?" + look); };
-      return new HTMLRewriter().on("link[rel=stylesheet]", { element: restyle }).transform(response);
+      const tried = new URLSearchParams(look);
+      const name = tried.get("DISPLAY_NAME");
+      const logo = tried.get("LOGO_URL");
+      const show = (image) => { if (logo) image.setAttribute("src", logo); };
+      const rename = (text) => { if (name) text.setInnerContent(name); };
+      return new HTMLRewriter()
+        .on("link[rel=stylesheet]", { element: restyle })
+        .on(".brand img", { element: show })
+        .on(".brand span", { element: rename })
+        .transform(response);
     }
     if (response.status < 400 || id === null || !isPage) return response;
     const explanation = await PAGES.fetch(new URL("/dev/explanation?request=" + encodeURIComponent(id), request.url));

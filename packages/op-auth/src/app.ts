@@ -30,6 +30,7 @@ import {
 import { deleteAccount, showLeaving } from "./account/delete-account.tsx";
 import { downloadData } from "./account/download-data.ts";
 import { beginConnecting, confirmConnecting, removeIdentity, showConnecting } from "./account/identities.tsx";
+import { changeName, namePath } from "./account/name-section.tsx";
 import {
   confirmPrimary,
   confirmRemoveAddress,
@@ -142,6 +143,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   });
   servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
+  servePage(app, isolate, namePath, { GET: account(showAccount), POST: account(changeName) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
   servePage(app, isolate, "/account/activity", { GET: account(showActivity) });
   servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });

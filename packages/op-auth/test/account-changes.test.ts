@@ -19,6 +19,7 @@ import {
   password,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+import { MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 let fixtures: AuthFixtures;
@@ -181,6 +182,37 @@ describe("names of passkeys", () => {
     await signInToAccount();
     expect(await rename("Mine", id)).toBe("/account?notice=passkey-not-renamed");
     expect(await storedName()).toBe(before);
+  });
+});
+
+describe("the name of a person", () => {
+  const nameOf = () =>
+    authEnv.DB.prepare("SELECT claims ->> 'name' AS name FROM users WHERE sub = 'alice'").first("name");
+
+  async function changeTo(name: string, visitor: Browser): Promise<string> {
+    await visitor.signIn(locationOf(await visitor.get("/account")));
+    return locationOf(await visitor.submit("/account/name", { name }));
+  }
+
+  it("is changed where people choose it; applications get the new one, and sessions stay", async () => {
+    const visitor = fixtures.browser(new MailedCodes({ ...authEnv, SIGN_UP: "open" }).env);
+    expect(await (await visitor.get(locationOf(await visitor.get("/account")))).text()).not.toContain('id="save-name"');
+    expect(await changeTo("  Ali <b>Example</b> ", visitor)).toBe("/account?notice=name-changed");
+    const html = await (await visitor.get("/account?notice=name-changed")).text();
+    expect(html).toContain("Your name was changed.");
+    expect(html).toContain("Ali &lt;b&gt;Example&lt;/b&gt;");
+    expect(await nameOf()).toBe("Ali <b>Example</b>");
+  });
+
+  it.each([
+    ["no name", "  ", "open"],
+    ["two lines", "a\nb", "open"],
+    ["too long", "x".repeat(101), "open"],
+    ["of people whom administrators name", "Ali", "off"],
+  ])("is not changed: %s", async (_, name, SIGN_UP) => {
+    const visitor = fixtures.browser(new MailedCodes({ ...authEnv, SIGN_UP } as AuthEnv).env);
+    expect(await changeTo(name, visitor)).toBe("/account?notice=name-not-changed");
+    expect(await nameOf()).toBe("Alice Example");
   });
 });
 

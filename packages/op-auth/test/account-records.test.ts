@@ -58,7 +58,7 @@ describe("the applications of a person", () => {
     await signIn();
     const text = await pageText();
     expect(text).toContain("Example App Access since 5 Mar 2026 Know who you are · See your email address");
-    expect(text).toContain("Use “payment” on your behalf · Amount: currency: EUR · Amount: value: 9.50");
+    expect(text).toContain("Use “payment” on your behalf · Amount: EUR 9.50");
   });
 
   it("a program that registered itself three times is one of them, and is ended at once; one of the same name elsewhere is another", async () => {

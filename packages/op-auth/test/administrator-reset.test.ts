@@ -127,7 +127,7 @@ describe("a temporary password", () => {
   });
 });
 
-describe("a link of an administrator", () => {
+describe("NIST SP 800-63B-4 §4.2.1.2: a link of an administrator", () => {
   async function linkFor(change: { sub?: string; key?: string; untilMs?: number } = {}): Promise<string> {
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     await fixtures.isolate.revocation.confirmControl(context);

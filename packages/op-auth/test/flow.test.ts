@@ -332,12 +332,13 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
 
   const proof = (method: ProofMethod, atMs: number): Proof => ({ method, sub: "alice", atMs, controlVersion: 0 });
 
-  it("two proofs by one method are not two factors, and an unknown method satisfies nothing", () => {
+  it("NIST SP 800-63B-4 §3.1.3.1: two proofs by one method are not two factors, and mailed codes satisfy nothing beside them", () => {
     const passwords = [proof("password", 1), proof("password", 2)];
     expect(findAuthentication(passwords, ["mfa"])).toBeUndefined();
     expect(authenticationOf(passwords)).toEqual({ acr: "urn:edge-op:acr:password", amr: ["pwd"], atMs: 2 });
-    const later = [proof("mailedCode" as ProofMethod, 3)];
-    expect(findAuthentication(later, ["phr", "mfa", "urn:edge-op:acr:password"])).toBeUndefined();
+    const mailed = [proof("mailedCode" as ProofMethod, 3), proof("mailedCode" as ProofMethod, 4)];
+    expect(findAuthentication(mailed, ["phr", "mfa", "urn:edge-op:acr:password"])).toBeUndefined();
+    expect(authenticationOf([...passwords, ...mailed])).toEqual(authenticationOf(passwords));
   });
 
   it("a password and a code are two factors, as old as the older; a code alone is none", () => {

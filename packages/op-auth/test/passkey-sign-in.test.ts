@@ -103,6 +103,8 @@ async function expectThrottled(response: Response, atMostSeconds: number): Promi
   expect(seconds).toBeLessThanOrEqual(atMostSeconds);
   const html = await response.text();
   expect(html).toContain(`Too many attempts. Wait ${seconds} ${seconds === 1 ? "second" : "seconds"},`);
+  // A passkey that was not looked up is not called unknown.
+  expect(html).not.toContain("data-passkey-signal");
   expect(html).toContain('data-passkey="get"');
 }
 

@@ -66,7 +66,7 @@ describe("WebAuthn Level 3 §5.1.3: a passkey that the browser creates without a
     expect(await passkeys()).toBe(0);
   });
 
-  it("attack 62: without the proof of a password it is refused", async () => {
+  it("without the proof of a password it is refused", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     await signInBy(passkey);
     await DB.prepare("DELETE FROM webauthn_credentials").run();
@@ -75,6 +75,20 @@ describe("WebAuthn Level 3 §5.1.3: a passkey that the browser creates without a
     expect(await upgrade(html)).toMatch(/notice=passkey-failed$/);
     expect(await passkeys()).toBe(0);
   });
+});
+
+it("WebAuthn §7.1: a registration that is sent again adds nothing, also after its passkey was removed", async () => {
+  await signInByPassword();
+  const html = await account();
+  const { credential } = await SoftwarePasskey.create(html);
+  const send = async () => {
+    const form_token = formTokenOf(await account());
+    return locationOf(await browser.post("/account/passkeys", { form_token, ceremony: ceremonyOf(html), credential }));
+  };
+  expect(await send()).toMatch(/notice=passkey-added$/);
+  await DB.prepare("DELETE FROM webauthn_credentials").run();
+  expect(await send()).toMatch(/notice=passkey-failed$/);
+  expect(await passkeys()).toBe(0);
 });
 
 describe("WebAuthn Level 3 §5.1.10: signals", () => {
@@ -88,7 +102,7 @@ describe("WebAuthn Level 3 §5.1.10: signals", () => {
     expect(signalOf(await account())!["accepted"]).toMatchObject({ allAcceptedCredentialIds: [] });
   });
 
-  it("attack 61: a passkey is called unknown only if nobody has it", async () => {
+  it("a passkey is called unknown only if nobody has it", async () => {
     const known = await SoftwarePasskey.register("alice");
     const suspended = await SoftwarePasskey.register("mallory");
     const removed = await SoftwarePasskey.register("bob");
@@ -116,7 +130,7 @@ describe("WebAuthn Level 3 §5.11: related origins", () => {
 
   it.each([
     ["listed in PASSKEY_ORIGINS", `${related} https://example.net`, true],
-    ["not listed (attack 63)", "https://example.net", false],
+    ["not listed", "https://example.net", false],
   ])("a passkey of an origin that is %s", async (_, PASSKEY_ORIGINS, isAccepted) => {
     const passkey = await SoftwarePasskey.register("alice");
     browser = fixtures.browser({ ...authEnv, PASSKEY_ORIGINS });

@@ -56,7 +56,7 @@ async function main(): Promise<unknown> {
 
 const notices = () => mailed.notices.map(({ kind, undo }) => [kind, undo?.address]);
 
-describe("several addresses", () => {
+describe("NIST SP 800-63B-4 §4.2.1.2, §4.6: several addresses", () => {
   it("one is added by a code, finds its person when they forget their password, and changes no claim", async () => {
     const form = await (await browser.get(`${path}?further=1`)).text();
     expect(form).toContain('name="further"');
@@ -105,7 +105,7 @@ describe("several addresses", () => {
     expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
   });
 
-  it("42: one that a thief has added takes nothing back when its owner removes or replaces it", async () => {
+  it("one that a thief has added takes nothing back when its owner removes or replaces it", async () => {
     await add("thief@example.org");
     await press("remove", "thief@example.org");
     expect(notices().at(-1)).toEqual(["address-removed", undefined]);
@@ -125,7 +125,7 @@ describe("several addresses", () => {
     expect((await fixtures.browser().post(`${path}/undo`, { undo: link })).status).toBe(400);
   });
 
-  it("43: a code that a session asked for before the password was recovered adds nothing", async () => {
+  it("a code that a session asked for before the password was recovered adds nothing", async () => {
     const html = await (
       await browser.submit(`${path}?further=1`, { address: "thief@example.org", further: "1" })
     ).text();

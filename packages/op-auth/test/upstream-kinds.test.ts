@@ -92,13 +92,13 @@ describe("Microsoft", () => {
     ["false", false, false],
     ["the text 0", "0", false],
     ["missing", undefined, false],
-  ])("71: an address is believed only by xms_edov: %s", async (_, xms_edov, isBelieved) => {
+  ])("an address is believed only by xms_edov: %s", async (_, xms_edov, isBelieved) => {
     const claims = { iss: microsoftOf(tid), tid, email: "alice@corp.example", email_verified: true, xms_edov };
     expect(sentToClient(await signInFrom(claims))["code"]).toBeDefined();
     expect(await newUser()).toMatchObject({ email: "alice@corp.example", email_verified: isBelieved });
   });
 
-  it("68: of several directories, the identity contains the one", async () => {
+  it("of several directories, the identity contains the one", async () => {
     const claims = { iss: microsoftOf(otherTid), tid: otherTid };
     expect(sentToClient(await signInFrom(claims, [tid, otherTid]))["code"]).toBeDefined();
     expect(await identity()).toEqual({ issuer: microsoftOf(otherTid), subject: "their-1" });
@@ -111,7 +111,7 @@ describe("Microsoft", () => {
     ],
     ["whose tid is not that of the issuer", { iss: microsoftOf("33333333-3333-3333-3333-333333333333"), tid }],
     ["without a tid", { iss: microsoftOf("undefined") }],
-  ])("68: a person %s is refused", async (_, claims) => {
+  ])("a person %s is refused", async (_, claims) => {
     expect(stepOf(locationOf(await signInFrom(claims, [tid, otherTid])))).toBe("sign-in");
     expect(await newUser()).toBeUndefined();
   });
@@ -165,21 +165,21 @@ describe("Apple", () => {
     ["an address and a subject", { email: "alice@example.com", sub: "x", email_verified: true }],
     ["a name that is no text", { name: { firstName: { a: 1 }, lastName: ["b"] } }],
     ["no object", "alice@example.com"],
-  ])("72: a forged `user` gives a name and nothing else: %s", async (_, user) => {
+  ])("a forged `user` gives a name and nothing else: %s", async (_, user) => {
     const path = await postBack(await pressUpstream(browser, await signInPage()), user);
     expect(sentToClient(await browser.once(path))["code"]).toBeDefined();
     expect(await newUser()).toEqual({ updated_at: expect.any(Number) });
     expect(await identity()).toEqual({ issuer, subject: "their-1" });
   });
 
-  it("72: a `user` in the URL is not read", async () => {
+  it("a `user` in the URL is not read", async () => {
     const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
     const user = encodeURIComponent(JSON.stringify({ name: { firstName: "Mallory" } }));
     expect(sentToClient(await browser.once(`${callback}&user=${user}`))["code"]).toBeDefined();
     expect(await newUser()).toEqual({ updated_at: expect.any(Number) });
   });
 
-  it("66: a posted response goes on only in the browser that began", async () => {
+  it("a posted response goes on only in the browser that began", async () => {
     const path = await postBack(await pressUpstream(browser, await signInPage()));
     expect((await fixtures.browser().once(path)).status).toBe(400);
     expect(await newUser()).toBeUndefined();
@@ -207,7 +207,7 @@ describe("GitHub", () => {
     return signIn(upstream.install());
   }
 
-  it("73: the person is the number of the account, with the primary verified address", async () => {
+  it("the person is the number of the account, with the primary verified address", async () => {
     const other = { email: "other@example.com", primary: false, verified: true };
     const response = await signInWith({ id: 42, login: "pat", name: "Pat" }, [other, verified]);
     expect(sentToClient(response)["code"]).toBeDefined();
@@ -225,7 +225,7 @@ describe("GitHub", () => {
     ["none is primary", [{ ...verified, primary: false }]],
     ["there is none", []],
     ["the response is no list", { message: "Not Found" }],
-  ])("70: no address is taken: %s", async (_, emails) => {
+  ])("no address is taken: %s", async (_, emails) => {
     expect(sentToClient(await signInWith({ id: 42, login: "pat" }, emails))["code"]).toBeDefined();
     expect(await newUser()).not.toHaveProperty("email");
   });

@@ -83,13 +83,13 @@ describe("a believed address of an account", () => {
     expect(await identities()).toEqual([]);
   });
 
-  it("75: somebody else who signs in then is not asked, and nothing is connected", async () => {
+  it("somebody else who signs in then is not asked, and nothing is connected", async () => {
     const response = await browser.signIn(await askedToSignIn(), "bob");
     expect(sentToClient(response)["code"]).toBeDefined();
     expect(await identities()).toEqual([]);
   });
 
-  it("75: the page of the question posted by a flow of somebody else connects nothing", async () => {
+  it("the page of the question posted by a flow of somebody else connects nothing", async () => {
     const page = await askedToConnect();
     const form_token = formTokenOf(await (await browser.get(page)).text());
     const thief = fixtures.browser();
@@ -98,7 +98,7 @@ describe("a believed address of an account", () => {
     expect(await identities()).toEqual([]);
   });
 
-  it("75: an old page connects nothing after the identity was disconnected", async () => {
+  it("an old page connects nothing after the identity was disconnected", async () => {
     const page = await askedToConnect();
     const form_token = formTokenOf(await (await browser.get(page)).text());
     await browser.post(page, { form_token, decision: "connect" });
@@ -136,7 +136,7 @@ describe("a believed address of an account", () => {
     expect(html).not.toContain("An account has your address");
   });
 
-  it("74: a provider that is only connected at the account page asks nobody", async () => {
+  it("a provider that is only connected at the account page asks nobody", async () => {
     await authEnv.DB.prepare("UPDATE upstreams SET document = json_set(document, '$.link_only', json('true'))").run();
     const fresh = await createAuthFixturesAgain();
     const visitor = fresh.browser();
@@ -194,7 +194,7 @@ describe("at the account page", () => {
     expect(html).not.toContain("Connect Example IdP");
   });
 
-  it("76: nothing is connected by a URL, without the form's token, or before the confirmation", async () => {
+  it("nothing is connected by a URL, without the form's token, or before the confirmation", async () => {
     expect((await browser.get("/account/identities?upstream=idp")).status).toBe(200);
     expect((await browser.post("/account/identities", { upstream: "idp" })).status).toBe(403);
     const page = locationOf(await browser.once(upstream.signIn(await leave())));
@@ -204,7 +204,7 @@ describe("at the account page", () => {
     expect(await identities()).toEqual([]);
   });
 
-  it("76: an old sign-in connects nothing", async () => {
+  it("an old sign-in connects nothing", async () => {
     const form_token = formTokenOf(await (await browser.get("/account")).text());
     vi.useFakeTimers({ toFake: ["Date"] });
     vi.setSystemTime(Date.now() + 11 * 60_000);
@@ -212,7 +212,7 @@ describe("at the account page", () => {
     expect(stepOf(locationOf(response))).toBe("sign-in");
   });
 
-  it("66: a callback of somebody else's connection does nothing in the session of the victim", async () => {
+  it("a callback of somebody else's connection does nothing in the session of the victim", async () => {
     const thief = fixtures.browser();
     await signInToAccount(thief, "bob");
     const callback = upstream.signIn(await leave(thief));
@@ -220,7 +220,7 @@ describe("at the account page", () => {
     expect(await identities()).toEqual([]);
   });
 
-  it("75: an identity of somebody else is not taken over", async () => {
+  it("an identity of somebody else is not taken over", async () => {
     await authEnv.DB.prepare(
       "INSERT INTO user_identities VALUES ('idp', 'https://idp.example.net', 'their-1', 'bob', 'x', 0, NULL)",
     ).run();
@@ -229,7 +229,7 @@ describe("at the account page", () => {
     expect(await identities()).toEqual([{ sub: "bob", subject: "their-1" }]);
   });
 
-  it("75: of two confirmations for one identity the second changes nothing", async () => {
+  it("of two confirmations for one identity the second changes nothing", async () => {
     const first = locationOf(await browser.once(upstream.signIn(await leave(), "code-1")));
     const second = locationOf(await browser.once(upstream.signIn(await leave(), "code-2")));
     const confirm = async (page: string) => {
@@ -255,9 +255,9 @@ describe("at the account page", () => {
   });
 
   it.each<[string, string[], string]>([
-    ["77: the last way in stays", [], "last-identity"],
+    ["the last way in stays", [], "last-identity"],
     [
-      "77: a second identity whose provider is disabled is no way in",
+      "a second identity whose provider is disabled is no way in",
       [
         "INSERT INTO upstreams VALUES ('off', 'disabled', '{}', NULL, NULL, 0, 0)",
         "INSERT INTO user_identities VALUES ('off', 'i', 's', 'alice', 'x', 9999999999999, NULL)",

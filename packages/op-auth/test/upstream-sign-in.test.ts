@@ -117,23 +117,23 @@ describe("a known identity", () => {
 
 /** Responses that are not genuine; each differs in one point from one that signs in. */
 const forgeries: Readonly<Record<string, Behaviour>> = {
-  "65: iss of another provider (RFC 9207)": { parameters: { iss: "https://other.example.net" } },
-  "65: no iss, from a provider that sends it": { parameters: { iss: undefined } },
-  "68: an ID token of another issuer": { claims: { iss: "https://other.example.net" } },
-  "79: a signature of another key": { forged: true },
-  "79: alg that the provider does not announce": { metadata: { id_token_signing_alg_values_supported: ["RS256"] } },
-  "79: an ID token for another client": { claims: { aud: "elsewhere" } },
-  "79: an ID token with another nonce": { claims: { nonce: "other" } },
-  "79: an ID token without a nonce": { claims: { nonce: undefined } },
-  "79: an expired ID token": { claims: { exp: 1, iat: 0 } },
-  "79: no sub": { claims: { sub: undefined } },
-  "80: metadata of another issuer": { metadata: { issuer: "https://other.example.net" } },
-  "80: keys at an internal address": { metadata: { jwks_uri: "https://169.254.169.254/jwks" } },
-  "80: a token endpoint at an internal address": { metadata: { token_endpoint: "https://10.0.0.1/token" } },
-  "80: a token endpoint that redirects": {
+  "iss of another provider (RFC 9207)": { parameters: { iss: "https://other.example.net" } },
+  "no iss, from a provider that sends it": { parameters: { iss: undefined } },
+  "an ID token of another issuer": { claims: { iss: "https://other.example.net" } },
+  "a signature of another key": { forged: true },
+  "alg that the provider does not announce": { metadata: { id_token_signing_alg_values_supported: ["RS256"] } },
+  "an ID token for another client": { claims: { aud: "elsewhere" } },
+  "an ID token with another nonce": { claims: { nonce: "other" } },
+  "an ID token without a nonce": { claims: { nonce: undefined } },
+  "an expired ID token": { claims: { exp: 1, iat: 0 } },
+  "no sub": { claims: { sub: undefined } },
+  "metadata of another issuer": { metadata: { issuer: "https://other.example.net" } },
+  "keys at an internal address": { metadata: { jwks_uri: "https://169.254.169.254/jwks" } },
+  "a token endpoint at an internal address": { metadata: { token_endpoint: "https://10.0.0.1/token" } },
+  "a token endpoint that redirects": {
     responses: { "/token": () => new Response(null, { status: 302, headers: { location: "https://10.0.0.1/" } }) },
   },
-  "80: a key set of megabytes": {
+  "a key set of megabytes": {
     responses: { "/jwks": () => Response.json({ keys: [], padding: "x".repeat(2_000_000) }) },
   },
   "a token response without an ID token": {
@@ -143,7 +143,7 @@ const forgeries: Readonly<Record<string, Behaviour>> = {
     metadata: { userinfo_endpoint: `${upstreamIssuer}/userinfo` },
     responses: { "/userinfo": () => Response.json({ sub: "their-2", email: "pat@example.com" }) },
   },
-  "80: UserInfo at an internal address": { metadata: { userinfo_endpoint: "https://10.0.0.1/userinfo" } },
+  "UserInfo at an internal address": { metadata: { userinfo_endpoint: "https://10.0.0.1/userinfo" } },
   "an error of the token endpoint": {
     responses: { "/token": () => Response.json({ error: "invalid_grant" }, { status: 400 }) },
   },
@@ -210,7 +210,7 @@ describe("the transaction", () => {
     upstream = new StandInUpstream().install();
   });
 
-  it("66: the callback in another browser signs nobody in (login CSRF)", async () => {
+  it("the callback in another browser signs nobody in (login CSRF)", async () => {
     const victim = fixtures.browser();
     await signInPage(victim);
     const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
@@ -219,20 +219,20 @@ describe("the transaction", () => {
     expect(victim.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("67: is taken once, also by concurrent callbacks", async () => {
+  it("is taken once, also by concurrent callbacks", async () => {
     const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
     const copies = await Promise.all([1, 2, 3].map(() => browser.once(callback)));
     expect(copies.map(({ status }) => status).toSorted()).toEqual([303, 400, 400]);
     expect((await browser.once(callback)).status).toBe(400);
   });
 
-  it("65: comes back at the redirect URI of its own provider only", async () => {
+  it("comes back at the redirect URI of its own provider only", async () => {
     const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
     expect((await browser.once(callback.replace("/idp/", "/other/"))).status).toBe(400);
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("74: a provider that was disabled in between refuses", async () => {
+  it("a provider that was disabled in between refuses", async () => {
     const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
     await changeUpstreams("UPDATE upstreams SET status = 'disabled'");
     expect(await problemAfter(await browser.once(callback))).toBe(
@@ -241,7 +241,7 @@ describe("the transaction", () => {
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("74: a disabled provider is not offered, and its button posted all the same is refused", async () => {
+  it("a disabled provider is not offered, and its button posted all the same is refused", async () => {
     const page = await signInPage();
     await changeUpstreams("UPDATE upstreams SET status = 'disabled'");
     const response = await browser.submit(page, { upstream: "idp" });
@@ -251,7 +251,7 @@ describe("the transaction", () => {
     expect(html).not.toContain('name="upstream"');
   });
 
-  it("69: a record that names another issuer finds none of its old identities", async () => {
+  it("a record that names another issuer finds none of its old identities", async () => {
     await changeUpstreams(
       "UPDATE upstreams SET document = json_set(document, '$.issuer', 'https://new.example.net', '$.sign_up', 'off') WHERE upstream_id = 'idp'",
     );
@@ -270,7 +270,7 @@ describe("who gets an account", () => {
       }>()
     ).results.map(({ sub, claims }) => ({ sub, ...(JSON.parse(claims) as { readonly updated_at?: number }) }));
 
-  it("82: a new person has the claims that may be mapped, and no roles, groups or others", async () => {
+  it("a new person has the claims that may be mapped, and no roles, groups or others", async () => {
     await seedUpstream({ document: { claims: { nickname: "alias", name: "full_name" } } });
     const claims = {
       ...{ full_name: "Pat Example", alias: "patty", given_name: "Pat", locale: "de", picture: "javascript:alert(1)" },
@@ -320,7 +320,7 @@ describe("who gets an account", () => {
       expect(upstream.requests).toEqual([`${upstreamIssuer}/token`]);
     });
 
-    it("71: its address is not believed by a flag of the ID token", async () => {
+    it("its address is not believed by a flag of the ID token", async () => {
       await seedUpstream();
       userInfo = { email: "alice@example.com" };
       upstream.behaviour.claims = { email_verified: true };
@@ -328,7 +328,7 @@ describe("who gets an account", () => {
       expect(await users()).toMatchObject([{ email: "alice@example.com", email_verified: false }]);
     });
 
-    it("78: its acr, auth_time and iss count for nothing, because they are not signed", async () => {
+    it("its acr, auth_time and iss count for nothing, because they are not signed", async () => {
       await seedUpstream({ document: { acr_map: { gold: "phr" } } });
       await connect("alice");
       userInfo = { acr: "gold", auth_time: Math.floor(Date.now() / 1000), iss: "https://other.example.net" };
@@ -356,7 +356,7 @@ describe("who gets an account", () => {
     expect(await countRows("user_identities")).toBe(1);
   });
 
-  it("68: the same sub of another provider is another person", async () => {
+  it("the same sub of another provider is another person", async () => {
     await seedUpstream();
     await seedUpstream({ upstreamId: "other", document: { issuer: "https://other.example.net" } });
     await signInUpstream(browser, await signInPage(), new StandInUpstream().install());
@@ -372,7 +372,7 @@ describe("who gets an account", () => {
 
   it.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([
     ["off: nobody", { sign_up: "off" }, { email: "pat@example.com", email_verified: true }, false],
-    ["74: link_only: nobody", { link_only: true }, { email: "pat@example.com", email_verified: true }, false],
+    ["link_only: nobody", { link_only: true }, { email: "pat@example.com", email_verified: true }, false],
     [
       "domains: a believed address in one",
       { sign_up: "domains", domains: ["example.com"] },
@@ -386,19 +386,19 @@ describe("who gets an account", () => {
       false,
     ],
     [
-      "70: domains: an address that is not verified",
+      "domains: an address that is not verified",
       { sign_up: "domains", domains: ["example.com"] },
       { email: "pat@example.com" },
       false,
     ],
     [
-      "70: domains: email_verified is a text",
+      "domains: email_verified is a text",
       { sign_up: "domains", domains: ["example.com"] },
       { email: "pat@example.com", email_verified: "true" },
       false,
     ],
     [
-      "71: domains: a domain for which the provider is not believed",
+      "domains: a domain for which the provider is not believed",
       { sign_up: "domains", domains: ["example.org"] },
       { email: "pat@example.org", email_verified: true },
       false,
@@ -416,22 +416,19 @@ describe("who gets an account", () => {
 
   it.each<[string, Record<string, unknown>]>([
     ["not verified", { email: "alice@example.com", email_verified: false }],
-    ["70: verified by a text", { email: "alice@example.com", email_verified: "true" }],
-    ["70: nothing about it", { email: "alice@example.com" }],
-  ])(
-    "70, 71: an address that is not believed leads to no account, and is stored as unverified: %s",
-    async (_, claims) => {
-      await seedUpstream();
-      const upstream = new StandInUpstream({ claims }).install();
-      expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
-      const [user] = await users();
-      expect(user).toMatchObject({ email: "alice@example.com", email_verified: false });
-      const identity = await authEnv.DB.prepare("SELECT sub FROM user_identities").first<{ sub: string }>();
-      expect(identity?.sub).toBe(user?.sub);
-    },
-  );
+    ["verified by a text", { email: "alice@example.com", email_verified: "true" }],
+    ["nothing about it", { email: "alice@example.com" }],
+  ])("an address that is not believed leads to no account, and is stored as unverified: %s", async (_, claims) => {
+    await seedUpstream();
+    const upstream = new StandInUpstream({ claims }).install();
+    expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+    const [user] = await users();
+    expect(user).toMatchObject({ email: "alice@example.com", email_verified: false });
+    const identity = await authEnv.DB.prepare("SELECT sub FROM user_identities").first<{ sub: string }>();
+    expect(identity?.sub).toBe(user?.sub);
+  });
 
-  it("71: an address of a domain for which the provider is not believed leads to no account (nOAuth)", async () => {
+  it("an address of a domain for which the provider is not believed leads to no account (nOAuth)", async () => {
     await seedUpstream({ document: { trusted_domains: ["example.org"] } });
     const upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
     await signInUpstream(browser, await signInPage(), upstream);
@@ -455,8 +452,8 @@ describe("what a sign-in amounts to", () => {
     ["a mapped acr satisfies mfa", { acr: "gold" }, "mfa", true],
     ["a mapped acr satisfies phr", { acr: "diamond" }, "phr", true],
     ["a value that is mapped to mfa does not satisfy phr", { acr: "gold" }, "phr", false],
-    ["78: an acr that is spelled like ours is not taken over", { acr: "phr" }, "phr", false],
-    ["78: a member of every object is not mapped", { acr: "constructor" }, "phr", false],
+    ["an acr that is spelled like ours is not taken over", { acr: "phr" }, "phr", false],
+    ["a member of every object is not mapped", { acr: "constructor" }, "phr", false],
   ])("%s", async (_, claims, acr, isEnough) => {
     const sent = sentToClient(await tokenOf(claims, acrMap, essential(acr)));
     expect(sent["code"] !== undefined).toBe(isEnough);
@@ -489,7 +486,7 @@ describe("what a sign-in amounts to", () => {
   });
 });
 
-it("81: no logout token of a provider is accepted, so none ends a session", async () => {
+it("no logout token of a provider is accepted, so none ends a session", async () => {
   await seedUpstream();
   await connect("alice");
   const upstream = new StandInUpstream().install();

@@ -8,7 +8,7 @@ import type { Branding } from "./branding.ts";
 import { readableOn } from "./contrast.ts";
 import { styleSheet } from "./style-sheet.ts";
 
-type AssetName = "style.css" | "once.js" | "icon.svg";
+type AssetName = "style.css" | "forms.js" | "icon.svg";
 
 /** A script of single pages, passed to the layout and to {@link serveAsset}. */
 export interface Script {
@@ -24,18 +24,30 @@ interface Asset {
 
 /**
  * Disables forms after a click: a second click would submit a form whose flow the first one has spent. Going back to the page enables its
- * forms again.
+ * forms again. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4 §3.1.1.2), until they are sent.
  */
-const onceScript = `
+const formsScript = `
 "use strict";
 addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "1";
+  for (const field of event.target.querySelectorAll("[data-shown]")) field.type = "password";
 });
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
+for (const button of document.querySelectorAll("[data-show]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const isShown = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(isShown));
+    for (const field of button.form.querySelectorAll("[type=password], [data-shown]")) {
+      field.dataset.shown = "1";
+      field.type = isShown ? "text" : "password";
+    }
+  });
+}
 `.trim();
 
 function icon({ brandColor }: Branding): string {
@@ -53,7 +65,7 @@ function assetsOf(branding: Branding): Readonly<Record<AssetName, Asset>> {
   if (cached !== undefined) return cached;
   const assets = {
     "style.css": createAsset("text/css; charset=utf-8", styleSheet(branding)),
-    "once.js": scriptAsset(onceScript),
+    "forms.js": scriptAsset(formsScript),
     "icon.svg": createAsset("image/svg+xml", icon(branding)),
   };
   known.set(branding, assets);

@@ -40,7 +40,7 @@ export function Layout(props: LayoutProps) {
           <meta name="color-scheme" content="light dark" />
           <link rel="icon" href={branding.logoUrl ?? assetUrl(branding, "icon.svg")} />
           <link rel="stylesheet" href={assetUrl(branding, "style.css")} />
-          {submitsOnce && <script src={assetUrl(branding, "once.js")} defer />}
+          {submitsOnce && <script src={assetUrl(branding, "forms.js")} defer />}
           {scripts.map((script) => (
             <script src={scriptUrl(script)} defer />
           ))}

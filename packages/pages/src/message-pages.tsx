@@ -19,13 +19,16 @@ export interface ErrorView {
   readonly reference: string;
 }
 
+/** An exclamation mark. */
+const attention = "M12 8v5m0 3.2v.1";
+
 export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly view: ErrorView }) {
   const { t } = frame;
   const title = view.title ?? t("error.title");
   return (
     <Layout {...frame} title={title}>
       <div class="head" role="alert">
-        <Sign path="M12 8v5m0 3.2v.1" />
+        <Sign path={attention} />
         <h1>{title}</h1>
         <p class="muted">{view.text}</p>
       </div>
@@ -41,21 +44,24 @@ export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly
   );
 }
 
+/** `ended`: what the person came for does not exist any more. */
 export function MessagePage({
   frame,
   title,
   text,
   link,
+  sign = "done",
 }: {
   readonly frame: PageFrame;
   readonly title: string;
   readonly text: string;
   readonly link?: PageLink;
+  readonly sign?: "done" | "ended";
 }) {
   return (
     <Layout {...frame} title={title}>
       <div class="head" role="status">
-        <Sign path="M8 12.3l2.8 2.8 5.4-6" />
+        <Sign path={sign === "done" ? "M8 12.3l2.8 2.8 5.4-6" : attention} />
         <h1>{title}</h1>
         <p class="muted">{text}</p>
       </div>

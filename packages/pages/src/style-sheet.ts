@@ -77,6 +77,8 @@ button.quiet:hover, .button.quiet:hover { background: color-mix(in srgb, var(--t
 button.plain { color: var(--muted); background: none; border-color: transparent; font-weight: 500; }
 button.plain:hover { color: var(--text); }
 button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand-text); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
+button.link[aria-pressed] { padding-inline: 0; }
+button.link[aria-pressed=true] { text-decoration-style: double; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
 .top { margin-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

@@ -5,7 +5,7 @@ import { readBranding } from "../src/branding.ts";
 const branding = readBranding({ BRAND_COLOR: "#123456" });
 const script: Script = { name: "own.js", body: "own();" };
 
-it.each(["style.css", "once.js", "icon.svg"] as const)(
+it.each(["style.css", "forms.js", "icon.svg"] as const)(
   "serves %s, cached forever under a URL of its content",
   async (name) => {
     const response = serveAsset(branding, [], name)!;

@@ -56,7 +56,7 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
   });
 });
 
-it("attack 88: a name with markup or lines changes neither the HTML nor the subject", () => {
+it("a name with markup or lines changes neither the HTML nor the subject", () => {
   const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
   const { subject, html } = renderAccountMail(
     { kind: "password-changed", atMs },

@@ -2,15 +2,18 @@ import { readBranding } from "@edge-op/pages/branding";
 import { styleSheet } from "@edge-op/pages/style-sheet";
 import { html, type Markup } from "./markup.ts";
 
-/** The settings that a person tries, and what they colour. */
-const colors = {
+/** The settings that a person tries, and what they change. */
+const tried = {
+  DISPLAY_NAME: "Name",
+  LOGO_URL: "Logo",
   BRAND_COLOR: "Buttons and links",
   BRAND_COLOR_DARK: "Buttons and links, dark scheme",
   BACKGROUND_COLOR: "Background",
   BACKGROUND_COLOR_DARK: "Background, dark scheme",
 } as const;
 
-const names = Object.keys(colors) as (keyof typeof colors)[];
+const names = Object.keys(tried) as (keyof typeof tried)[];
+const placeholders: Partial<Record<keyof typeof tried, string>> = { DISPLAY_NAME: "Acme", LOGO_URL: "https://…" };
 
 function givenOf(parameters: URLSearchParams): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? ""]));
@@ -25,14 +28,14 @@ export function lookStyle(parameters: URLSearchParams): { readonly css?: string;
   }
 }
 
-/** A `Set-Cookie` value: while the browser has it, the provider's pages have the colours (with-development-pages.ts). Without colours it ends. */
+/** A `Set-Cookie` value: while the browser has it, the provider's pages have the look (with-development-pages.ts). Without values it ends. */
 export function rememberedLook(parameters: URLSearchParams): string {
   const given = names.flatMap((name) => (parameters.get(name) ? [[name, parameters.get(name)!]] : []));
   const isTried = given.length > 0 && lookStyle(parameters).css !== undefined;
   return `dev-look=${new URLSearchParams(given)}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${isTried ? 86_400 : 0}`;
 }
 
-/** **The form that tries a look**: the colours are shown on the provider's real pages, in both schemes and languages, without a new start. */
+/** **The form that tries a look**: name, logo and colours are shown on the provider's real pages, in both schemes and languages, without a new start. */
 export function lookForm(parameters: URLSearchParams): Markup {
   const { problem } = lookStyle(parameters);
   const pages = [
@@ -41,11 +44,11 @@ export function lookForm(parameters: URLSearchParams): Markup {
     html`<a href="/logout">Logout</a>`,
   ];
   return html`<h1>Look</h1>
-<p class="muted">The colours apply to all pages in this browser, for a day. To keep them, put them in the settings.</p>
+<p class="muted">The look applies to all pages in this browser, for a day. To keep it, put the values in the settings.</p>
 ${problem === undefined ? [] : [html`<p role="alert">${problem}</p>`]}
 <form><dl>${names.map(
-    (name) => html`<dt><label for="${name}">${colors[name]}</label></dt>
-<dd><input id="${name}" name="${name}" value="${parameters.get(name) ?? ""}" placeholder="#rrggbb" autocomplete="off"> <code>${name}</code></dd>`,
+    (name) => html`<dt><label for="${name}">${tried[name]}</label></dt>
+<dd><input id="${name}" name="${name}" value="${parameters.get(name) ?? ""}" placeholder="${placeholders[name] ?? "#rrggbb"}" autocomplete="off"> <code>${name}</code></dd>`,
   )}</dl><p><button>Show</button> <a href="/dev/look">Reset</a></p></form>
 <nav aria-label="Pages">${pages}</nav>`;
 }

@@ -12,6 +12,8 @@ export const accountNotices = {
   "app-added": { isGood: true, text: "account.appAdded" },
   "factor-removed": { isGood: true, text: "account.factorRemoved" },
   "last-way-in": { isGood: false, text: "account.lastWayIn" },
+  "name-changed": { isGood: true, text: "account.nameChanged" },
+  "name-not-changed": { isGood: false, text: "account.nameNotChanged" },
   "address-changed": { isGood: true, text: "account.addressChanged" },
   "address-not-changed": { isGood: false, text: "account.addressNotChanged" },
   "address-added": { isGood: true, text: "account.addressAdded" },

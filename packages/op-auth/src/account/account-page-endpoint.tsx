@@ -17,6 +17,7 @@ import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { listApplications } from "./applications.ts";
 import { mayAddConditionally, mayAddPasskey } from "./factor-level.ts";
+import { mayChangeName } from "./name-section.tsx";
 import { personalDates } from "./personal-dates.ts";
 import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
@@ -52,6 +53,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     formToken: await formToken(context, accountForms, sessionId),
     hasPassword: password?.sub === user.sub && password.hash !== undefined,
     addresses,
+    canChangeName: mayChangeName(context.settings),
     canChangeAddress: context.settings.mailProvider !== "off",
     passkeys,
     factors,

@@ -21,6 +21,7 @@ import { DataSection } from "./data-section.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities-section.tsx";
 import { type AccountText, accountMessages } from "./messages.ts";
+import { NameSection } from "./name-section.tsx";
 import type { PersonalDates } from "./personal-dates.ts";
 
 export interface AccountView {
@@ -29,6 +30,7 @@ export interface AccountView {
   readonly hasPassword: boolean;
   /** Verified ones. */
   readonly addresses: readonly UserAddress[];
+  readonly canChangeName: boolean;
   readonly canChangeAddress: boolean;
   readonly passkeys: readonly Passkey[];
   readonly factors: readonly ListedFactor[];
@@ -74,6 +76,7 @@ export function AccountPage({ frame, view }: Props) {
       </div>
       <Notices t={t} notice={view.notice} />
       <PasskeySignal signal={view.signal} />
+      <NameSection t={t} user={view.user} formToken={view.formToken} canChange={view.canChangeName} />
       <AddressSection t={t} view={view} />
       <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys t={t} view={view} />

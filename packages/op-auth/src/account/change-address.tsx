@@ -220,5 +220,7 @@ function respondUndone(
   const frame = frameOf(context, request);
   const t = createTranslator(accountMessages, frame.t.language);
   const link = { href: "/account", text: t("address.toAccount") };
-  return respondPage(<MessagePage frame={frame} title={t("address.title")} text={t(text)} link={link} />, { status });
+  const sign = status === 200 ? "done" : "ended";
+  const page = <MessagePage frame={frame} title={t("address.title")} text={t(text)} link={link} sign={sign} />;
+  return respondPage(page, { status });
 }

@@ -44,7 +44,8 @@ export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const password = await describePassword(at, person);
     if (password.isBlocked) return signInFor(at, path, { requiredAcr: password.requiredAcr });
-    const problem = checkNewPassword(at.context, person.user, form) ?? (await checkCurrent(at, person, password, form));
+    const problem =
+      (await checkNewPassword(at.context, person.user, form)) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
     const { user, session } = person;
     const replacement = { action: "password.changed", kept: session.sid } as const;

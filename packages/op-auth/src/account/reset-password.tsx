@@ -69,6 +69,6 @@ async function showGone({ context, request }: AccountRequest): Promise<Response>
   const frame = frameOf(context, request);
   const t = createTranslator(resetMessages, frame.t.language);
   const link = { href: "/account", text: t("toAccount") };
-  const page = <MessagePage frame={frame} title={t("resetTitle")} text={t("resetGone")} link={link} />;
+  const page = <MessagePage frame={frame} title={t("resetTitle")} text={t("resetGone")} link={link} sign="ended" />;
   return respondPage(page, { status: 400 });
 }

@@ -64,7 +64,7 @@ async function showEnded({ context, request }: FlowRequest): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(signUpMessages, frame.t.language);
   const link = { href: "/account", text: t("signIn") };
-  const page = <MessagePage frame={frame} title={t("ended")} text={t("endedText")} link={link} />;
+  const page = <MessagePage frame={frame} title={t("ended")} text={t("endedText")} link={link} sign="ended" />;
   return respondPage(page, { status: 400 });
 }
 

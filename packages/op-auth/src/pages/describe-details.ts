@@ -60,10 +60,24 @@ function describeMember(
   schema: unknown,
   depth: number,
 ): DescribedDetail["members"] {
-  const label = labelOf(t, name, schema, depth === 1);
-  if (!isJsonObject(value)) return [{ label, value: textOf(value, depth) }];
-  if (depth >= deepest) return [{ label, value: JSON.stringify(value) }];
-  return Object.entries(value).flatMap(([inner, each]) =>
+  return describeValue(t, labelOf(t, name, schema, depth === 1), value, schema, depth);
+}
+
+function describeValue(
+  t: Translate,
+  label: string,
+  value: unknown,
+  schema: unknown,
+  depth: number,
+): DescribedDetail["members"] {
+  const amount = amountOf(t, value);
+  if (amount !== undefined) return [{ label, value: amount }];
+  if (depth >= deepest || (!isJsonObject(value) && !hasObjects(value))) return [{ label, value: textOf(value) }];
+  if (Array.isArray(value)) {
+    const items = isJsonObject(schema) ? schema["items"] : undefined;
+    return value.flatMap((each, index) => describeValue(t, `${label} ${index + 1}`, each, items, depth + 1));
+  }
+  return Object.entries(value as object).flatMap(([inner, each]) =>
     describeMember(t, inner, each, propertyOf(schema, inner), depth + 1).map((member) => ({
       label: `${label}: ${member.label}`,
       value: member.value,
@@ -71,10 +85,27 @@ function describeMember(
   );
 }
 
-function textOf(value: unknown, depth: number): string {
+function hasObjects(value: unknown): boolean {
+  return Array.isArray(value) && value.some(isJsonObject);
+}
+
+function textOf(value: unknown): string {
   if (typeof value === "string") return value;
-  if (!Array.isArray(value) || depth >= deepest) return JSON.stringify(value);
-  return value.map((each) => textOf(each, depth + 1)).join(", ");
+  if (!Array.isArray(value) || hasObjects(value)) return JSON.stringify(value);
+  return value.map(textOf).join(", ");
+}
+
+/** An object of a currency and an amount alone, as in RFC 9396 §2. Every digit is shown, and the currency by its code, since several have the same sign. */
+function amountOf({ language }: Translate, value: unknown): string | undefined {
+  if (!isJsonObject(value) || Object.keys(value).length !== 2) return undefined;
+  const { currency, amount = value["value"] } = value;
+  if (typeof currency !== "string" || !/^[A-Z]{3}$/.test(currency)) return undefined;
+  const decimal = typeof amount === "string" ? /^-?\d{1,15}(?:\.(\d{1,8}))?$/.exec(amount) : null;
+  if (decimal === null) return undefined;
+  const count = decimal[1]?.length ?? 0;
+  const digits = { minimumFractionDigits: count, maximumFractionDigits: count };
+  const format = new Intl.NumberFormat(language, { style: "currency", currency, currencyDisplay: "code", ...digits });
+  return format.format(decimal[0] as `${number}`);
 }
 
 /** The `title` of the schema, as `title#de` in another language, a text of this provider, or the words of the name, capitalized like other labels. */

@@ -14,6 +14,7 @@ const en = {
   "password.repeat": "Repeat the new password",
   "password.hint":
     "At least {min, plural, one {# character} other {# characters}}, for example several words that only you would put together.",
+  "password.show": "Show what I type",
   "password.submit": "Change password",
   "password.submitSet": "Set password",
   "password.wrongCurrent": "The current password is not correct.",
@@ -21,6 +22,8 @@ const en = {
   "password.tooLong": "The new password must have at most {max, plural, one {# character} other {# characters}}.",
   "password.malformed": "The new password contains characters that cannot be stored.",
   "password.common": "The new password is too common. Choose another one.",
+  "password.breached":
+    "The new password is in lists that were stolen elsewhere. Choose another one, which you use nowhere else.",
   "password.personal":
     "The new password consists mostly of your name, your email address or the name of this service. Add words that others would not guess.",
   "password.simple":
@@ -41,6 +44,7 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "password.new": "Neues Passwort",
   "password.repeat": "Neues Passwort wiederholen",
   "password.hint": "Mindestens {min} Zeichen, zum Beispiel mehrere Wörter, die nur Sie so zusammenstellen würden.",
+  "password.show": "Eingabe anzeigen",
   "password.submit": "Passwort ändern",
   "password.submitSet": "Passwort festlegen",
   "password.wrongCurrent": "Das aktuelle Passwort ist nicht richtig.",
@@ -48,6 +52,8 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "password.tooLong": "Das neue Passwort darf höchstens {max} Zeichen haben.",
   "password.malformed": "Das neue Passwort enthält Zeichen, die nicht gespeichert werden können.",
   "password.common": "Das neue Passwort gehört zu denen, die zuerst erraten werden. Wählen Sie ein anderes.",
+  "password.breached":
+    "Das neue Passwort steht in Listen, die anderswo gestohlen wurden. Wählen Sie ein anderes, das Sie sonst nirgends verwenden.",
   "password.personal":
     "Das neue Passwort besteht fast nur aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieses Dienstes. Ergänzen Sie Wörter, die andere nicht erraten.",
   "password.simple":

@@ -5,6 +5,7 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { passwordMessages } from "./messages.ts";
 import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
+import { ShowPassword } from "./show-password.tsx";
 
 export interface PasswordView {
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
@@ -69,6 +70,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
           {t("password.hint", { min: view.min })}
         </p>
         <NewPassword id="repeat" min={view.min} label={t("password.repeat")} invalid={wrongNew} />
+        <ShowPassword language={frame.t.language} />
         <div class="actions">
           <button type="submit" id="change-password">
             {t(view.hasPassword ? "password.submit" : "password.submitSet")}

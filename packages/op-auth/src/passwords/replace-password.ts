@@ -3,7 +3,7 @@ import { commitControlChange } from "@edge-op/shared/control/commit-control-chan
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
+import { judgeNewPassword } from "@edge-op/shared/users/breached-password";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
@@ -13,15 +13,15 @@ import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
-/** What is wrong with the new password of a form (`new`, `repeat`); `undefined`: nothing. */
-export function checkNewPassword(
-  { settings, env }: RequestContext<AuthEnv>,
+/** What is wrong with the new password of a form (`new`, `repeat`); `undefined`: nothing. Cost: that of breached-password.ts. */
+export async function checkNewPassword(
+  context: RequestContext<AuthEnv>,
   { username, claims }: Pick<User, "username" | "claims">,
   form: Form,
-): PasswordProblem | undefined {
+): Promise<PasswordProblem | undefined> {
   const chosen = form.get("new") ?? "";
-  const service = readDeployment(env).name;
-  const fault = findPasswordFault(chosen, { settings, username, email: claims.email, service });
+  const service = readDeployment(context.env).name;
+  const fault = await judgeNewPassword(context, chosen, { username, email: claims.email, service });
   if (fault !== undefined) return { kind: fault };
   return chosen === form.get("repeat") ? undefined : { kind: "differ" };
 }

@@ -36,7 +36,7 @@ export function patchUser(call: PatchCall) {
     else if (actor.sub === sub) await requireOwnPermissions(call, { user: changed });
     await requireAuthorityOverRoles(call, [...known.roles, ...changed.roles], [...known.groups, ...changed.groups]);
     if (typeof password === "string") {
-      requireAcceptablePassword(call.context.settings, changed, password);
+      await requireAcceptablePassword(call.context, changed, password);
       hash ??= await hashPassword(password);
     }
     const { username } = changed;

@@ -73,7 +73,7 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
 });
 
 async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, undefined>) {
-  const { env, settings } = call.context;
+  const { env } = call.context;
   const { username, status = "active", claims = {}, attributes = {}, roles = [], groups = [], password } = call.body;
   if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
   const { sub = `u${randomBase64Url(16)}` } = call.body;
@@ -90,7 +90,7 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
     createdAtMs: atMs,
     updatedAtMs: atMs,
   };
-  if (password !== undefined) requireAcceptablePassword(settings, record, password);
+  if (password !== undefined) await requireAcceptablePassword(call.context, record, password);
   const written = await keepAttributes(env.DB, sub, attributes, attributes);
   await users.create(call, record, {
     statements: [

@@ -77,6 +77,12 @@ export const requestEvents = {
       "An upstream provider did not respond, sent an error, or sent a response that could not be verified. The person is on the sign-in page again.",
     fields: { upstreamId: text("Which one."), cause, requestId },
   },
+  "breach-check-failed": {
+    level: "warn",
+    meaning:
+      "The list of breached passwords (`PASSWORD_BREACH`) did not respond in time. A new password was accepted without it.",
+    fields: { cause, requestId },
+  },
   "sign-in-failed": {
     level: "info",
     meaning: "A wrong password, passkey or code, or a sign-in at an upstream provider without an account.",

@@ -75,7 +75,7 @@ async function makeUp(hash: StoredHash, password: string): Promise<void> {
   await deriveScrypt(encodeUtf8(password), nobody.salt, cost, keyBytes);
 }
 
-/** NFKC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B-4 §3.1.1.2). */
+/** NFC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B-4 §3.1.1.2, RFC 8265 §4.2.2). */
 export function normalizePassword(password: string): string {
-  return password.normalize("NFKC");
+  return password.normalize("NFC");
 }

@@ -1,7 +1,13 @@
 import { commonPasswords } from "./common-passwords.ts";
 import { normalizePassword } from "./password-hash.ts";
 
-export type PasswordFault = "malformed" | "tooShort" | "tooLong" | "common" | "personal" | "simple";
+export const passwordFaults = [
+  ...(["malformed", "tooShort", "tooLong", "common", "personal", "simple"] as const),
+  /** Of the list of `PASSWORD_BREACH` (breached-password.ts). */
+  "breached",
+] as const;
+
+export type PasswordFault = (typeof passwordFaults)[number];
 
 /** Code points after normalization. */
 export const mostPasswordCharacters = 256;
@@ -30,13 +36,18 @@ export function findPasswordFault(password: string, context: PasswordContext): P
   const characters = [...text].length;
   if (characters < context.settings.passwordMin) return "tooShort";
   if (characters > mostPasswordCharacters) return "tooLong";
-  const typed = text.toLowerCase();
+  const typed = fold(text);
   if (isCommon(typed)) return "common";
   const impersonal = wordsOf(context).reduce((rest, word) => rest.replaceAll(word, ""), typed);
   const simplified = simplify(impersonal);
   if (isCommon(simplified)) return "common";
   if ([...simplified].length >= leastSimplified) return undefined;
   return impersonal === typed ? "simple" : "personal";
+}
+
+/** Other widths and cases of the same characters are guessed with them. */
+function fold(text: string): string {
+  return text.normalize("NFKC").toLowerCase();
 }
 
 function isCommon(text: string): boolean {
@@ -46,9 +57,7 @@ function isCommon(text: string): boolean {
 /** Longest first, because a name contains its parts. */
 function wordsOf({ username, email = "", service = "", settings }: PasswordContext): string[] {
   const { host, hostname } = new URL(settings.issuer);
-  const whole = [username, email, email.split("@")[0] ?? "", service, host, hostname].map((word) =>
-    normalizePassword(word).toLowerCase(),
-  );
+  const whole = [username, email, email.split("@")[0] ?? "", service, host, hostname].map(fold);
   const parts = whole.flatMap((word) => word.split(/[^\p{L}\p{N}]+/u));
   const words = [...new Set([...whole, ...parts])].filter((word) => word.length >= shortestWord);
   return words.toSorted((left, right) => right.length - left.length);

@@ -2,7 +2,8 @@
  * **Limits of attempts at a credential.** An attempt takes a place in every bucket of one lane: the first lane that has room. For passwords, an
  * address that has failed at the account fewer than three times has a lane of its own, which others can exhaust only with 240 addresses. Addresses
  * that have failed more often share a lane, which is ten times slower after a hundred failures. NIST allows a hundred failures and would then disable
- * the password, which would lock out its owner. An account can receive at most 2,548 guesses on the first day, and 1,728 on each further day.
+ * the password, which would lock out its owner. A name, of which an account has one and
+ * one for each verified address, can receive at most 2,548 guesses on the first day, and 1,728 on each further day.
  *
  * @see https://pages.nist.gov/800-63-4/sp800-63b.html#throttle
  */

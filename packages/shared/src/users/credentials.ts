@@ -1,5 +1,6 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
+import { parseEmailAddress } from "./email-address.ts";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
 import type { User } from "./user.ts";
 import { canonicalUsername } from "./username.ts";
@@ -32,7 +33,10 @@ export interface Passkey {
   readonly isImported?: boolean;
 }
 
-/** The user with a name, in any spelling of it (username.ts), their consent to a client, and their second factors, which the same sign-in needs. */
+/**
+ * The user with a name, in any spelling of it (username.ts), or with a verified address; their consent to a client, and their second factors, which the same
+ * sign-in needs. Nobody's name is the verified address of somebody else.
+ */
 export async function findPassword(
   database: D1Database,
   username: string,
@@ -42,9 +46,11 @@ export async function findPassword(
     database
       .prepare(
         `SELECT u.sub, u.status, p.hash, p.temporary_until_ms, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
-           LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2 WHERE u.username_key = ?1`,
+           LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2
+           WHERE u.username_key = ?1 OR u.sub = (SELECT sub FROM user_addresses WHERE address_key = ?3 AND held_until_ms IS NULL)
+           ORDER BY u.username_key = ?1 DESC LIMIT 1`,
       )
-      .bind(canonicalUsername(username) ?? null, clientId ?? null)
+      .bind(canonicalUsername(username) ?? null, clientId ?? null, parseEmailAddress(username)?.key ?? null)
       .first<Allowed & FactorRow & PasswordRow>(),
   );
   if (row === null) return undefined;

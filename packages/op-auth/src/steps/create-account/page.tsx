@@ -7,6 +7,7 @@ import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
 import { passwordMessages } from "../../passwords/messages.ts";
 import { describeProblem, NewPassword, type PasswordProblem } from "../../passwords/new-password.tsx";
+import { ShowPassword } from "../../passwords/show-password.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
@@ -138,6 +139,7 @@ function PasswordForm(props: {
         {passwordText("password.hint", { min })}
       </p>
       <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} invalid={invalid} />
+      <ShowPassword language={frame.t.language} />
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
           {t("create")}

@@ -43,7 +43,7 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
   const method = form.get("credential") === undefined ? "password" : "passkey";
   if (!signUpMethods(context, policy)[method]) return refused(method === "passkey" ? "passkey" : "closed");
   const user = { username: newcomer.address.address, claims: {} };
-  const fault = method === "password" ? checkNewPassword(context, user, form) : undefined;
+  const fault = method === "password" ? await checkNewPassword(context, user, form) : undefined;
   if (fault !== undefined) return refused(fault.kind);
   // As in a sign-in: a change after this version ends the session (ADR 28).
   await isolate.revocation.confirmControl(context);

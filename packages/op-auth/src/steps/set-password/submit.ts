@@ -1,7 +1,7 @@
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
-import type { PasswordFault } from "@edge-op/shared/secrets/password-policy";
+import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
@@ -12,7 +12,7 @@ import { findRecovering } from "./find-recovering.ts";
 
 /** What the page can say of a new password. */
 export const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
-  ...(["malformed", "tooShort", "tooLong", "common", "personal", "simple"] as const),
+  ...passwordFaults,
   ...(["differ", "temporary"] as const),
 ];
 
@@ -25,7 +25,7 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
   const found = await findRecovering(at);
   if (found === undefined) return { kind: "go to", step: "sign-in" };
   const { user, temporaryHash } = found;
-  const problem = checkNewPassword(context, user, form);
+  const problem = await checkNewPassword(context, user, form);
   if (problem !== undefined) return refused(problem.kind);
   // The administrator knows it.
   const isKept = temporaryHash !== undefined && (await verifyPassword(form.require("new"), temporaryHash));

@@ -1,6 +1,7 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
 import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import { ShowPassword } from "../../../passwords/show-password.tsx";
 import { leaveByDomain } from "../../../upstream/discovery.ts";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
 import { passwordMessages } from "./messages.ts";
@@ -61,6 +62,7 @@ function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }
         autofocus={Boolean(username)}
         {...invalid}
       />
+      <ShowPassword language={language} />
       <div class="actions">
         <button type="submit" id="sign-in">
           {t("submit")}

@@ -1,0 +1,84 @@
+import { redirect } from "@edge-op/pages/respond-page";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { Settings } from "@edge-op/shared/config/settings";
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
+import type { User } from "@edge-op/shared/users/user";
+import { signUpMessages } from "../sign-up/messages.ts";
+import { longestName, readName } from "../sign-up/read-name.ts";
+import { Item } from "./account-list.tsx";
+import { accountWith } from "./account-notices.ts";
+import { mayChangeNow } from "./change-budget.ts";
+import type { AccountText } from "./messages.ts";
+import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+
+export const namePath = "/account/name";
+
+/** Where people name themselves when they sign up. Elsewhere their names are those of administrators and upstream providers. */
+export function mayChangeName({ signUp }: Settings): boolean {
+  return signUp === "open";
+}
+
+/** **The name on the account page**, with a form for another one where people choose theirs. */
+export function NameSection(props: {
+  readonly t: Translator<AccountText>;
+  readonly user: User;
+  readonly formToken: string;
+  readonly canChange: boolean;
+}) {
+  const { t, user, formToken, canChange } = props;
+  const { name } = user.claims;
+  if (name === undefined && !canChange) return null;
+  return (
+    <section>
+      <h2>{t("account.name")}</h2>
+      <ul class="list">
+        <li>
+          <Item title={name ?? t("account.noName")}>{t("account.nameText")}</Item>
+          {canChange && (
+            <details class="rename">
+              <summary aria-label={t("account.changeName")}>{t("account.change")}</summary>
+              <form method="post" action={namePath} class="row">
+                <input type="hidden" name="form_token" value={formToken} />
+                <label for="name" class="unseen">
+                  {createTranslator(signUpMessages, t.language)("name")}
+                </label>
+                <input
+                  id="name"
+                  name="name"
+                  type="text"
+                  value={name}
+                  required
+                  maxlength={longestName}
+                  autocomplete="name"
+                />
+                <button type="submit" class="quiet slim" id="save-name">
+                  {t("account.save")}
+                </button>
+              </form>
+            </details>
+          )}
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+/** **Changes the name of a person**, which applications see. Sessions and grants stay. Cost: 1 object call and one control change. */
+export function changeName(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async ({ user: { sub } }, form) => {
+    const { context } = at;
+    const { env, arrivedAtMs: atMs, settings } = context;
+    const name = readName(form.get("name"));
+    if (name === undefined || !mayChangeName(settings)) return redirect(accountWith("name-not-changed"));
+    if (!(await mayChangeNow(at, sub))) return redirect(accountWith("too-many-changes"));
+    const update = env.DB.prepare(
+      `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?3), claims = json_set(claims, '$.name', ?2, '$.updated_at', ?4)
+         WHERE sub = ?1`,
+    ).bind(sub, name, atMs, Math.floor(atMs / 1000));
+    const event = recordAdminEvent(context, { action: "name.changed", target: sub, actor: sub }, { ifChanged: true });
+    await commitControlChange(context, [update, event], [{ kind: "user", id: sub }]);
+    wakeAuditLog(context);
+    return redirect(accountWith("name-changed"));
+  });
+}
