@@ -25,7 +25,7 @@ const held: Readonly<Record<string, { readonly kind: string; readonly id: string
   "deployment.seal": nothing,
   ...{ "document-host.update": of("document-host"), "document-host.delete": of("document-host") },
   ...{ "export.users": nothing, "import.users": nothing, "generation.open": nothing, "grant.revoke": nothing },
-  ...{ "group.update": of("group"), "group.delete": of("group") },
+  ...{ "group.update": of("group") },
   ...{ "identity.linked": person, "identity.unlinked": person },
   ...{
     "invitation.create": nothing,
@@ -38,7 +38,7 @@ const held: Readonly<Record<string, { readonly kind: string; readonly id: string
   ...{ "password.changed": person, "password.recovered": person },
   ...{ "recovery_codes.made": person, "recovery_codes.removed": person, "recovery_codes.used": person },
   ...{ "resource.create": nothing, "resource.update": of("resource"), "resource.delete": of("resource") },
-  ...{ "role.update": of("role"), "role.delete": of("role") },
+  ...{ "role.update": of("role") },
   ...{ "secret.rotate": of("client"), "secret.delete": of("client") },
   ...{ "sub.cut-off": nothing, "token.revoke": nothing },
   ...{ "totp.added": person, "totp.removed": person },
