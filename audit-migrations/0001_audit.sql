@@ -41,7 +41,7 @@ CREATE TABLE audit_gaps (
   recorded_at_ms INTEGER NOT NULL,
   PRIMARY KEY (shard, from_seq)
 ) WITHOUT ROWID;
-CREATE INDEX audit_gaps_by_time ON audit_gaps (recorded_at_ms);
+CREATE INDEX audit_gaps_by_time ON audit_gaps (recorded_at_ms, shard, from_seq);
 
 -- Where a chain begins now: the last event that retention deleted. The shard '' is the one chain: seq is a position, hash a chain value.
 CREATE TABLE audit_anchors (

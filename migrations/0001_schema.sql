@@ -55,7 +55,7 @@ CREATE TABLE control_registrations (
 
 -- Records whose later changes a restored database has lost: refused until an administrator decides, whose decision deletes the row (ADR 11).
 CREATE TABLE held_records (
-  kind       TEXT    NOT NULL,                 -- user | client | issuer | upstream | document-host | resource | role | group
+  kind       TEXT    NOT NULL,                 -- user | client | issuer | upstream | document-host | resource | role | group | attribute
   id         TEXT    NOT NULL,
   kept       TEXT    NOT NULL,                 -- what the restored record allowed: its status, policy, metadata or values
   lost       TEXT    NOT NULL,                 -- action of the newest change that was lost

@@ -8,5 +8,10 @@ test("ADR 11: after a restoration nothing that was ended lives, and the audit lo
   const lines: string[] = [];
   await rehearseRestore(keepBuilds(inject("builds")), (line) => lines.push(line));
   expect(lines.filter((line) => /^\d/.test(line))).toHaveLength(7);
-  expect(lines.join("\n")).toContain("client notes (secret.rotate), user bob (user.update)");
+  expect(lines.join("\n")).toContain(
+    [
+      ...["client notes (secret.rotate)", "client service (client.delete)", "issuer ci (issuer.update)"],
+      ...["role editor (role.update)", "user bob (user.update)", "user carol (user.update)"],
+    ].join(", "),
+  );
 }, 60_000);

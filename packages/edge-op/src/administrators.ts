@@ -41,6 +41,8 @@ export async function inviteAdministrator(
       `INSERT OR IGNORE INTO role_permissions (role, permission) VALUES ${permissions.join(", ")}`,
       `DELETE FROM held_records WHERE kind = 'role' AND id = ${text(administratorRole)}`,
       `INSERT INTO control_changes (kind, id, at_ms) VALUES ('rbac', '*', ${nowMs})`,
+      `INSERT INTO admin_events (at_ms, action, target, client_id, sub)
+         SELECT ${nowMs}, 'invitation.delete', id, '', ${text(by)} FROM invitations WHERE address_key = ${text(key)}`,
       `DELETE FROM invitations WHERE address_key = ${text(key)}`,
       `INSERT INTO invitations (id, address_key, address, document, inviter, created_at_ms, until_ms)
          VALUES (${[id, key, address, document, by].map(text).join(", ")}, ${nowMs}, ${nowMs + linkLifeMs})`,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { backupStatements } from "./backup-statements.ts";
 import type { Builds } from "./builds.ts";
-import { AdminApi, basicAuthorization, postForm } from "./provider-api.ts";
+import { AdminApi, basicAuthorization, type Credentials, postForm } from "./provider-api.ts";
 import { type LocalProvider, runProvider } from "./run-provider.ts";
 import { Person } from "./testing/person.ts";
 
@@ -55,6 +55,13 @@ class Rehearsal {
     this.#secret = String(client["client_secret"]);
     await api.require("POST", "/users", { sub: "alice", ...alice });
     await api.require("POST", "/users", { sub: "bob", username: "bob" });
+    await api.require("POST", "/users", { sub: "carol", username: "carol", roles: ["editor"] });
+    await api.require("POST", "/issuers", { issuer_id: "ci", issuer: "https://ci.example.com", rules: [] });
+    await api.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
+    const service = { client_id: "service", grant_types: ["client_credentials"], response_types: [] };
+    const { client_secret: serviceSecret } = await api.require("POST", "/clients", service);
+    const isService = () => this.#isClient({ client_id: "service", client_secret: String(serviceSecret) });
+    this.#require(await isService(), "a service gets a token");
     const [spent, revoked] = [await this.#signIn(), await this.#signIn()];
     this.#print("1. Alice is signed in at a client, twice; Bob has an account.");
 
@@ -67,18 +74,29 @@ class Rehearsal {
     this.#require(await this.#isActive(revoked.access), "a token is active");
     await api.require("POST", "/revocations", { token: revoked.access });
     await api.require("PATCH", "/users/bob", { status: "suspended" });
+    await api.require("PATCH", "/users/carol", { roles: [] });
+    await api.require("PATCH", "/issuers/ci", { status: "disabled" });
+    await api.require("DELETE", "/roles/editor");
+    await api.require("DELETE", "/clients/service");
     const secretBefore = this.#secret;
     const replaced = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
     await this.#awaitRelayed();
-    this.#print("3. Since then: a refresh token is used, a token and a client secret are revoked, Bob is suspended.");
+    this.#print(
+      "3. Since then: a refresh token is used, a token and a client secret are revoked, Bob is suspended, Carol loses her role, and a service, a role and an issuer end.",
+    );
 
     await this.#restore(begun);
     this.#print("4. The database is destroyed, and restored from the backup.");
 
-    const held = await this.#awaitHeld(2);
+    const held = await this.#awaitHeld(6);
     this.#print(`5. Held until somebody decides: ${held.join(", ")}.`);
     this.#require((await this.#refresh(rotated.refresh)).status !== 200, "the revoked client secret refreshes nothing");
-    this.#require((await api.require("GET", "/users/bob"))["status"] === "suspended", "Bob is still suspended");
+    for (const name of ["bob", "carol"])
+      this.#require((await api.require("GET", `/users/${name}`))["status"] === "suspended", `${name} is suspended`);
+    this.#require(!(await isService()), "the deleted service gets no token");
+    this.#require((await api.require("GET", "/issuers/ci"))["status"] === "disabled", "the issuer is still disabled");
+    const { roles } = (await api.require("GET", "/roles")) as { roles: readonly { readonly role: string }[] };
+    this.#require(!roles.some(({ role }) => role === "editor"), "the deleted role gives nothing");
     const records = [{ kind: "client", id: "notes" }];
     const fresh = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
     await api.require("POST", "/held-records/decision", { decision: "restore", records });
@@ -122,6 +140,12 @@ class Rehearsal {
     const authorization = basicAuthorization({ client_id: "notes", client_secret: this.#secret });
     const { status, body } = await postForm(`${this.#provider.origin}/token`, form, { authorization });
     return { status, access: String(body["access_token"]), refresh: String(body["refresh_token"]) };
+  }
+
+  async #isClient(credentials: Credentials): Promise<boolean> {
+    const authorization = basicAuthorization(credentials);
+    const form = { grant_type: "client_credentials" };
+    return (await postForm(`${this.#provider.origin}/token`, form, { authorization })).status === 200;
   }
 
   #refresh(token: string) {

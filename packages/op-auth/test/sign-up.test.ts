@@ -1,5 +1,6 @@
 /** **Signing up**: what is stored and when, what a page tells, and the ways around the proof of an address. */
 
+import { retireSub } from "@edge-op/shared/users/retired-subs";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
@@ -244,11 +245,9 @@ describe("an attacker", () => {
     const sub = await authEnv.DB.prepare("SELECT sub FROM users WHERE username = ?1")
       .bind(address)
       .first<string>("sub");
-    const { sha256 } = await import("@edge-op/protocol/encoding/bytes");
-    const retired = (await sha256(sub!)).slice(0, 16).buffer;
     await authEnv.DB.batch([
       authEnv.DB.prepare("DELETE FROM users WHERE sub = ?1").bind(sub),
-      authEnv.DB.prepare("INSERT INTO retired_subs (hash) VALUES (?1)").bind(retired),
+      await retireSub(authEnv, sub!),
     ]);
     await post();
     expect(await count("users")).toBe(known);

@@ -35,7 +35,7 @@ const existing: Readonly<Record<string, readonly [method: string, path: string, 
 /** What the example names can only be made by others, or has an id that this provider chooses. */
 const unknown = [
   ...["deleteClientSecret", "removeFactor", "removeIdentity", "endSession", "endConsent", "endGrant"],
-  ...["deleteInvitation", "readKey", "revokeKey"],
+  ...["readClientSecret", "readInvitation", "deleteInvitation", "readKey", "revokeKey"],
 ];
 /** The outcomes other than that of `response`; nobody signs up by default. */
 const refused: Readonly<Record<string, readonly [status: number, error: string]>> = {
@@ -81,6 +81,11 @@ describe("the examples of the admin API's description", () => {
         const headers = ["ETag", "Location"].filter((name) => answer.headers.has(name));
         expect(headers).toEqual(Object.keys(responses[answer.status]?.headers ?? {}));
       }
+      const location = answer.headers.get("location");
+      if (location === null) return;
+      // RFC 9110 §15.3.2: it names what was created.
+      const { status, body: created } = await admin.call("GET", location.slice(`${issuer}/admin`.length));
+      expect([status, answer.body]).toEqual([200, expect.objectContaining(created)]);
     },
   );
 });

@@ -48,11 +48,16 @@ describe("/admin/invitations", () => {
     await DB.prepare("UPDATE invitations SET until_ms = 1 WHERE address = 'c@example.com'").run();
     const first = (await admin.call("GET", "/invitations?limit=1")).body;
     const second = (await admin.call("GET", `/invitations?limit=1&cursor=${first.next_cursor}`)).body;
-    const listed = [...first.invitations, ...second.invitations].map(({ invitation_id: id }) => id);
+    const shown = [...first.invitations, ...second.invitations];
+    const listed = shown.map(({ invitation_id: id }) => id);
     expect(listed).toEqual(ids.slice(0, 2).toSorted());
     expect(second.next_cursor).toBeUndefined();
+    expect(shown).toContainEqual((await admin.call("GET", `/invitations/${ids[0]}`)).body);
     expect((await admin.call("DELETE", `/invitations/${ids[0]}`)).status).toBe(204);
-    for (const gone of [ids[0], ids[2]]) expect((await admin.call("DELETE", `/invitations/${gone}`)).status).toBe(404);
+    for (const gone of [ids[0], ids[2]]) {
+      for (const method of ["GET", "DELETE"])
+        expect((await admin.call(method, `/invitations/${gone}`)).status).toBe(404);
+    }
     const event = DB.prepare("SELECT target FROM admin_events WHERE action = 'invitation.delete'");
     expect(await event.first("target")).toBe(ids[0]);
   });

@@ -87,6 +87,11 @@ const cases: readonly Case[] = [
     ...{ kind: "group", id: "staff", path: "/groups/staff", member: "roles", refused: undefined, lost: "group.update" },
     create: ["PUT", "/groups/staff", { roles: ["editor"] }],
   },
+  {
+    ...{ kind: "attribute", id: "desk", path: "/attributes/desk", member: "claim", refused: undefined },
+    lost: "attribute.delete",
+    create: ["POST", "/attributes", { attribute: "desk", type: "string", title: "Desk", claim: { name: "desk", scope: "profile", tokens: ["userinfo"] } }],
+  },
 ];
 
 const member = async ({ path, member: name }: Case) => (await admin.call("GET", path)).body[name];

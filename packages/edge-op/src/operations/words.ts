@@ -55,6 +55,7 @@ const wordings: Readonly<Record<string, Wording>> = {
   listShardLeases: { words: ["shards", "leases"] },
   reportDeployment: { words: ["deployment", "show"] },
   sealAgain: { words: ["deployment", "seal-again"] },
+  backUp: { words: ["deployment", "back-up"] },
   listHeldRecords: { columns: ["kind", "id", "lost", "held_at"] },
   decideHeldRecords: {
     words: ["held-records", "decide"],

@@ -1,9 +1,9 @@
-import { sha256 } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
@@ -32,7 +32,7 @@ export async function insertPerson(
   const { DB } = env;
   const { address: email, key } = address;
   const claims: UserClaims = { name, email, email_verified: true, locale, updated_at: toSeconds(atMs) };
-  const retired = (await sha256(sub)).slice(0, 16).buffer;
+  const retired = await retiredHash(env, sub);
   // A document that is NULL fails the transaction.
   const insert = DB.prepare(
     `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)

@@ -5,7 +5,7 @@ import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { showEvent } from "@edge-op/shared/audit/shown-event";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { nextCursor, pageQuery } from "../admin/paging.ts";
+import { cutPage, invalidCursor, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
 import { eventSchema, moment, readPlace, writePlace } from "./event-resource.ts";
 import { reviewLog } from "./verify-log.ts";
 
@@ -126,6 +126,14 @@ interface GapRow {
   readonly recorded_at_ms: number;
 }
 
+/** The condition that selects the page after a gap; every gap without a cursor. */
+function placeOfGap(cursor: string | undefined): { readonly place: string; readonly values: (string | number)[] } {
+  if (cursor === undefined) return { place: "true", values: [] };
+  const [, atMs, seq, shard] = /^(\d{1,15})\.(\d{1,15})\.(.*)$/.exec(readCursor(cursor)) ?? [];
+  if (shard === undefined) throw invalidCursor();
+  return { place: "(recorded_at_ms, shard, from_seq) < (?, ?, ?)", values: [Number(atMs), shard, Number(seq)] };
+}
+
 const listGaps = defineRoute({
   method: "GET",
   path: "/audit/gaps",
@@ -144,22 +152,15 @@ const listGaps = defineRoute({
       .meta({ id: "AuditGapList" }),
   },
   async handle({ context, query: { limit, cursor } }) {
-    const after = readPlace(cursor)?.position ?? 0;
+    const { place, values } = placeOfGap(cursor);
     const select = context.env.AUDIT_DB.prepare(
-      "SELECT * FROM audit_gaps ORDER BY recorded_at_ms DESC, shard, from_seq LIMIT ?1 OFFSET ?2",
-    ).bind(limit + 1, after);
+      `SELECT * FROM audit_gaps WHERE ${place} ORDER BY recorded_at_ms DESC, shard DESC, from_seq DESC LIMIT ?`,
+    ).bind(...values, limit + 1);
     const { results } = await queryAuditDatabase(() => select.all<GapRow>());
-    return {
-      body: {
-        gaps: results.slice(0, limit).map(({ shard, from_seq, to_seq, recorded_at_ms }) => ({
-          shard,
-          from_seq,
-          to_seq,
-          recorded: new Date(recorded_at_ms).toISOString(),
-        })),
-        ...(results.length > limit ? { next_cursor: writePlace({ atMs: 0, position: after + limit }) } : {}),
-      },
-    };
+    const keyOf = ({ recorded_at_ms: atMs, from_seq: seq, shard }: GapRow) => `${atMs}.${seq}.${shard}`;
+    const { page, next } = cutPage(results, limit, keyOf);
+    const gaps = page.map(({ recorded_at_ms: atMs, ...gap }) => ({ ...gap, recorded: new Date(atMs).toISOString() }));
+    return { body: { gaps, ...next } };
   },
 });
 

@@ -8,10 +8,21 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { refuseOwn } from "../admin/own-authority.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients } from "./client-table.ts";
-import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets, newSecret } from "./secret-store.ts";
+import {
+  deleteEndedSecrets,
+  deleteSecret,
+  endSecrets,
+  limitSecrets,
+  listSecrets,
+  newSecret,
+  type StoredSecret,
+} from "./secret-store.ts";
 
 const path = "/clients/{client_id}/secrets";
 const scope = "admin:clients";
+
+const rotatesItself =
+  "its only secret would be in a response that may be lost. Give overlap_seconds, and delete the earlier secret with a token of the new one.";
 
 /** Each secret is compared at every authentication of the client. */
 const mostSecrets = 5;
@@ -44,6 +55,11 @@ const rotationSchema = z
   })
   .meta({ id: "SecretRotation" });
 
+function show({ id, createdAtMs, expiresAtMs }: StoredSecret) {
+  const expiresAt = expiresAtMs === undefined ? 0 : toSeconds(expiresAtMs);
+  return { secret_id: id, created_at: toSeconds(createdAtMs), client_secret_expires_at: expiresAt };
+}
+
 const list = defineRoute({
   method: "GET",
   path,
@@ -58,15 +74,23 @@ const list = defineRoute({
   async handle({ context, parameter }) {
     const { clientId } = await clients.require(context.env.DB, parameter("client_id"));
     const secrets = await listSecrets(context.env.DB, clientId, nowMs());
-    return {
-      body: {
-        secrets: secrets.map(({ id, createdAtMs, expiresAtMs }) => ({
-          secret_id: id,
-          created_at: toSeconds(createdAtMs),
-          client_secret_expires_at: expiresAtMs === undefined ? 0 : toSeconds(expiresAtMs),
-        })),
-      },
-    };
+    return { body: { secrets: secrets.map(show) } };
+  },
+});
+
+const read = defineRoute({
+  method: "GET",
+  path: `${path}/{secret_id}`,
+  operationId: "readClientSecret",
+  summary: "Shows a live secret of a client, without its value.",
+  scope,
+  response: { status: 200, description: "The secret.", schema: secretSchema },
+  async handle({ context, parameter }) {
+    const { clientId } = await clients.require(context.env.DB, parameter("client_id"));
+    const secrets = await listSecrets(context.env.DB, clientId, nowMs());
+    const secret = secrets.find(({ id }) => id === parameter("secret_id"));
+    if (secret === undefined) throw new OAuthError("not_found", "secret-not-found");
+    return { body: show(secret) };
   },
 });
 
@@ -89,6 +113,7 @@ const rotate = defineRoute({
     }
     const atMs = nowMs();
     const overlap = call.body.overlap_seconds;
+    if (overlap === 0 && call.actor.clientId === clientId) throw refuseOwn(rotatesItself);
     const requireRoom = async () => {
       if (overlap === 0 || (await listSecrets(env.DB, clientId, atMs)).length < mostSecrets) return;
       const description = `The client has ${mostSecrets} live secrets. Delete one, or rotate without overlap.`;
@@ -154,4 +179,4 @@ const remove = defineRoute({
  * **`/admin/clients/{client_id}/secrets`**: a client can have several live secrets, so that it can be moved from one to the next without an
  * interruption. Cost: a rotation 3 D1 and the control plane's round.
  */
-export const secretRoutes: readonly AdminRoute[] = [list, rotate, remove];
+export const secretRoutes: readonly AdminRoute[] = [list, read, rotate, remove];

@@ -155,6 +155,20 @@ const list = defineRoute({
   },
 });
 
+const read = defineRoute({
+  method: "GET",
+  path: `${path}/{invitation_id}`,
+  operationId: "readInvitation",
+  summary: "Shows an invitation that nobody has accepted.",
+  scope,
+  response: { status: 200, description: "The invitation.", schema: invitationSchema },
+  async handle({ context, parameter }) {
+    const known = await findInvitation(context.env.DB, parameter("invitation_id"), nowMs());
+    if (known === undefined) throw new OAuthError("not_found", "invitation-not-found");
+    return { body: show(known) };
+  },
+});
+
 const remove = defineRoute({
   method: "DELETE",
   path: `${path}/{invitation_id}`,
@@ -176,4 +190,4 @@ const remove = defineRoute({
 });
 
 /** **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3; mailing it again 4, and 1 object call. */
-export const invitationRoutes: readonly AdminRoute[] = [create, list, resend, remove];
+export const invitationRoutes: readonly AdminRoute[] = [create, list, read, resend, remove];

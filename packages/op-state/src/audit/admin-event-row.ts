@@ -36,6 +36,7 @@ const harmless =
 const recordNouns: Readonly<Record<string, HeldKind | "invitation">> = {
   ...{ user: "user", sub: "user", client: "client", secret: "client", issuer: "issuer", upstream: "upstream" },
   ...{ resource: "resource", role: "role", group: "group", "document-host": "document-host", invitation: "invitation" },
+  attribute: "attribute",
 };
 const aboutClients = new Set(["client", "secret"]);
 
@@ -63,10 +64,16 @@ export function toAuditEvent(row: AdminEventRow): { type: string; payload: Recor
 }
 
 /** The record that may allow too much if D1 is restored to before this row (ADR 11); `undefined` if there is none. */
-export function recordOfRow({ action, target, sub, detail }: AdminEventRow): LostChange | undefined {
-  const { invitation } = parseDetail(detail);
-  if (action === "user.sign_up" && typeof invitation === "string")
-    return { kind: "invitation", id: invitation, action };
+export function recordOfRow({
+  action,
+  target,
+  sub,
+  detail,
+}: Pick<AdminEventRow, "action" | "target" | "sub" | "detail">): LostChange | undefined {
+  // Used by a person, or replaced by one whose link was mailed later.
+  const { invitation, replaced = invitation } = parseDetail(detail);
+  if (/^(user\.sign_up|invitation\.resend)$/.test(action) && typeof replaced === "string")
+    return { kind: "invitation", id: replaced, action };
   if (harmless.test(action)) return undefined;
   const noun = action.split(".", 1)[0]!;
   if (personal.has(noun)) return { kind: "user", id: sub, action };

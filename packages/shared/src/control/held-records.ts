@@ -14,6 +14,7 @@ export const heldKinds = [
   "resource",
   "role",
   "group",
+  "attribute",
 ] as const;
 export type HeldKind = (typeof heldKinds)[number];
 
@@ -64,6 +65,9 @@ function byRows(kind: HeldKind, { table, key, value }: Readonly<Record<"table" |
 const closedResource =
   "json_set(metadata, '$.clients', json('[]'), '$.scopes', json('[]'), '$.bound_tokens_required', json('true'))";
 
+/** Nobody is told its values, as if it had been deleted. */
+const unmapped = "json_remove(document, '$.claim')";
+
 const status = { column: "status", refused: "'disabled'" };
 
 export const heldTables: Readonly<Record<HeldKind, HeldTable>> = {
@@ -79,4 +83,7 @@ export const heldTables: Readonly<Record<HeldKind, HeldTable>> = {
   }),
   role: byRows("role", { table: "role_permissions", key: "role", value: "permission" }),
   group: byRows("group", { table: "group_roles", key: "group_name", value: "role" }),
+  attribute: byColumn("attribute", ["attributes", "document-hosts"], {
+    ...{ table: "attributes", key: "name", column: "document", refused: unmapped },
+  }),
 };
