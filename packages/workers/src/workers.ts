@@ -88,7 +88,10 @@ export const workers = {
     hasSecrets: true,
     hasBranding: true,
   },
-  "op-token": { binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "HOOKS"], hasSecrets: true },
+  "op-token": {
+    binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "HOOKS"],
+    hasSecrets: true,
+  },
   "op-management": {
     binds: [
       ...issuing,

@@ -61,11 +61,10 @@ export async function callHook<Name extends HookName, Value>(
 ): Promise<HookResult<Value>> {
   if (progress !== undefined) progress.calledHook = true;
   try {
-    const { HOOKS: worker } = env;
+    const worker = env.HOOKS as Readonly<Record<HookName, (request: unknown) => Promise<unknown>>> | undefined;
     if (worker === undefined) throw new UnusableResult("no Worker is bound as HOOKS");
     const ms = hookDeadlineMs[name];
-    const call = worker[name] as (request: Parameters<HooksWorker[Name]>[0]) => Promise<unknown>;
-    const result = await within(ms, Promise.resolve(call.call(worker, request)), () => {
+    const result = await within(ms, Promise.resolve(worker[name](request)), () => {
       throw new UnusableResult(`no response within ${ms} ms`);
     });
     return { kind: "answered", value: read(result) };
