@@ -30,7 +30,11 @@ async function serve(respond: (path: string) => unknown): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function start(recipe: string, vars: Readonly<Record<string, string>>, hookVars: Readonly<Record<string, string>> = {}) {
+async function start(
+  recipe: string,
+  vars: Readonly<Record<string, string>>,
+  hookVars: Readonly<Record<string, string>> = {},
+) {
   provider = await startLocalProvider({
     shape: inject("shape"),
     vars,

@@ -1,5 +1,5 @@
-import type { V4WorkerOptions } from "miniflare";
 import { type BindingName, type SeparateWorker, workers } from "@edge-op/workers/workers";
+import type { V4WorkerOptions } from "miniflare";
 import type { Builds } from "./builds.ts";
 import { stateScript } from "./workers.ts";
 
@@ -28,10 +28,11 @@ export async function withHooks(
   { vars, ...files }: LocalHooks,
 ): Promise<V4WorkerOptions[]> {
   const { contents, options } = await builds.application(files);
-  const bound = provider.map((worker): V4WorkerOptions =>
-    bindsHooks(worker.name!)
-      ? { ...worker, serviceBindings: { ...worker.serviceBindings, [binding]: hooksName } }
-      : worker,
+  const bound = provider.map(
+    (worker): V4WorkerOptions =>
+      bindsHooks(worker.name!)
+        ? { ...worker, serviceBindings: { ...worker.serviceBindings, [binding]: hooksName } }
+        : worker,
   );
   const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
   return [...bound, { ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];

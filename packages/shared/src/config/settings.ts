@@ -249,10 +249,10 @@ export const workerSettings = {
     meaning:
       "How many days pass between a person's request to [delete their account](../operating/erase-and-export.md#people-themselves) and its erasure. Until then they can sign in to keep it. 0: people cannot delete their accounts.",
   }),
-  mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend"], {
+  mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend", "hook"], {
     default: "off",
     meaning:
-      "Who sends [mail](../operating/mail.md). `off`: nobody, and people are not told of changes to their accounts. `cloudflare`: Cloudflare Email Sending. `resend`: Resend, with the secret `RESEND_API_KEY`. The others need `MAIL_FROM`.",
+      "Who sends [mail](../operating/mail.md). `off`: nobody, and people are not told of changes to their accounts. `cloudflare`: Cloudflare Email Sending. `resend`: Resend, with the secret `RESEND_API_KEY`. `hook`: the [hook](../operating/hooks.md) `mail`. The others need `MAIL_FROM`.",
   }),
   mailFrom: setting("MAIL_FROM", {
     accepts: "a mail address (`no-reply@mail.example.com`)",

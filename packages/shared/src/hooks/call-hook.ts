@@ -1,8 +1,10 @@
 import type { Hooks } from "@edge-op/hooks";
 import type { Settings } from "../config/settings.ts";
+import { logDecided } from "../control/log-decided.ts";
+import type { RequestContext } from "../http/request-context.ts";
 import { within } from "../runtime/deadline.ts";
-import { log } from "../runtime/log.ts";
 
+export type { SignInVerdict, SignUpEvent } from "@edge-op/hooks";
 export type HookName = keyof Hooks;
 
 /** The operator's Worker, over a Service Binding. What it returns is not trusted. */
@@ -24,11 +26,9 @@ export const hookDeadlineMs: Readonly<Record<HookName, number>> = {
   afterSignUp: 20_000,
 };
 
-/** Where a hook is called; `progress` and `requestId` are those of a request. */
-export interface HookCaller {
+/** Where a hook is called; without `progress` and `requestId`, in the background of an object. */
+export interface HookCaller extends Partial<Pick<RequestContext<unknown>, "requestId" | "progress">> {
   readonly env: HooksBindings;
-  readonly requestId?: string;
-  readonly progress?: { calledHook?: boolean };
 }
 
 /** The result of a hook, or that it failed, which has been logged. */
@@ -54,12 +54,12 @@ export function isHookEnabled(
  * value, or throws {@link UnusableResult}. The decision in which it takes part is not remembered. Cost: 1 RPC of a Service Binding.
  */
 export async function callHook<Name extends HookName, Value>(
-  { env, requestId, progress }: HookCaller,
+  { env, requestId, progress = { controlConfirmed: false } }: HookCaller,
   name: Name,
   request: Parameters<HooksWorker[Name]>[0],
   read: (result: unknown) => Value,
 ): Promise<HookResult<Value>> {
-  if (progress !== undefined) progress.calledHook = true;
+  progress.calledHook = true;
   try {
     const worker = env.HOOKS as Readonly<Record<HookName, (request: unknown) => Promise<unknown>>> | undefined;
     if (worker === undefined) throw new UnusableResult("no Worker is bound as HOOKS");
@@ -70,7 +70,7 @@ export async function callHook<Name extends HookName, Value>(
     return { kind: "answered", value: read(result) };
   } catch (error) {
     const cause = causeOf(error);
-    log("hook-failed", { hook: name, cause, requestId });
+    logDecided({ progress }, "hook-failed", { hook: name, cause, requestId });
     return { kind: "failed", cause };
   }
 }

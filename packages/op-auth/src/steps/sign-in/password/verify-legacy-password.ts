@@ -1,0 +1,44 @@
+import { callHook, hookDeadlineMs, isHookEnabled, UnusableResult } from "@edge-op/shared/hooks/call-hook";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
+import type { AuthEnv } from "../../../auth-env.ts";
+
+interface Typed {
+  readonly username: string;
+  readonly password: string;
+}
+
+/**
+ * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. The hash of an unknown user is computed beside the
+ * hook, and while the hook is enabled every refusal takes as long as the hook may: neither work nor time shows who has an account in the earlier system. A hook that fails is a
+ * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
+ */
+export async function verifyStoredPassword(
+  context: RequestContext<AuthEnv>,
+  sub: string | undefined,
+  { username, password }: Typed,
+  hash: string | undefined,
+): Promise<boolean> {
+  if (!isHookEnabled(context, "legacyPassword")) return verifyPassword(password, hash);
+  // Not longer than the deadline, by a timer that begins before the call: the call of the hook has the same deadline.
+  const floor = new Promise<void>((resolve) => {
+    setTimeout(resolve, hookDeadlineMs.legacyPassword);
+  });
+  const isLegacy = sub !== undefined && hash !== undefined && isLegacyHash(hash);
+  const [isRight, isLegacyRight] = await Promise.all([
+    verifyPassword(password, isLegacy ? undefined : hash),
+    isLegacy && askHook(context, { sub, username, password }),
+  ]);
+  if (isRight || isLegacyRight) return true;
+  await floor;
+  return false;
+}
+
+async function askHook(context: RequestContext<AuthEnv>, request: Typed & { readonly sub: string }): Promise<boolean> {
+  const result = await callHook(context, "legacyPassword", request, (value) => {
+    if (typeof value !== "boolean") throw new UnusableResult("the result is neither true nor false");
+    return value;
+  });
+  return result.kind === "answered" && result.value;
+}
