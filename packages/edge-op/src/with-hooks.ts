@@ -1,12 +1,10 @@
 import { type BindingName, type SeparateWorker, workers } from "@edge-op/workers/workers";
 import type { V4WorkerOptions } from "miniflare";
-import type { Builds } from "./builds.ts";
+import type { ApplicationFiles, Builds } from "./builds.ts";
 import { stateScript } from "./workers.ts";
 
 /** **A Worker with hooks of the operator** beside the provider. Without `config` it has no bindings but `vars`. */
-export interface LocalHooks {
-  readonly entry: string;
-  readonly config?: string;
+export interface LocalHooks extends ApplicationFiles {
   readonly vars?: Readonly<Record<string, string>>;
 }
 

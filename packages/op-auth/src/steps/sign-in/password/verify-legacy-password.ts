@@ -2,7 +2,13 @@ import { callHook, hookDeadlineMs, isHookEnabled, UnusableResult } from "@edge-o
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
+import type { PasswordRecord } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../../auth-env.ts";
+
+interface Stored {
+  readonly hash: string | undefined;
+  readonly record: Pick<PasswordRecord, "sub" | "status"> | undefined;
+}
 
 interface Typed {
   readonly username: string;
@@ -16,23 +22,28 @@ interface Typed {
  */
 export async function verifyStoredPassword(
   context: RequestContext<AuthEnv>,
-  sub: string | undefined,
   { username, password }: Typed,
-  hash: string | undefined,
+  { hash, record }: Stored,
 ): Promise<boolean> {
   if (!isHookEnabled(context, "legacyPassword")) return verifyPassword(password, hash);
-  // Not longer than the deadline, by a timer that begins before the call: the call of the hook has the same deadline.
-  const floor = new Promise<void>((resolve) => {
-    setTimeout(resolve, hookDeadlineMs.legacyPassword);
-  });
-  const isLegacy = sub !== undefined && hash !== undefined && isLegacyHash(hash);
+  const floor = startFloor();
+  const isActive = record?.status === "active";
+  const isLegacy = hash !== undefined && isLegacyHash(hash);
   const [isRight, isLegacyRight] = await Promise.all([
     verifyPassword(password, isLegacy ? undefined : hash),
-    isLegacy && askHook(context, { sub, username, password }),
+    isLegacy && isActive && askHook(context, { sub: record.sub, username, password }),
   ]);
-  if (isRight || isLegacyRight) return true;
-  await floor;
-  return false;
+  const isVerified = isRight || isLegacyRight;
+  // Also for a suspended person with the right password, who is refused too.
+  if (!isVerified || !isActive) await floor.passed;
+  floor.end();
+  return isVerified;
+}
+
+function startFloor() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, hookDeadlineMs.legacyPassword);
+  return { passed: promise, end: () => clearTimeout(timer) };
 }
 
 async function askHook(context: RequestContext<AuthEnv>, request: Typed & { readonly sub: string }): Promise<boolean> {
