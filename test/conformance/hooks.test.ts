@@ -184,7 +184,10 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
 
   test("mail-by-other-provider: a mailed code goes by it, again after a refusal", async () => {
     let attempts = 0;
-    const mails = await system(() => ({ status: (attempts += 1) === 1 ? 503 : 200 }));
+    const mails = await system(() => {
+      attempts += 1;
+      return { status: attempts === 1 ? 503 : 200 };
+    });
     const settings = { SIGN_UP: "open", MAIL_FROM: "no-reply@example.com" };
     const on = await start(shape, { name: "mail-by-other-provider", vars: { MAIL_API: mails.origin }, settings });
     const application = await Application.register(on.fixtures);
