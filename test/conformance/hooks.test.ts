@@ -7,7 +7,7 @@ import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
 import { HookedProvider, type HookFile, type HookShape, newAddress, OtherSystem } from "./fixtures/hooked-provider.ts";
-import { api, claimsOf, otherApi, type ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { accessToken, api, claimsOf, otherApi, type ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
 const shapes: readonly HookShape[] = ["binding", "double"];
@@ -60,10 +60,10 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
     const { fixtures, failures } = await start(shape, { name: "claim-from-crm", vars: { CRM: crm.origin } });
     const application = await Application.register(fixtures);
     const known = await registerPerson(fixtures, {}, { sub: "known" });
-    const { claims, accessToken } = await application.signIn(known.browser());
+    const { claims, accessToken: token } = await application.signIn(known.browser());
     expect(claims).toMatchObject({ sub: "known", tenant: "acme" });
-    expect(claimsOf(accessToken)).toMatchObject({ tenant: "acme" });
-    expect(await (await fixtures.userinfo(accessToken)).json()).toMatchObject({ sub: "known", tenant: "acme" });
+    expect(claimsOf(token)).toMatchObject({ tenant: "acme" });
+    expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ sub: "known", tenant: "acme" });
     const stranger = await registerPerson(fixtures);
     expect((await application.signIn(stranger.browser())).claims).not.toHaveProperty("tenant");
     expect(failures).toEqual([]);
@@ -73,12 +73,14 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
     const { fixtures, failures } = await start(shape, { name: "groups-to-claims", vars: { API: api } });
     const application = await Application.register(fixtures, { scope: "openid read", audiences: [api, otherApi] });
     const person = await registerPerson(fixtures, {}, { groups: ["team-red", "staff"] });
-    const scope = "openid read";
-    const { claims, accessToken } = await application.signIn(person.browser(), { scope, resource: api });
-    expect(claimsOf(accessToken)).toMatchObject({ aud: [api, fixtures.issuer], [`${api}/teams`]: ["red"] });
-    expect(claims).not.toHaveProperty([`${api}/teams`]);
-    const elsewhere = await application.signIn(person.browser(), { scope, resource: otherApi });
-    expect(claimsOf(elsewhere.accessToken)).not.toHaveProperty([`${api}/teams`]);
+    const tokenFor = async (parameters: Readonly<Record<string, string>>) => {
+      const signIn = await application.authorize(person.browser(), parameters);
+      return claimsOf(accessToken(await application.redeem(signIn)));
+    };
+    expect(await tokenFor({ scope: "read", resource: api })).toMatchObject({ aud: api, [`${api}/teams`]: ["red"] });
+    // Also for this provider, whose UserInfo reads it.
+    expect(await tokenFor({ scope: "openid read", resource: api })).not.toHaveProperty([`${api}/teams`]);
+    expect(await tokenFor({ scope: "read", resource: otherApi })).not.toHaveProperty([`${api}/teams`]);
     expect(failures).toEqual([]);
   });
 
