@@ -151,6 +151,9 @@ function echoWorker(name: string) {
 /** The files of a project share a few runtimes (in Node: processes): one for each file costs up to four seconds of CPU. */
 const oneRuntime = { isolate: false };
 
+/** Classes of Workers that tests in Node load: objects on a simulated platform, and hooks in the test provider. */
+const inNode = { alias: { "cloudflare:workers": `${root}test/simulation/cloudflare-workers.ts` } };
+
 /** The hash is tested in the project shared, at its real cost: 100 ms. */
 const cheapPasswords = { find: /^\.\/password-cost\.ts$/, replacement: `${root}test/fixtures/password-cost.ts` };
 
@@ -212,7 +215,7 @@ export default defineConfig({
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       {
         // The product's classes on a simulated platform, in Node.
-        resolve: { alias: { "cloudflare:workers": `${root}test/simulation/cloudflare-workers.ts` } },
+        resolve: inNode,
         test: { name: "simulation", include: ["test/simulation/**/*.test.ts"], testTimeout: 240_000 },
       },
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
@@ -245,6 +248,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: inNode,
         test: {
           name: "conformance",
           ...oneRuntime,
@@ -256,6 +260,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: inNode,
         test: {
           name: "conformance-compact",
           ...oneRuntime,

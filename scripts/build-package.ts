@@ -24,6 +24,7 @@ interface Manifest {
 
 export const publishedPackages: readonly PublishedPackage[] = [
   { folder: "resource-server" },
+  { folder: "hooks" },
   { folder: "edge-op", build: buildEdgeOp },
 ];
 

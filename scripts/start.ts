@@ -4,6 +4,7 @@ import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
+import { localHooks, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
@@ -18,6 +19,7 @@ const usage = `npm start [-- options]
   --compact   run all Workers as one (docs/operating/shapes.md); the state is the same
   --direct    also serve each endpoint Worker on its own port
   --distances delay each call of a Worker to its stores: objects and D1 by 80 ms, KV by 30 ms
+  --hooks f   run the Worker f beside the provider, as its hooks (docs/operating/hooks.md): a .ts file, or a wrangler file
   --watch     rebuild and restart when a source file changes (npm run dev)
   --rehearse-restore  back up, destroy and restore a provider of its own, and end (docs/operating/backup.md)
   --verbose   print all log lines of the Workers, including the reason of every refused request
@@ -34,6 +36,7 @@ function readOptions() {
         compact: { type: "boolean", default: false },
         direct: { type: "boolean", default: false },
         distances: { type: "boolean", default: false },
+        hooks: { type: "string" },
         watch: { type: "boolean", default: false },
         verbose: { type: "boolean", default: false },
         "rehearse-restore": { type: "boolean", default: false },
@@ -80,7 +83,9 @@ const applications = {
 };
 const host = process.env.HOST ?? "127.0.0.1";
 /** Every request has its line in `--verbose`. */
-const vars = { REQUEST_LOG_PERCENT: "100", ...readSettings() };
+const hooks = options.hooks === undefined ? undefined : localHooks(options.hooks);
+const ofHooks = hooks === undefined ? {} : await settingsOfHooks(hooks.entry);
+const vars = { REQUEST_LOG_PERCENT: "100", ...ofHooks, ...readSettings() };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")
@@ -96,6 +101,7 @@ const run = new DevelopmentRun(sourceBuilds, {
   stateDir: join(repositoryRoot, ".op"),
   shape: options.compact ? "compact" : "separate",
   direct: options.direct,
+  ...(hooks === undefined ? {} : { hooks }),
   ...(options.distances ? { distances: typicalDistances } : {}),
   onLog: log,
   onProgress: console.log,

@@ -35,6 +35,8 @@ export interface ProviderOptions {
   readonly cheapPasswords?: boolean;
   /** Mails are sent to a mailbox, which `/dev/mailbox` shows. */
   readonly mailbox?: boolean;
+  /** A Worker of the operator's, bound as `HOOKS`. */
+  readonly hooks?: { readonly entry: string };
   /** Additional Workers, such as resource servers. */
   readonly applications?: Readonly<Record<string, unknown>>;
 }

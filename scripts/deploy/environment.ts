@@ -24,7 +24,7 @@ export interface EnvironmentFile {
   readonly settings?: Readonly<Partial<Record<SettingName, string | number | boolean>>>;
   /**
    * Names of existing stores, by their binding, if they differ from those derived from the prefix: `{ "DB": "edge-op" }`. `{ "METRICS": "none" }`
-   * writes no data points.
+   * writes no data points; `{ "HOOKS": "my-hooks" }` binds a Worker of yours (docs/operating/hooks.md).
    */
   readonly resources?: Readonly<Record<string, string>>;
   /** Existing resources of others that may be taken over, by the names that `npm run deploy` prints. */
@@ -131,6 +131,7 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   const takeOver = given["takeOver"] ?? [];
   if (!Array.isArray(takeOver)) errors.push("takeOver must be a list");
   const resources = textsOf(given["resources"], "resources", errors);
+  if (shared !== undefined) errors.push(...wrongHooks(shared, resources["HOOKS"]));
   const account = text("account");
   const zone = text("zone");
   const clientAuthority = text("clientAuthority");
@@ -171,6 +172,13 @@ function wrongPrefix(prefix: string): string[] {
   return end === undefined
     ? []
     : [`prefix must not end with ${end}: "${prefix}" could be a name of another environment`];
+}
+
+/** A hook that is enabled and not bound would fail at each sign-in. */
+function wrongHooks({ enabledHooks, mailProvider }: Settings, hooks: string | undefined): string[] {
+  const isCalled = Object.keys(enabledHooks).length > 0 || mailProvider === "hook";
+  if (isCalled && hooks === undefined) return ["resources.HOOKS must name the Worker whose hooks are enabled"];
+  return !isCalled && hooks !== undefined ? ["settings.ENABLED_HOOKS must name the hooks of resources.HOOKS"] : [];
 }
 
 /** Requires a public https origin, because the effects of a localhost issuer on a deployment cannot be repaired later. */

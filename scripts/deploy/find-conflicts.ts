@@ -72,9 +72,9 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
       });
     }
   }
-  const outside = Object.values(environment.resources).filter(
-    (name) => name !== noResource && !hasPrefix(name, environment.prefix),
-  );
+  // The operator's Worker is only called.
+  const { HOOKS: _, ...own } = environment.resources;
+  const outside = Object.values(own).filter((name) => name !== noResource && !hasPrefix(name, environment.prefix));
   for (const name of outside)
     taken.push({
       what: `name:${name}`,

@@ -119,6 +119,14 @@ function deadLetters(queue: string): string {
   return `${queue}-dead`;
 }
 
+/** The operator's Worker, if `resources` names it: it is not part of a local run, and has a name of its own. */
+function hooksOf(name: WorkerName, { resources }: Environment) {
+  const binding = "HOOKS" satisfies BindingName;
+  const service = resources[binding];
+  const isBound = name === compactWorker.name || (workers[name] as WorkerRow).binds.includes(binding);
+  return service === undefined || !isBound ? [] : [{ binding, service }];
+}
+
 /** A queue may have another name, set by the binding of its producer. */
 function queueNames(environment: Environment): (local: string) => string {
   const producers = workersOf(environment).flatMap(({ name }) => readWorkerFile(name).queues?.producers ?? []);
@@ -249,10 +257,13 @@ function bindings(
   const queueName = queueNames(environment);
   const names = storeNames(environment);
   return {
-    services: (file.services ?? []).map((each) => ({
-      ...each,
-      service: deployedWorkerName(environment.prefix, each.service as WorkerName),
-    })),
+    services: [
+      ...(file.services ?? []).map((each) => ({
+        ...each,
+        service: deployedWorkerName(environment.prefix, each.service as WorkerName),
+      })),
+      ...hooksOf(name, environment),
+    ],
     d1_databases: (file.d1_databases ?? []).map(({ binding, migrations_dir }) => ({
       binding,
       database_name: names.databases[binding],

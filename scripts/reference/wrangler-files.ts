@@ -111,6 +111,7 @@ name = "${name}"
 namespace_id = "${binding.namespace}"
 simple = { limit = ${binding.limit}, period = ${binding.period} }`;
     case "mail":
+    case "operated":
       return "";
     case "object":
       return [

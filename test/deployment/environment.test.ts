@@ -171,6 +171,38 @@ describe("the generated configuration", () => {
     expect(configuration("op-token", without)).toMatchObject({ analytics_engine_datasets: [] });
   });
 
+  test.each(["separate", "compact"] as const)(
+    "the Workers that call hooks are bound to that of the operator: %s",
+    (shape) => {
+      const bound = environment({
+        ...{ shape, resources: { HOOKS: "my-hooks" } },
+        settings: { ENABLED_HOOKS: "claims beforeSignIn" },
+      });
+      const services = (each: Environment) =>
+        shapes[shape].flatMap(({ name }) => {
+          const { services: all } = configuration(name, each) as {
+            readonly services: readonly { readonly service: string }[];
+          };
+          return all.some(({ service }) => service === "my-hooks") ? [name] : [];
+        });
+      expect(services(bound)).toEqual(
+        shape === "compact" ? ["op-compact"] : ["op-state", "op-token", "op-userinfo", "op-auth"],
+      );
+      expect(services(environment({ shape }))).toEqual([]);
+    },
+  );
+
+  test("enabled hooks and the Worker that has them are named together", () => {
+    const enabled = { issuer, settings: { ENABLED_HOOKS: "claims" } };
+    expect(errorsOf(enabled)).toEqual(["resources.HOOKS must name the Worker whose hooks are enabled"]);
+    const mail = { MAIL_PROVIDER: "hook", MAIL_FROM: "no-reply@mail.example.com" };
+    expect(errorsOf({ issuer, settings: mail })).toHaveLength(1);
+    expect(errorsOf({ issuer, resources: { HOOKS: "my-hooks" } })).toEqual([
+      "settings.ENABLED_HOOKS must name the hooks of resources.HOOKS",
+    ]);
+    expect(errorsOf({ ...enabled, resources: { HOOKS: "my-hooks" } })).toEqual([]);
+  });
+
   test("the Worker of the objects may send mail if MAIL_PROVIDER is cloudflare, and has the name and logo for it", () => {
     const settings = { MAIL_PROVIDER: "cloudflare", MAIL_FROM: "no-reply@mail.example.com", DISPLAY_NAME: "Acme" };
     const of = environment({ settings });

@@ -48,18 +48,19 @@ function foreignPackages(directory: string): Set<string> {
   return new Set(specifiers.flatMap((specifier) => /^@edge-op\/([a-z-]+)/.exec(specifier)?.[1] ?? []));
 }
 
-test("pages imports shared and protocol, shared imports only protocol, and protocol only jose", () => {
+test("pages imports shared and protocol, shared imports only protocol and the types of hooks, and protocol only jose", () => {
   expect(foreignPackages("packages/pages/src")).toEqual(new Set(["protocol", "shared"]));
-  expect(foreignPackages("packages/shared/src")).toEqual(new Set(["protocol"]));
+  expect(foreignPackages("packages/shared/src")).toEqual(new Set(["protocol", "hooks"]));
   const outside = sources("packages/protocol/src").flatMap(({ imports }) =>
     imports.map(({ specifier }) => specifier).filter((specifier) => !specifier.startsWith(".")),
   );
   expect(new Set(outside)).toEqual(new Set(["jose"]));
 });
 
-test("the library for resource servers imports nothing of the provider, and the examples import only the library", () => {
+test("the published libraries import nothing of the provider, and the examples import only them", () => {
   expect(foreignPackages("packages/resource-server/src")).toEqual(new Set());
-  expect(foreignPackages("examples")).toEqual(new Set(["resource-server"]));
+  expect(foreignPackages("packages/hooks/src")).toEqual(new Set());
+  expect(foreignPackages("examples")).toEqual(new Set(["resource-server", "hooks"]));
 });
 
 test("no source reaches outside its package by a path", () => {
@@ -80,7 +81,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   protocol: ["dpop", "mtls", "jwt", "oauth", "encoding"],
   shared: [
     ...["callers", "grants", "tokens"],
-    "upstreams",
+    ...["upstreams", "hooks"],
     ...["issuers", "users", "clients", "resources", "keys"],
     ...["leases", "control"],
     ...["audit", "storage"],

@@ -25,8 +25,8 @@ export interface BuiltWorker {
 }
 
 export interface ApplicationFiles {
-  /** The path below the root of the repository. */
-  readonly config: string;
+  /** Paths, absolute or below the root of the repository. Without `config` it has no bindings. */
+  readonly config?: string;
   readonly entry: string;
 }
 

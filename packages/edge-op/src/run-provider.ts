@@ -42,6 +42,7 @@ import {
   withStoreWorker,
 } from "./store-worker.ts";
 import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
+import { type LocalHooks, withHooks } from "./with-hooks.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 export interface LocalProviderOptions {
@@ -74,6 +75,8 @@ export interface LocalProviderOptions {
   readonly lastMigration?: string;
   /** Workers beside the provider, by name. */
   readonly applications?: Readonly<Record<string, Application>>;
+  /** The Worker that is bound as `HOOKS`; `ENABLED_HOOKS` names what it implements. */
+  readonly hooks?: LocalHooks;
   /** Enables {@link LocalProvider.startIsolate}. */
   readonly isolateProcesses?: boolean;
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
@@ -199,7 +202,8 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
   };
   const describedWorkers = async () => {
     const provider = await describeProvider(options, sockets);
-    const described = options.pages === undefined ? provider : withDevelopmentPages(provider, front, options.pages);
+    const hooked = options.hooks === undefined ? provider : await withHooks(builds, provider, options.hooks);
+    const described = options.pages === undefined ? hooked : withDevelopmentPages(hooked, front, options.pages);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import {
@@ -25,7 +25,7 @@ export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
     application: async ({ config, entry }, source) => {
       const stdin = { contents: source ?? "", resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
       const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
-      return { contents, options: optionsOf(config) };
+      return { contents, options: config === undefined ? withoutBindings() : optionsOf(config) };
     },
     distantStores: () => bundleWorker("packages/edge-op/src/distant-stores.ts"),
     migrations: (database) => Promise.resolve(readMigrations(database)),
@@ -35,7 +35,13 @@ export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
 export const sourceBuilds = buildFromSources();
 
 function optionsOf(config: string): V4WorkerOptionsShape {
-  return readWorkerOptions(join(repositoryRoot, config)).workerOptions;
+  return readWorkerOptions(resolve(repositoryRoot, config)).workerOptions;
+}
+
+/** A Worker of the provider's compatibility date, which may call this machine. */
+function withoutBindings(): V4WorkerOptionsShape {
+  const { compatibilityDate } = optionsOf(compactWorker.config);
+  return compatibilityDate === undefined ? {} : { compatibilityDate };
 }
 
 /** The one module that reads the clock, replaced by the clock of the instance. */

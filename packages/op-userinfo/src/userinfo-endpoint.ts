@@ -13,6 +13,7 @@ import { encryptForClient, encryptsFor } from "@edge-op/shared/clients/encrypt-f
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { settle } from "@edge-op/shared/control/settle";
+import { findHookClaims } from "@edge-op/shared/hooks/find-hook-claims";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -29,7 +30,7 @@ const path = "/userinfo";
 /**
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, mapped attributes included, as JSON or signed. Cost of a warm request: 0 object, 0
  * KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients that register one. A DPoP proof adds 1
- * object call and 1 verification. Calls that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one.
+ * object call and 1 verification; the hook `claims`, 1 RPC. Calls that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one.
  * For a request that equals one of the last seconds, only revocation is checked (control/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
@@ -88,11 +89,15 @@ async function describe(
   if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
   if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
   const { clientId, scope, userinfoClaims: requested } = accessToken;
-  const attributes = await isolate.users.findMappedValues(context, user);
+  const ofUser = () => rbac ?? isolate.users.findRbacClaims(context, user.sub);
+  const [ofHook, mapped] = await Promise.all([
+    findHookClaims(context, { endpoint: "userinfo", user, rbac: ofUser, client }),
+    isolate.users.findMappedValues(context, user),
+  ]);
   await proof?.spend();
   const claims = {
     sub: accessToken.pairwiseSub ?? user.sub,
-    ...mappedClaims(attributes, "userinfo", { clientId, scope, requested }),
+    ...mappedClaims([...ofHook, ...mapped], "userinfo", { clientId, scope, requested }),
     ...selectClaims(user, rbac, visible),
   };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");

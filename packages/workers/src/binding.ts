@@ -3,6 +3,8 @@
  * those of local runs; a deployment replaces them (scripts/deploy).
  */
 
+import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
+
 declare const value: unique symbol;
 
 interface Typed<Value> {
@@ -70,6 +72,12 @@ export interface Mail extends Typed<SendEmail> {
   readonly optional: true;
 }
 
+/** A Worker of the operator's (docs/operating/hooks.md). Not in the wrangler files: a deployment adds it if its file names the Worker. */
+export interface Operated extends Typed<HooksWorker> {
+  readonly kind: "operated";
+  readonly optional: true;
+}
+
 export type Binding =
   | Database
   | Namespace
@@ -79,7 +87,8 @@ export type Binding =
   | Limit
   | Dataset
   | Bucket
-  | Mail;
+  | Mail
+  | Operated;
 
 /** The value of a binding in a Worker's code. */
 export type ValueOf<B> = B extends Typed<infer Value> ? Value : never;
@@ -112,4 +121,5 @@ export const dataset = (name: string, note: string): Dataset => ({
   optional: true,
 });
 export const r2 = (bucket: string, note: string): Bucket => ({ kind: "r2", bucket, note, optional: true });
+export const operated: Operated = { kind: "operated", optional: true };
 export const mail: Mail = { kind: "mail", optional: true };

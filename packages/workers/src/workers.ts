@@ -7,7 +7,7 @@ import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rp
 import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
 import type { MailSenderRpc } from "@edge-op/shared/users/mail-sender-rpc";
 import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
-import { d1, dataset, kv, mail, object, queue, r2, rateLimit, service } from "./binding.ts";
+import { d1, dataset, kv, mail, object, operated, queue, r2, rateLimit, service } from "./binding.ts";
 
 /** **Every binding that a Worker may have**, by name. */
 export const bindings = {
@@ -36,6 +36,7 @@ export const bindings = {
   CONTROL_PLANE: object<ControlPlaneRpc>("ControlPlane"),
   MAIL_SENDER: object<MailSenderRpc>("MailSender"),
   EMAIL: mail,
+  HOOKS: operated,
   CLIENT_RATE_LIMIT: rateLimit(1001, 100_000),
   /** Counted separately, and bound as `CLIENT_RATE_LIMIT`, so that a client's introspections do not use up its token requests. */
   MANAGEMENT_RATE_LIMIT: rateLimit(1003, 100_000),
@@ -82,12 +83,15 @@ const issuing = [
 /** **The Workers of a deployment of separate Workers**, in the order of their deployment: each binds only earlier ones. */
 export const workers = {
   "op-state": {
-    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "BACKUP", "AUDIT_QUEUE", "EMAIL"],
+    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "BACKUP", "AUDIT_QUEUE", "EMAIL", "HOOKS"],
     defines: objects,
     hasSecrets: true,
     hasBranding: true,
   },
-  "op-token": { binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"], hasSecrets: true },
+  "op-token": {
+    binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "HOOKS"],
+    hasSecrets: true,
+  },
   "op-management": {
     binds: [
       ...issuing,
@@ -96,12 +100,12 @@ export const workers = {
     hasSecrets: true,
     consumesAudit: true,
   },
-  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE"], hasSecrets: true },
+  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE", "HOOKS"], hasSecrets: true },
   "op-auth": {
     binds: [
       ...issuing,
       ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB"],
-      ...["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"],
+      ...["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT", "HOOKS"],
     ],
     hasSecrets: true,
     hasBranding: true,

@@ -18,7 +18,7 @@ import { Activity } from "./activity.ts";
 import { type PanelContent, serveDevelopmentPage } from "./development-pages.ts";
 
 export interface DevelopmentOptions
-  extends Pick<LocalProviderOptions, "shape" | "direct" | "distances" | "vars" | "onLog"> {
+  extends Pick<LocalProviderOptions, "shape" | "direct" | "distances" | "vars" | "hooks" | "onLog"> {
   readonly port: number;
   readonly host: string;
   /** The directory of the state; without it, no state is kept. */
@@ -66,7 +66,7 @@ export class DevelopmentRun {
   }
 
   async start(reset = false): Promise<{ readonly provider: LocalProvider; readonly registered: Registered }> {
-    const { port, host, demoPort, seed, applications, shape, direct, distances, vars, onLog, onProgress } =
+    const { port, host, demoPort, seed, applications, shape, direct, distances, vars, hooks, onLog, onProgress } =
       this.#options;
     const others = Object.values(applications ?? {}).map((application) => application.port);
     for (const wanted of [port, ...(seed === undefined ? [demoPort] : []), ...others]) {
@@ -87,6 +87,7 @@ export class DevelopmentRun {
       ...(direct === undefined ? {} : { direct }),
       ...(distances === undefined ? {} : { distances }),
       ...(applications === undefined ? {} : { applications }),
+      ...(hooks === undefined ? {} : { hooks }),
       host,
       stateDir: this.#stateDir,
       vars: { ...this.#mailbox.variables(boxName), ISSUER: `http://localhost:${port}`, ...vars },

@@ -15,6 +15,8 @@ export interface InstanceOptions {
   readonly seed: Seed;
   /** Settings of the Workers. */
   readonly settings: Readonly<Record<string, string>>;
+  /** The origin of the hooks of the test process. */
+  readonly hooks?: string | undefined;
 }
 
 export interface CreatedInstance extends Seeded {
@@ -76,18 +78,18 @@ export class InstanceHost {
     );
   }
 
-  async create({ seed, settings }: InstanceOptions): Promise<CreatedInstance> {
+  async create({ seed, settings, hooks }: InstanceOptions): Promise<CreatedInstance> {
     const key = JSON.stringify(seed);
     const template = this.#templates.get(key) ?? this.#makeTemplate(seed);
     this.#templates.set(key, template);
     template.catch(() => this.#templates.delete(key));
     const { images, clients, users } = await template;
-    const created = await this.#open(settings, (execute, database) => execute(images[database]));
+    const created = await this.#open({ settings, hooks }, (execute, database) => execute(images[database]));
     return { ...created, clients, users };
   }
 
   async #makeTemplate(seed: Seed): Promise<Template> {
-    const { name, origin, admin } = await this.#open({}, async (execute, database) => {
+    const { name, origin, admin } = await this.#open({ settings: {} }, async (execute, database) => {
       const migrations = await this.#builds.migrations(database);
       await execute(migrations.flatMap(({ statements }) => statements.map((sql) => ({ sql }))));
     });
@@ -112,7 +114,7 @@ export class InstanceHost {
 
   /** `fill` creates the tables of the databases. */
   async #open(
-    settings: Readonly<Record<string, string>>,
+    { settings, hooks }: Pick<InstanceOptions, "settings" | "hooks">,
     fill: (execute: Execute, database: DatabaseName) => Promise<unknown>,
   ): Promise<Omit<CreatedInstance, keyof Seeded>> {
     const slot = this.#freeSlots.shift();
@@ -130,7 +132,7 @@ export class InstanceHost {
       await executor("DB")(writeAdminClient(row, Date.now()).map((sql) => ({ sql })));
       const mail = this.#mailbox.variables(name);
       const variables = { ...openToAgents, ...mail, ...settings, ISSUER: origin, OP_MASTER_KEY };
-      await this.#runtime.order({ kind: "register", instance: { name, slot, port: forwarder.port, variables } });
+      await this.#runtime.order({ kind: "register", instance: { name, slot, port: forwarder.port, variables, hooks } });
       return { name, origin, admin: { client_id: adminClientId, client_secret: adminClientSecret } };
     } catch (error) {
       forwarder.close();

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Builds } from "../builds.ts";
 import { checkSeed } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
-import { InstanceHost, type WantedMail } from "./instance-host.ts";
+import { InstanceHost, type InstanceOptions, type WantedMail } from "./instance-host.ts";
 
 const idleMs = 5_000;
 
@@ -39,11 +39,8 @@ export async function serveHost(builds: Builds, path: string, demo: () => Seed):
   const follow = async (holder: string, method: string, url: string, body: unknown): Promise<unknown> => {
     const [, , name = "", what] = url.split("/");
     if (method === "POST" && url === "/instances") {
-      const { seed, settings } = body as {
-        readonly seed?: unknown;
-        readonly settings: Readonly<Record<string, string>>;
-      };
-      const created = await host.create({ seed: seed === undefined ? demo() : checkSeed(seed), settings });
+      const { seed, ...options } = body as Omit<InstanceOptions, "seed"> & { readonly seed?: unknown };
+      const created = await host.create({ seed: seed === undefined ? demo() : checkSeed(seed), ...options });
       holders.get(holder)?.add(created.name);
       return created;
     }

@@ -6,6 +6,7 @@ import { createIsolate } from "@edge-op/op-compact/isolate";
 import { createWorker } from "@edge-op/op-compact/worker";
 import { bindings, compactBindings, nameOf } from "@edge-op/workers/workers";
 import { guardDatabase, guardObjects, guardStore } from "./failing-stores.ts";
+import { hooksOfTest } from "./hooks-of-test.ts";
 import { type Instance, prefixed } from "./instance.ts";
 
 interface Registered {
@@ -25,11 +26,13 @@ export interface NewInstance {
   readonly port: number;
   /** Settings and secrets. */
   readonly variables: Readonly<Record<string, string>>;
+  /** The origin of the hooks of the test process. */
+  readonly hooks?: string | undefined;
 }
 
-export function register({ name, slot, port, variables }: NewInstance): void {
+export function register({ name, slot, port, variables, hooks }: NewInstance): void {
   const instance: Instance = { name, slot, aheadMs: 0, failing: new Set(), objects: new Map() };
-  const environment: object = { ...variables, ...bindingsOf(instance) };
+  const environment: object = { ...variables, ...bindingsOf(instance, hooks) };
   registered.set(name, { instance, environment: environment as CompactEnv, worker: createWorker(createIsolate()) });
   namesByPort.set(String(port), name);
   namesBySlot.set(slot, name);
@@ -43,7 +46,7 @@ export function unregister(name: string): void {
   }
 }
 
-function bindingsOf(instance: Instance): Bound {
+function bindingsOf(instance: Instance, hooks: string | undefined): Bound {
   const bound = workerEnv as Bound;
   const entries = compactBindings().flatMap((binding): [string, unknown][] => {
     const name = nameOf(binding);
@@ -64,6 +67,8 @@ function bindingsOf(instance: Instance): Bound {
         ];
       case "rateLimit":
         return [[name, limitOf(instance, bound[name] as RateLimit)]];
+      case "operated":
+        return hooks === undefined ? [] : [[name, hooksOfTest(hooks)]];
       default:
         // Unused: data points and the export of the audit log.
         return [];

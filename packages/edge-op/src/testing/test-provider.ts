@@ -4,6 +4,7 @@ import type { SentMail } from "../mailbox.ts";
 import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../provider-api.ts";
 import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
+import type { ServedHooks } from "./serve-hooks.ts";
 import { type StoreName, stores } from "./stores.ts";
 
 /** The initial content of a provider: docs/test-provider.md. */
@@ -92,12 +93,14 @@ export class TestProvider implements AsyncDisposable {
   readonly users: Record<string, TestUser>;
   readonly #host: HostConnection;
   readonly #created: CreatedProvider;
+  readonly #hooks: Pick<ServedHooks, "close"> | undefined;
   #admin: AdminApi;
   #aheadMs = 0;
   /** How many mails to an address `nextMail` has returned. */
   readonly #readMails = new Map<string, number>();
 
-  constructor(host: HostConnection, created: CreatedProvider) {
+  constructor(host: HostConnection, created: CreatedProvider, hooks?: Pick<ServedHooks, "close">) {
+    this.#hooks = hooks;
     this.issuer = created.origin;
     this.clients = { ...created.clients };
     this.users = { ...created.users };
@@ -255,6 +258,7 @@ export class TestProvider implements AsyncDisposable {
 
   async close(): Promise<void> {
     await this.#host.call("DELETE", `/instances/${this.#created.name}`);
+    this.#hooks?.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { HostConnection, type HostProgram } from "./host-connection.ts";
+import { serveHooks } from "./serve-hooks.ts";
 import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
 
 export type { SentMail } from "../mailbox.ts";
@@ -24,6 +25,8 @@ export interface TestProviderOptions {
   readonly seed?: SeedFile;
   /** Settings of the provider: `{ SESSION_IDLE: "3600" }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Hooks of yours (`@edge-op/hooks`): an object or an instance with some of the methods, which are called in this process. */
+  readonly hooks?: object;
 }
 
 /**
@@ -32,11 +35,13 @@ export interface TestProviderOptions {
  */
 export async function createTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
   const host = await HostConnection.open(program());
+  const hooks = options.hooks === undefined ? undefined : await serveHooks(options.hooks);
   const created = (await host.call("POST", "/instances", {
     seed: options.seed,
-    settings: options.settings ?? {},
+    settings: { ...hooks?.settings, ...options.settings },
+    hooks: hooks?.origin,
   })) as CreatedProvider;
-  return new TestProvider(host, created);
+  return new TestProvider(host, created, hooks);
 }
 
 /** The program of this package. */

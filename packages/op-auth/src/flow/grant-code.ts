@@ -67,7 +67,8 @@ export async function issueCode(
   { session, subject, grant: planned }: InSession,
 ): Promise<string> {
   const { family, tokenLifetimeSeconds, grantEndsAtMs, ...grant } = planned;
-  const wanted = policy.requiredAcr ?? policy.preferredAcr;
+  // A demand of a hook raises the policy; the client is told what it asked for.
+  const wanted = request.requiredAcr ?? request.preferredAcr;
   const sinceMs = sinceOf(policy, flow, session.sub, context.arrivedAtMs);
   return isolate.codes.issue(context, {
     ...loginOf(session, authenticationOf(session.proofs, { wanted, sinceMs }), subject, request),

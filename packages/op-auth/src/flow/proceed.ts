@@ -14,10 +14,12 @@ import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { isAllowed } from "../consent/requested-allowances.ts";
+import { demandMore } from "../hooks/judge-sign-in.ts";
 import { planGrant, sessionGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
 import { type OpenedSession, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
+import { withDemand } from "../steps/demand.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
 import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
@@ -97,7 +99,7 @@ async function proceedToAccount(
   const { context, isolate } = at;
   const { flow, browser, person, added } = progress;
   const signIn = signInOf(pendingProofs(flow));
-  const policy = accountPolicy(context, purpose);
+  const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
   if (signIn === undefined) {
     await added?.write?.();
     if (flow.isOpened) return redirect(purpose.path);
@@ -113,11 +115,20 @@ async function proceedToAccount(
     await added?.write?.();
     return redirect(await pathOf(at, flow, browser, next.step.name));
   }
+  const more = await demandMore(at, { flow, policy, session, client: undefined });
+  if (more !== undefined) return proceedToAccount(at, await withMore(progress, more), purpose);
   const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const path =
     next.kind === "page" ? await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name) : purpose.path;
   return redirect(path, [opened.cookie]);
+}
+
+/** The progress with what a hook demands. A flow that begins anew has none of the proofs, and nothing that was read with them. */
+async function withMore({ added, ...progress }: Progress, flow: Flow): Promise<Progress> {
+  if (flow.fid === progress.flow.fid) return { ...progress, flow, ...(added === undefined ? {} : { added }) };
+  await added?.write?.();
+  return { ...progress, flow };
 }
 
 /** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */
@@ -143,7 +154,8 @@ async function signInAgain(
  */
 export async function decideAuthorization(at: FlowRequest, progress: Progress, attempt: Attempt): Promise<Response> {
   const { context, isolate, request } = at;
-  const policy = await authorizationPolicy(context, attempt.client, attempt.request);
+  const { demanded } = progress.flow.marks;
+  const policy = withDemand(await authorizationPolicy(context, attempt.client, attempt.request), demanded);
   const resources = await isolate.resources.findAll(context, attempt.request.resources);
   const signIn = signInOf(pendingProofs(progress.flow));
   if (signIn !== undefined) return decideSigningIn(at, progress, attempt, { policy, resources, signIn });
@@ -243,6 +255,9 @@ async function decideSigningIn(
     await added?.write?.();
     throw new OAuthError(next.code, next.reason);
   }
+  const isOpening = found !== undefined && (next.kind === "finish" || next.step.isForPerson);
+  const more = isOpening ? await demandMore(at, { flow, policy, session: prepared.session, client }) : undefined;
+  if (more !== undefined) return decideAuthorization(at, await withMore(progress, more), attempt);
   await decision.commit();
   if (found === undefined) return signInAgain(at, flow, browser, { kind: "cut off" });
   // A proof that asks for another proof opens nothing yet.

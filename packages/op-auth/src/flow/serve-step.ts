@@ -9,6 +9,7 @@ import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-per
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { areParametersKept, openParameters } from "../browser/stored-parameters.ts";
 import { sendRefusal } from "../response/refuse-to-client.ts";
+import { withDemand } from "../steps/demand.ts";
 import type { Flow, Marks } from "../steps/flow.ts";
 import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
 import { localesOf } from "../steps/step-frame.ts";
@@ -175,7 +176,8 @@ export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Pr
   void person().catch(() => {});
   void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {
-    return { ...at, flow, browser, person, authorization: undefined, policy: accountPolicy(context, purpose) };
+    const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
+    return { ...at, flow, browser, person, authorization: undefined, policy };
   }
   const check = async () => {
     const { client, parameters } = await readClient(at, purpose);
@@ -183,7 +185,7 @@ export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Pr
     return { client, request: await checkRequest({ context, isolate, client, parameters }, target) };
   };
   const { client, ...asked } = await settle(context, isolate, check, readingAhead(at, purpose));
-  const policy = await authorizationPolicy(context, client, asked.request);
+  const policy = withDemand(await authorizationPolicy(context, client, asked.request), flow.marks.demanded);
   return { ...at, flow, browser, person, authorization: { client, ...asked }, policy };
 }
 

@@ -7,6 +7,7 @@ import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
+import { announceSignUp } from "../hooks/announce-sign-up.ts";
 import type { ProvenNewcomer } from "../steps/newcomer.ts";
 import { useInvitation } from "./invitations.ts";
 
@@ -54,5 +55,6 @@ export async function insertPerson(
     throw error;
   }
   wakeAuditLog(context);
+  announceSignUp(context, { sub, username: email, claims, method });
   return true;
 }

@@ -6,6 +6,7 @@ import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
+import type { Demand } from "./demand.ts";
 
 /**
  * **A flow**: what a person is doing at this provider, from the first page to the session or the response. It travels sealed in the pages
@@ -41,7 +42,7 @@ export type Purpose =
   /** A sign-in to a page of this provider, by a method that reaches one of the `acr` values if the page requires it. */
   | { readonly kind: "account"; readonly path: string; readonly requiredAcr?: readonly string[] | undefined };
 
-/** The person's choices in this flow. */
+/** The person's choices in this flow, and what it has come to. */
 export interface Marks {
   readonly accountSelected?: boolean;
   /** The person chose to sign in to another account. */
@@ -54,6 +55,8 @@ export interface Marks {
   readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
   /** Who is signing up. */
   readonly newcomer?: Newcomer | undefined;
+  /** What the hook `beforeSignIn` has demanded beyond the proofs. */
+  readonly demanded?: Demand | undefined;
   /** The person is asked to sign up and says that they have an account. */
   readonly hasAccount?: boolean;
   /** The name that was typed with an address that was not accepted. */

@@ -8,6 +8,7 @@ import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../auth-env.ts";
+import { announceSignUp } from "../hooks/announce-sign-up.ts";
 import { insertIdentity, labelOf } from "./identity-store.ts";
 import { domainOf, type UpstreamPerson } from "./upstream-person.ts";
 
@@ -53,8 +54,9 @@ export async function provisionUser(
   );
   const link = insertIdentity(env.DB, { upstreamId, issuer, subject, sub, label: labelOf(person), atMs: arrivedAtMs });
   const verified = believed === undefined ? [] : insertAddress(env.DB, sub, believed, arrivedAtMs);
-  await queryDatabase(() => env.DB.batch([insert, event, link, ...verified]));
+  const [inserted] = await queryDatabase(() => env.DB.batch([insert, event, link, ...verified]));
   wakeAuditLog(context);
+  if (inserted?.meta.changes !== 0) announceSignUp(context, { sub, username, claims, method: "upstream" });
 }
 
 /**

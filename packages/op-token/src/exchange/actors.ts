@@ -3,7 +3,7 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { limits } from "@edge-op/shared/config/limits";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 import type { ClientRequest } from "../grant-module.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
+import { requireActive } from "../issuing/find-active-user.ts";
 import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 
@@ -57,7 +57,7 @@ export async function nextActor(
   let depth = 1;
   for (let each = earlier; each !== undefined; each = each.act) depth += 1;
   if (depth > limits.actorDepth) throw unacceptableToken("actors-too-many", `${depth} actors`);
-  if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
+  if (actor.forUser) requireActive(await request.isolate.users.find(request.context, actor.sub), "invalid_request");
   const clientId = shownClientId(actor);
   return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
 }

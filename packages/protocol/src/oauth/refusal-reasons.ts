@@ -133,6 +133,7 @@ const reasons = {
   "grant-revoked": "The grant is revoked.",
   "grant-type-not-registered": "The grant type is not among the `grant_types` of the client.",
   "grant-type-unknown": "The grant type is not supported.",
+  "hook-refused": "The hook `beforeSignIn` of the operator refused the sign-in.",
   "host-budget-spent": "Too many different URLs of one host were fetched for clients; `detail` names the host.",
   "id-jag-audience": "An ID-JAG was requested without exactly one `audience`.",
   "id-jag-client": "`client_id` of the ID-JAG is not the client.",

@@ -2,6 +2,10 @@ import { OAuthError } from "./errors.ts";
 
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
+export function isScopeValue(text: string): boolean {
+  return scopeToken.test(text);
+}
+
 /** Maximum number of scope values in a request (RFC 6749 §3.3). */
 const mostScopes = 32;
 
@@ -18,7 +22,7 @@ export function parseScope(scope: string | undefined): string[] | undefined {
     throw new OAuthError("invalid_scope", "scope-values-too-many", { detail: `${values.length} scope values` });
   const distinct = new Set<string>();
   for (const value of values) {
-    if (!scopeToken.test(value)) {
+    if (!isScopeValue(value)) {
       throw new OAuthError("invalid_scope", "scope-malformed", {
         description: "The scope contains an empty value, or a character that RFC 6749, section 3.3, does not allow.",
       });

@@ -2,6 +2,7 @@ import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { parseAuthorizationTypes } from "./authorization-types.ts";
 import { clientRegistrationPolicies, parsePrivateUseSchemes, parseStatementIssuers } from "./client-registration.ts";
 import { documentPolicies, parseHostPolicies } from "./document-policies.ts";
+import { parseEnabledHooks } from "./enabled-hooks.ts";
 import { hintsWithin, jurisdictions, locationHints } from "./object-locations.ts";
 import { securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readAll, required, type SettingsOf, setting, type VariablesOf, wholeNumber } from "./setting.ts";
@@ -253,10 +254,10 @@ export const workerSettings = {
     meaning:
       "How many days pass between a person's request to [delete their account](../operating/erase-and-export.md#people-themselves) and its erasure. Until then they can sign in to keep it. 0: people cannot delete their accounts.",
   }),
-  mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend"], {
+  mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend", "hook"], {
     default: "off",
     meaning:
-      "Who sends [mail](../operating/mail.md). `off`: nobody, and people are not told of changes to their accounts. `cloudflare`: Cloudflare Email Sending. `resend`: Resend, with the secret `RESEND_API_KEY`. The others need `MAIL_FROM`.",
+      "Who sends [mail](../operating/mail.md). `off`: nobody, and people are not told of changes to their accounts. `cloudflare`: Cloudflare Email Sending. `resend`: Resend, with the secret `RESEND_API_KEY`. `hook`: the [hook](../operating/hooks.md) `mail`. The others need `MAIL_FROM`.",
   }),
   mailFrom: setting("MAIL_FROM", {
     accepts: "a mail address (`no-reply@mail.example.com`)",
@@ -268,6 +269,14 @@ export const workerSettings = {
     accepts: "an origin",
     meaning: "The origin of Resend's API. Local runs have a mailbox there.",
     parse: parseOrigin,
+  }),
+  enabledHooks: setting("ENABLED_HOOKS", {
+    default: "",
+    accepts:
+      "`claims`, `beforeSignIn`, `afterSignUp`, `legacyPassword`, separated by spaces; `=open` or `=closed` after the first two",
+    meaning:
+      "Which [hooks](../operating/hooks.md) of the Worker that is bound as `HOOKS` are called; `MAIL_PROVIDER=hook` calls `mail`. If a hook fails, `open` goes on without it (`claims` by default) and `closed` refuses with 503 (`beforeSignIn` by default).",
+    parse: parseEnabledHooks,
   }),
   region: oneOf("REGION", locationHints, {
     default: "wnam",

@@ -22,7 +22,7 @@ export interface Deciding<Input extends object, Decision> {
 
 /**
  * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all
- * records that the decision has read are current (read-set.ts). Only granted requests are remembered, and only by endpoints that decide anew, for
+ * records that the decision has read are current (read-set.ts), unless a hook took part in it. Only granted requests are remembered, and only by endpoints that decide anew, for
  * each request, everything that depends on more than records and the request: revocation, rate limits, the clock, random values. A decision is plain
  * data, because its size is estimated. It contains no objects of a request, because they must not outlive the request. Method and `Content-Type` are
  * those of a form: a body of another type has no `text`. Cost: none.
@@ -93,6 +93,7 @@ export class RememberedDecisions {
     const { arrivedAtMs, progress } = context;
     const { repeatableUntilMs = 0 } = decision;
     if (text === undefined || repeatableUntilMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
+    if (progress.calledHook === true) return;
     const key = keyOf(path, request, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
     const earlier = this.#entries.get(key, arrivedAtMs);

@@ -41,6 +41,8 @@ export interface RequestContext<Env> {
     clientId?: string | undefined;
     /** The client that the request names: nothing has verified it. */
     claimedClientId?: string | undefined;
+    /** A hook took part in the decision, so it is made anew for each request. */
+    calledHook?: boolean;
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
     /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */

@@ -176,6 +176,16 @@ export const requestEvents = {
     meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
     fields: { cause },
   },
+  "hook-failed": {
+    level: "error",
+    meaning:
+      "A [hook](../operating/hooks.md) of the operator threw, did not respond in time, or returned something that it must not. What follows is as `ENABLED_HOOKS` says.",
+    fields: {
+      hook: text("`claims`, `beforeSignIn`, `afterSignUp`, `mail` or `legacyPassword`."),
+      cause,
+      requestId: optional(requestId),
+    },
+  },
   "rate-limit-failed": {
     level: "warn",
     meaning: "The rate-limit binding did not respond. Nothing was limited.",

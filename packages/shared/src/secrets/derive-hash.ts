@@ -19,7 +19,10 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export const platformIterations = 100_000;
 
 /** The key of a hash that has one. */
-export function deriveHashKey(hash: Exclude<StoredHash, { kind: "bcrypt" }>, password: string): Promise<Bytes> {
+export function deriveHashKey(
+  hash: Exclude<StoredHash, { kind: "bcrypt" | "legacy" }>,
+  password: string,
+): Promise<Bytes> {
   switch (hash.kind) {
     case "scrypt":
       return deriveScrypt(encodeUtf8(password), hash.salt, hash.cost, hash.key.length);

@@ -18,6 +18,8 @@ const milliseconds = {
 
 function costOf(hash: StoredHash): number {
   switch (hash.kind) {
+    case "legacy":
+      return 0;
     case "bcrypt":
       return 2 ** hash.rounds * milliseconds.bcrypt;
     case "pbkdf2":

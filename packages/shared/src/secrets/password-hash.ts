@@ -63,6 +63,7 @@ function parse(stored: string): StoredHash {
 }
 
 async function matches(hash: StoredHash, password: string): Promise<boolean> {
+  if (hash.kind === "legacy") return false;
   if (hash.kind === "bcrypt") return matchesBcrypt(hash.text, password);
   return equalConstantTime(await deriveHashKey(hash, password), hash.key);
 }

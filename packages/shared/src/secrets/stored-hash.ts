@@ -48,7 +48,12 @@ export interface BcryptHash {
   readonly text: string;
 }
 
-export type StoredHash = ScryptHash | FirebaseHash | Pbkdf2Hash | Argon2Hash | BcryptHash;
+/** No hash: the hook `legacyPassword` knows the password, and the first sign-in replaces the text. No password matches it here. */
+export interface LegacyHash {
+  readonly kind: "legacy";
+}
+
+export type StoredHash = ScryptHash | FirebaseHash | Pbkdf2Hash | Argon2Hash | BcryptHash | LegacyHash;
 
 /**
  * What one hash may cost, whoever made it: memory beside which an isolate of 128 MB still works, and seconds of CPU at most (measured by
@@ -82,8 +87,15 @@ const argon2Pattern = new RegExp(
 );
 const bcryptPattern = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 
+const legacyText = "$legacy$";
+
+export function isLegacyHash(text: string): boolean {
+  return text === legacyText;
+}
+
 /** Reads a stored hash; a text says what is wrong with it. */
 export function readHash(text: string): StoredHash | string {
+  if (isLegacyHash(text)) return { kind: "legacy" };
   const hash = readScrypt(text) ?? readFirebase(text) ?? readPbkdf2(text) ?? readArgon2(text) ?? readBcrypt(text);
   if (hash === undefined) {
     return "must be a hash of scrypt, argon2id (version 19), PBKDF2 or bcrypt, in the form that docs/operating/import.md shows";
@@ -142,7 +154,7 @@ function decode(text: string | undefined): Bytes | undefined {
   return text === undefined ? undefined : decodeBase64Url(text.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
-function findFault(hash: StoredHash): string | undefined {
+function findFault(hash: Exclude<StoredHash, LegacyHash>): string | undefined {
   if (hash.kind === "bcrypt") {
     const isInside = hash.rounds >= 4 && hash.rounds <= most.bcryptRounds;
     return isInside ? undefined : `must have a bcrypt cost of 4 to ${most.bcryptRounds}`;

@@ -1,7 +1,7 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import * as z from "zod";
 import { plainText, scopeValue, visibleText } from "../http/plain-text.ts";
+import { claimNamePattern, claimTokens, mayReleaseClaims } from "./attributes.ts";
 
 /** The most characters of a text; a list has at most as many values as `mostValues`. */
 const longestText = 1024;
@@ -11,7 +11,6 @@ const longestId = 255;
 
 const attributeTypes = ["string", "number", "boolean", "strings"] as const;
 const attributeFormats = ["date", "date-time", "email", "phone", "uri", "uuid"] as const;
-const claimTokens = ["id_token", "access_token", "userinfo"] as const;
 
 /** The name of an attribute: a member of JSON documents. */
 export const attributeName = z
@@ -22,11 +21,11 @@ const claimSchema = z
   .strictObject({
     name: z
       .string()
-      .regex(/^[A-Za-z][A-Za-z0-9_.:/-]{0,127}$/, "must be 1 to 128 letters, digits or _.:/- and begin with a letter")
+      .regex(claimNamePattern, "must be 1 to 128 letters, digits or _.:/- and begin with a letter")
       .refine((name) => !isReservedClaim(name), "is a claim of this provider")
       .describe("The claim's name: a word, or a URL of yours that nobody else uses."),
     scope: scopeValue
-      .refine((value) => !isAdminScope(value) && value !== "offline_access", "releases no claims")
+      .refine(mayReleaseClaims, "releases no claims")
       .describe(
         "The scope value that releases the claim: one of this provider, of a resource, or a new one, which clients name in their `scope`.",
       ),

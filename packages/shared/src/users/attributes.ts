@@ -1,5 +1,6 @@
 import { isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import type * as z from "zod";
 import { everyId } from "../storage/record-kinds.ts";
@@ -28,10 +29,20 @@ export interface MappedAttributes {
   readonly attributes: readonly MappedAttribute[];
 }
 
-/** The mapped attributes of a user, with their values. */
+/** A claim about a user with its value: a mapped attribute, or what a hook returned (hooks/find-hook-claims.ts). */
 export interface MappedValue {
   readonly claim: AttributeClaim;
-  readonly value: UserAttributes[string];
+  readonly value: unknown;
+}
+
+/** Where a claim may be contained. */
+export const claimTokens = ["id_token", "access_token", "userinfo"] as const;
+
+export const claimNamePattern = /^[A-Za-z][A-Za-z0-9_.:/-]{0,127}$/;
+
+/** Whether a scope value may release claims about a user. */
+export function mayReleaseClaims(scope: string): boolean {
+  return !isAdminScope(scope) && scope !== "offline_access";
 }
 
 /** What all declarations may have as JSON, in characters: they form one copy. The admin API enforces it. */

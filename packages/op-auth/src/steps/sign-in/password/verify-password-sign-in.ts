@@ -1,12 +1,13 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { hashPassword, isOutdatedHash } from "@edge-op/shared/secrets/password-hash";
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/users/credentials";
 import { rememberBrowser } from "../../../attempts/known-browser.ts";
 import type { AuthEnv } from "../../../auth-env.ts";
 import type { SignInResult } from "../../sign-in-method.ts";
 import type { StepRequest } from "../../step.ts";
 import { passwordWayIn, reservePasswordAttempt } from "./reserve-password-attempt.ts";
+import { verifyStoredPassword } from "./verify-legacy-password.ts";
 
 /**
  * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
@@ -27,7 +28,7 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
     return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   }
   const hash = record?.hash ?? temporaryHash(record, context.arrivedAtMs);
-  const isRight = await verifyPassword(password, hash);
+  const isRight = await verifyStoredPassword(context, { username, password }, { hash, record });
   if (!isRight || record === undefined || hash === undefined || record.status !== "active") {
     await attempt.recordFailure({ sub: record?.sub }, reasonOf(record, isRight));
     return { kind: "refused" };

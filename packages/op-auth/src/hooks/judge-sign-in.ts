@@ -1,0 +1,105 @@
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
+import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { callHook, isHookEnabled, type SignInVerdict, UnusableResult } from "@edge-op/shared/hooks/call-hook";
+import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/hook-person";
+import { plainValue } from "@edge-op/shared/hooks/plain-value";
+import { clientAddress } from "@edge-op/shared/http/client-address";
+import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/users/session-rpc";
+import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
+import { newFlow } from "../flow/sealed-flow.ts";
+import { placeOf } from "../session/place-of.ts";
+import { isDemandMet, isDemandPossible } from "../steps/demand.ts";
+import type { Flow } from "../steps/flow.ts";
+import { sinceOf } from "../steps/second-factor.ts";
+import type { FlowRequest, Policy } from "../steps/step.ts";
+
+interface Judged {
+  readonly flow: Flow;
+  readonly policy: Policy;
+  readonly session: Pick<Session, "sub" | "proofs">;
+  /** `undefined` for a page of this provider. */
+  readonly client: Client | undefined;
+}
+
+/**
+ * **Asks the hook `beforeSignIn` about complete proofs, before they open a session.** Returns the flow in which more is to be proven, or `undefined` if the
+ * sign-in goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand beside it. Cost: 0 unless it is enabled; then 1 RPC.
+ */
+export async function demandMore(at: FlowRequest, judged: Judged): Promise<Flow | undefined> {
+  const { context } = at;
+  if (!isHookEnabled(context, "beforeSignIn")) return undefined;
+  const verdict = await ask(at, judged);
+  if (verdict === undefined) return undefined;
+  const { flow, policy, session } = judged;
+  if ("refuse" in verdict) {
+    record(at, session);
+    throw new OAuthError("access_denied", "hook-refused");
+  }
+  const { require: demanded } = verdict;
+  const sinceMs = sinceOf(policy, flow, session.sub, context.arrivedAtMs);
+  if (isDemandMet(session.proofs, demanded, sinceMs)) return undefined;
+  // A demand that is in force and is not met by complete proofs cannot be met.
+  if (flow.marks.demanded === demanded || !isDemandPossible(policy, demanded)) {
+    throw new OAuthError("unmet_authentication_requirements", "acr-not-reached");
+  }
+  const marks = { ...flow.marks, demanded };
+  if (demanded === "mfa") return { ...flow, marks };
+  return { ...(await newFlow(at, flow.purpose, marks)), typed: flow.typed, problem: { kind: "not allowed" } };
+}
+
+async function ask(at: FlowRequest, { session, client }: Judged): Promise<SignInVerdict | undefined> {
+  const { context, isolate, request } = at;
+  const { sub, proofs } = session;
+  const [user, rbac] = await Promise.all([
+    isolate.users.find(context, sub),
+    isolate.users.findRbacClaims(context, sub),
+  ]);
+  if (user === undefined) throw new OAuthError("login_required", "user-unknown");
+  const { acr, amr } = authenticationOf(proofs);
+  const address = clientAddress(context, request);
+  const { country } = placeOf(context);
+  const userAgent = request.headers.get("user-agent");
+  const asked = {
+    user: hookUserOf(user, rbac),
+    ...(client === undefined ? {} : { client: hookClientOf(client) }),
+    ...{ acr, amr },
+    ...(address === undefined ? {} : { address }),
+    ...(country === undefined ? {} : { country }),
+    ...(userAgent === null ? {} : { userAgent }),
+  };
+  const result = await callHook(context, "beforeSignIn", asked, readVerdict);
+  if (result.kind === "answered") return result.value;
+  if (context.settings.enabledHooks.beforeSignIn === "open") return undefined;
+  throw new UnavailableError("hook beforeSignIn", result.cause);
+}
+
+/** Anything but a verdict is unusable: a misspelt refusal must not let somebody in. */
+export function readVerdict(result: unknown): SignInVerdict | undefined {
+  if (result === undefined || result === null) return undefined;
+  const plain = plainValue(result, { size: 200, depth: 2 });
+  const [[name, value] = [], ...others] = isJsonObject(plain) ? Object.entries(plain) : [];
+  if (others.length === 0 && name === "refuse" && value === true) return { refuse: true };
+  if (others.length === 0 && name === "require" && (value === "mfa" || value === "phr")) return { require: value };
+  throw new UnusableResult("the result is not a verdict");
+}
+
+/** To the log and the audit log, once the refusal stands. */
+function record({ context, isolate }: FlowRequest, { sub, proofs }: Judged["session"]): void {
+  const refused = { method: methodOf(proofs), sub, reason: "refused by the hook beforeSignIn" };
+  const write = () => {
+    logRefusedSignIn(context, "sign-in-failed", refused);
+    context.waitUntil(isolate.sessions.recordFailedSignIn(context, `hook ${sub}`, refused));
+  };
+  const { reads } = context.progress;
+  if (reads === undefined) write();
+  else reads.whenDecided(write);
+}
+
+function methodOf(proofs: readonly Proof[]): RefusedSignIn["method"] {
+  const { method = "" } = proofs.at(-1) ?? {};
+  if (method === "syncedPasskey" || method === "boundPasskey") return "passkey";
+  if (method === "totp" || method === "recoveryCode") return "code";
+  return method.startsWith("upstream") ? "upstream" : "password";
+}
