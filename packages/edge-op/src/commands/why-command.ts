@@ -1,10 +1,10 @@
 import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
+import { refusalRemedies } from "@edge-op/protocol/oauth/refusal-remedies";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { Failure } from "../console/failure.ts";
 import { readText } from "../console/read-document.ts";
 import { showMembers, Table } from "../console/show.ts";
-import { mends } from "../dev/mends.ts";
 import type { ApiDocument } from "../operations/api-document.ts";
 import { readPages } from "../operations/print-list.ts";
 
@@ -20,7 +20,7 @@ function explain(reason: string, line: Line = {}): Line {
     meaning: isKnown ? refusalReasons[reason] : "This release does not know the reason.",
     ...(detail === undefined ? {} : { detail }),
     ...(clientId === undefined && claimedClientId === undefined ? {} : { client_id: clientId ?? claimedClientId }),
-    ...(isKnown && mends[reason] !== undefined ? { mend: mends[reason] } : {}),
+    ...(isKnown && refusalRemedies[reason] !== undefined ? { mend: refusalRemedies[reason] } : {}),
   };
 }
 

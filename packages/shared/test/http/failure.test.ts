@@ -30,7 +30,7 @@ describe("an error is logged once and rendered as JSON", () => {
     const headers = { "WWW-Authenticate": "Basic" };
     const detail = "wrong secret";
     const response = renderJson(
-      reportFailure(new OAuthError("invalid_client", "client-secret-wrong", { headers, detail }), "r1"),
+      reportFailure(new OAuthError("invalid_client", "client-secret-wrong", { headers, detail }), { requestId: "r1" }),
     );
     expect(response).toMatchObject({
       status: 401,
@@ -44,7 +44,7 @@ describe("an error is logged once and rendered as JSON", () => {
 
   it("the reason is the code of the refusal, regardless of the detail's text", () => {
     for (const detail of ["one text", "another text with 3 numbers", undefined]) {
-      reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), "r1");
+      reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), { requestId: "r1" });
     }
     expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
       ["code-expired", "one text"],
@@ -54,8 +54,8 @@ describe("an error is logged once and rendered as JSON", () => {
   });
 
   it("an unknown reason from an object of another release is a detail; a known one is the reason", () => {
-    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), "r1");
-    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), "r1");
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), { requestId: "r1" });
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), { requestId: "r1" });
     expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
       ["refused-by-object", "expired code"],
       ["code-expired", refusalReasons["code-expired"]],
@@ -63,7 +63,9 @@ describe("an error is logged once and rendered as JSON", () => {
   });
 
   it("unavailability is 503 with Retry-After and Request-Id", () => {
-    const response = renderJson(reportFailure(new UnavailableError("D1", new Error("overloaded")), "r2"));
+    const response = renderJson(
+      reportFailure(new UnavailableError("D1", new Error("overloaded")), { requestId: "r2" }),
+    );
     expect(response).toMatchObject({
       status: 503,
       headers: { "Retry-After": "1", "Request-Id": "r2" },
@@ -77,7 +79,7 @@ describe("an error is logged once and rendered as JSON", () => {
   it.each([[new TypeError("undefined is not a function")], ["a string"]])(
     "a bug is 500 with a constant body: %s",
     (error) => {
-      const response = renderJson(reportFailure(error, "r3"));
+      const response = renderJson(reportFailure(error, { requestId: "r3" }));
       expect(response.status).toBe(500);
       expect(response.body).toEqual({
         error: "server_error",
@@ -106,7 +108,10 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
   } catch (error) {
     caught = error;
   }
-  expect(reportFailure(caught, "r4")).toMatchObject({ status: 400, description: "The body is not JSON." });
+  expect(reportFailure(caught, { requestId: "r4" })).toMatchObject({
+    status: 400,
+    description: "The body is not JSON.",
+  });
   expect(lines).toEqual([
     [
       "info",
