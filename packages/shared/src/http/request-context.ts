@@ -174,7 +174,7 @@ export function createRequestContext<Env extends SettingsVariables>(
   env: Env & MetricsBindings,
   execution: WaitUntil,
   endpoint?: string,
-  reports?: RefusalReports<Env>,
+  reports?: RefusalReports<NoInfer<Env>>,
 ): RequestContext<Env> {
   return new CreatedContext(request, env, execution, endpoint, reports);
 }

@@ -8,6 +8,7 @@ import { renderJson, reportFailure } from "../../src/http/failure.ts";
 import { JsonResponse } from "../../src/http/json-response.ts";
 import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
+import { createRequestContext, withMembers } from "../../src/http/request-context.ts";
 import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
 
@@ -151,6 +152,7 @@ it.each([
 });
 
 describe("the client of a refused request", () => {
+  const settings = { ISSUER: "https://op.example.com" };
   const refusal = () => new OAuthError("invalid_request", "parameter-missing");
 
   it.each([
@@ -164,7 +166,8 @@ describe("the client of a refused request", () => {
     ],
     ["that is long", { claimedClientId: "x".repeat(10_000) }, { claimedClientId: `${"x".repeat(200)}…` }],
   ])("%s", (_, progress, expected) => {
-    reportFailure(refusal(), "r1", progress);
+    const context = createRequestContext(new Request("https://op.example.com/"), settings, createExecutionContext());
+    reportFailure(refusal(), withMembers(context, { progress: { controlConfirmed: false, ...progress } }));
     const { clientId, claimedClientId } = lines[0]![1];
     expect({ clientId, claimedClientId }).toEqual({ clientId: undefined, claimedClientId: undefined, ...expected });
   });
