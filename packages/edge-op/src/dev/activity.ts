@@ -114,6 +114,6 @@ function describeRefusal(fields: Fields): SeenRefusal {
     client: textOf(fields["clientId"] ?? fields["claimedClientId"]),
     cause,
     detail: detail === cause ? "" : detail,
-    mend: (known && refusalRemedies[known]) ?? "",
+    mend: known === undefined ? "" : refusalRemedies[known],
   };
 }

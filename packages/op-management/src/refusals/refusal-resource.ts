@@ -1,5 +1,4 @@
-import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
-import { refusalPage, refusalRemedies } from "@edge-op/protocol/oauth/refusal-remedies";
+import { explainReason } from "@edge-op/protocol/oauth/refusal-remedies";
 import type { StoredRefusal } from "@edge-op/shared/audit/audit-keeper-rpc";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import * as z from "zod";
@@ -39,10 +38,8 @@ export const refusalSchema = z
         ...{ request_id: "9f2c1b7a6d3e4f50", time: "2026-11-24T16:06:40.000Z", endpoint: "/authorize", method: "GET" },
         ...{ client_id: "photos", is_authenticated: false, error: "invalid_request" },
         reason: "redirect-uri-not-registered",
-        explanation: refusalReasons["redirect-uri-not-registered"],
+        ...explainReason("redirect-uri-not-registered"),
         detail: "https://photos.example.com/cb is not among https://photos.example.com/callback",
-        remedy: refusalRemedies["redirect-uri-not-registered"],
-        documentation: refusalPage("redirect-uri-not-registered"),
         parameters: [
           {
             ...{ name: "redirect_uri", sent: ["https://photos.example.com/cb"] },
@@ -66,24 +63,12 @@ const registeredFor: Readonly<Record<string, (metadata: ClientMetadata) => reado
   token_endpoint_auth_method: ({ token_endpoint_auth_method }) => [token_endpoint_auth_method],
 };
 
-/** A reason that an object or Worker of another release has given is not in the table of this one. */
-const unknownReason = {
-  explanation: "This release does not know the reason.",
-  remedy: "Deploy the same release of every Worker.",
-  documentation: "docs/operating/rollback.md",
-};
-
 /** `metadata`: the client's present registration, if it exists. */
 export function showRefusal(
   refusal: StoredRefusal,
   metadata: ClientMetadata | undefined,
 ): z.input<typeof refusalSchema> {
   const { requestId, atMs, endpoint, method, clientId, isAuthenticated, code, reason, detail, omittedBefore } = refusal;
-  const known = isRefusalReason(reason) && {
-    explanation: refusalReasons[reason],
-    remedy: refusalRemedies[reason],
-    documentation: refusalPage(reason),
-  };
   return {
     request_id: requestId,
     time: new Date(atMs).toISOString(),
@@ -94,7 +79,7 @@ export function showRefusal(
     error: code,
     reason,
     detail,
-    ...(known || unknownReason),
+    ...explainReason(reason),
     parameters: Object.entries(refusal.sent).map(([name, sent]) => {
       const registered = metadata && registeredFor[name]?.(metadata);
       const shown = name === "scope" ? sent.flatMap(words) : [...sent];

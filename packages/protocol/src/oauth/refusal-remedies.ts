@@ -1,4 +1,4 @@
-import type { RefusalReason } from "./refusal-reasons.ts";
+import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
 
 const sameClock =
   "Set the sender's clock (NTP). The error description says by how much it differs; 30 seconds are tolerated.";
@@ -369,8 +369,32 @@ const pages: Readonly<Record<string, string>> = {
   webhook: "operating/mail",
 };
 
-/** The path of that page in the repository. */
-export function refusalPage(reason: RefusalReason): string {
+export interface ExplainedReason {
+  /** What the reason means, in Markdown. */
+  readonly explanation: string;
+  /** What to change, in Markdown. */
+  readonly remedy: string;
+  /** The path of a page in the repository. */
+  readonly documentation: string;
+}
+
+/** **What a reason means and what to do about it.** An object or Worker of another release may have given a reason that is not in the table. */
+export function explainReason(reason: string): ExplainedReason {
+  if (!isRefusalReason(reason)) {
+    return {
+      explanation: "This release does not know the reason.",
+      remedy: "Deploy the same release of every Worker.",
+      documentation: "docs/operating/rollback.md",
+    };
+  }
+  return {
+    explanation: refusalReasons[reason],
+    remedy: refusalRemedies[reason],
+    documentation: refusalPage(reason),
+  };
+}
+
+function refusalPage(reason: RefusalReason): string {
   const [first = "", second] = reason.split("-");
   return `docs/${pages[`${first}-${second}`] ?? pages[first] ?? "reference/endpoints"}.md`;
 }

@@ -33,7 +33,7 @@ export function describeRefusal(
     ...{ atMs, requestId, endpoint, method, clientId: named, isKnownClient, code, reason },
     isAuthenticated: clientId !== undefined,
     detail: detail.slice(0, longestDetail),
-    sent: request === undefined ? {} : sentParameters(request),
+    sent: request === undefined ? {} : sentParameters(request, progress.parameters),
   };
 }
 
@@ -45,13 +45,17 @@ function keptUri(value: string): string {
   return loggedUri(value).replace(credential, "…");
 }
 
-function sentParameters(request: SentRequest): SentParameters {
+function sentParameters(
+  request: SentRequest,
+  decided: RequestContext<unknown>["progress"]["parameters"],
+): SentParameters {
   const pairs = [...readPairs(request)].slice(0, limits.formParameters);
   const sent: Record<string, readonly string[]> = {};
   const keep = (name: string, values: readonly string[]) => {
     if (values.length > 0) sent[name] = values.slice(0, mostValues);
   };
-  const valuesOf = (name: string) => pairs.flatMap(([own, value]) => (own === name ? [value] : []));
+  const valuesOf = (name: string) =>
+    decided?.all(name) ?? pairs.flatMap(([own, value]) => (own === name ? [value] : []));
   for (const name of uris) keep(name, valuesOf(name).map(keptUri));
   for (const name of words) keep(name, valuesOf(name).map(keptValue));
   if (request.method === "POST") keep("token_endpoint_auth_method", presentedMethods(request.headers, pairs));

@@ -46,6 +46,8 @@ export interface RequestContext<Env> {
     claimedClientId?: string | undefined;
     /** The client that the request names exists. */
     namesKnownClient?: boolean;
+    /** The parameters that are decided, if they are not those of the request itself: pushed, or of a request object. */
+    parameters?: { all(name: string): readonly string[] };
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
     /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */
