@@ -100,7 +100,7 @@ export const workers = {
     hasSecrets: true,
     consumesAudit: true,
   },
-  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE", "HOOKS"], hasSecrets: true },
+  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE", "CONTROL_PLANE", "HOOKS"], hasSecrets: true },
   "op-auth": {
     binds: [
       ...issuing,
