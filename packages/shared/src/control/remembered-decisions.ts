@@ -142,7 +142,10 @@ function authorizationOf({ headers }: ReceivedRequest): string | null {
   return headers.get("authorization");
 }
 
-/** A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. */
+/**
+ * A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. Without a
+ * body, the header is the key: at UserInfo it contains the token.
+ */
 const shortLength = 256;
 
 function shortBodyOf(text: string): string | undefined {
@@ -150,7 +153,8 @@ function shortBodyOf(text: string): string | undefined {
 }
 
 function keyOf(path: string, authorization: string | null, text: string): string {
-  return text.length > shortLength ? text : `${path} ${authorization}\n${text}`;
+  if (text.length > shortLength) return text;
+  return text === "" ? (authorization ?? "") : `${path} ${authorization}\n${text}`;
 }
 
 /** The marks for decided requests: 16 KiB. With one mark in a row, two keys of one row would displace each other for ever, 5 % of 200 keys. */

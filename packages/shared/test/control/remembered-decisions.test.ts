@@ -77,6 +77,7 @@ beforeEach(async () => {
 });
 
 describe.each([
+  ["no body", ""],
   ["a short body", "grant_type=client_credentials"],
   ["a body with a token", `token=${token}`],
 ])("%s", (_, body) => {
