@@ -10,8 +10,8 @@ interface FloorEnv {
 }
 
 const constant = JSON.stringify({ active: true, filler: "x".repeat(420) });
-/** As large as a discovery document. */
-const document = JSON.stringify({ filler: "x".repeat(3_000) });
+/** As large as the discovery document (4.5 KB) and the key set (4.1 KB) of a new deployment. */
+const document = JSON.stringify({ filler: "x".repeat(4_300) });
 const message = new TextEncoder().encode("m".repeat(600));
 const headers = { "Content-Type": "application/json", "Cache-Control": "no-store" };
 /** As many objects as a fresh deployment has refresh shards. */
