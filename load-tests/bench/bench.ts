@@ -25,7 +25,7 @@ import { originOf, type Server, startServer, type Workload, wantedOf } from "./w
 const usage = `npm run bench -- [options]
 
   --quick           one short turn of each, in about a minute; no other modes and shapes, no counts of storage calls, no distances
-  --distances       only the latencies with stores at a distance
+  --distances       only the latencies with stores at a distance; with --quick from two isolates each
   --isolates N      cold isolates for each of them (default 8)
   --only a,b        endpoints (default: all)
   --rounds N        turns of each side (default 5)
@@ -36,7 +36,7 @@ const usage = `npm run bench -- [options]
 const { values } = readCommandLine(usage, {
   quick: { type: "boolean", default: false },
   distances: { type: "boolean", default: false },
-  isolates: { type: "string", default: "8" },
+  isolates: { type: "string" },
   only: { type: "string", default: "" },
   rounds: { type: "string" },
   seconds: { type: "string" },
@@ -200,10 +200,11 @@ try {
   const startedAt = new Date();
   const lines = values.distances ? [] : await measureEndpoints();
   await stopAll();
-  const isolates = Number(values.isolates);
-  const distances = quick
-    ? undefined
-    : await measureDistances({ isolates, busySeconds: turns.seconds, only: values.only, say: console.log });
+  const isolates = Number(values.isolates ?? (quick ? 2 : 8));
+  const distances =
+    quick && !values.distances
+      ? undefined
+      : await measureDistances({ isolates, busySeconds: turns.seconds, only: values.only, say: console.log });
   if (distances !== undefined) console.log(`\n${renderDistances(distances)}`);
   const report: BenchReport = {
     startedAt: startedAt.toISOString(),

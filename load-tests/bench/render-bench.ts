@@ -112,12 +112,20 @@ function storage({ lines }: BenchReport): string {
 }
 
 export function renderBench(report: BenchReport): string {
-  const { machine } = report;
-  return `# Bench
+  const { distances, machine } = report;
+  const parts = [
+    `# Bench
 
 ${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.rounds} turns of ${report.seconds} s each${report.pinned ? ", servers on one core and the generator on another" : ", servers and generator share the cores"}, state on ${report.storage}.
+`,
+    ...(report.lines.length === 0 ? [] : [renderThroughput(report)]),
+    ...(distances === undefined ? [] : [renderDistances(distances)]),
+  ];
+  return parts.join("\n");
+}
 
-The servers of a line are loaded in turns, each one process on one core; the figures are medians. They compare only within this run. The floor is a
+function renderThroughput(report: BenchReport): string {
+  return `The servers of a line are loaded in turns, each one process on one core; the figures are medians. They compare only within this run. The floor is a
 Worker that sends a constant response as large as a real one after the stated work. Ours are durable, revocation is checked, and every access token is a
 signed JWT.
 
@@ -165,5 +173,5 @@ ${variants(report)}
 ## Storage calls of a request
 
 ${storage(report)}
-${report.distances === undefined ? "" : `\n${renderDistances(report.distances)}`}`;
+`;
 }

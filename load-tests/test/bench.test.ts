@@ -147,6 +147,8 @@ test("latencies at a distance: each temperature of both shapes, beside the peer 
   expect(renderBench({ ...report, distances })).toContain(
     "| refresh | 90 / 300 | 90 / 300 | 1 / 2 | 90 / 300 | 1 / 2 | 1 / 2 | 90 / 300 | 5 |",
   );
+  expect(renderBench({ ...report, distances })).toContain("## Marks");
+  expect(renderBench({ ...report, lines: [], distances })).not.toContain("## Marks");
 });
 
 test("a line on the terminal fits its columns", () => {

@@ -10,10 +10,9 @@ interface FloorEnv {
 }
 
 const constant = JSON.stringify({ active: true, filler: "x".repeat(420) });
-/** As large as a discovery document. */
-const document = JSON.stringify({ filler: "x".repeat(3_000) });
+/** As large as the discovery document (4.5 KB) and the key set (4.1 KB) of a new deployment. */
+const document = JSON.stringify({ filler: "x".repeat(4_300) });
 const message = new TextEncoder().encode("m".repeat(600));
-const row = "r".repeat(400);
 const headers = { "Content-Type": "application/json", "Cache-Control": "no-store" };
 /** As many objects as a fresh deployment has refresh shards. */
 const objects = 8;
@@ -46,11 +45,11 @@ async function prepare(name: keyof typeof algorithms): Promise<Prepared> {
 
 let turn = 0;
 
-/** Writes one row per call: unlike an endpoint, the floor does not share calls. */
+/** Writes one row per call, as long as a family: unlike an endpoint, the floor does not share calls. SQLite writes no page for a value that is there. */
 async function write({ REFRESH_TOKEN_ROTATOR: namespace }: FloorEnv): Promise<void> {
   turn += 1;
   const stub = namespace.get(namespace.idFromName(`floor:${turn % objects}`));
-  await stub.write(`family:${turn % (objects * 2)}`, row);
+  await stub.write(`family:${turn % (objects * 2)}`, String(turn).padEnd(400, "r"));
 }
 
 async function sign(name: string): Promise<void> {

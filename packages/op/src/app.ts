@@ -6,7 +6,7 @@ import { type Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { Discovery } from "./discovery-endpoint.ts";
-import { type CallOwner, callWorker, findOwner, forwardBy, refuseUnknownPath } from "./forwarding.ts";
+import { type CallOwner, callWorker, findOwner, forwardBy, pathOf, refuseUnknownPath } from "./forwarding.ts";
 import type { OwnPathsEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
 import { jwksEndpoint } from "./jwks-endpoint.ts";
@@ -55,7 +55,7 @@ export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, iso
   return {
     // Before the router, because most requests are forwarded.
     fetch: (request: Request, env: Env, execution: Execution): Response | Promise<Response> => {
-      const owner = findOwner(new URL(request.url).pathname);
+      const owner = findOwner(pathOf(request.url));
       return owner === undefined ? serve(request, env, execution) : forward(owner, request, env, execution);
     },
   };

@@ -1,4 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { HostList } from "@edge-op/shared/clients/document-hosts";
 import { admitsSomeHost } from "@edge-op/shared/clients/document-policy";
 import { limits } from "@edge-op/shared/config/limits";
 import type { Settings } from "@edge-op/shared/config/settings";
@@ -15,16 +16,11 @@ import { providerMetadata } from "./provider-metadata.ts";
 /** After a failure, discovery responds from memory for this long before it calls a store again. */
 const retryMs = 10_000;
 
-/** What administrators decide of the document. */
-interface Decided {
-  readonly admitsDocuments: boolean;
-  readonly mappedClaims: readonly string[];
-}
-
 /** The document, by settings: a deployment has one object of settings. */
 interface OfDeployment {
-  decided: Decided;
-  document?: { readonly of: string; readonly text: JsonDocument };
+  /** What administrators decide of it; absent until it is known. */
+  decided: HostList | undefined;
+  document?: { readonly of: HostList | undefined; readonly text: JsonDocument };
 }
 
 /**
@@ -46,30 +42,23 @@ export class Discovery {
     const deployment = this.#deploymentOf(settings);
     const { revocation, documentHosts } = this.#isolate;
     if (revocation.isControlConfirmed(context) && documentHosts.isHeld(context)) {
-      deployment.decided = await this.#read(context);
+      deployment.decided = await documentHosts.list(context);
     } else if (context.arrivedAtMs >= this.#lookNotBeforeMs) {
       await this.#look(context, deployment);
     }
-    const { admitsDocuments, mappedClaims } = deployment.decided;
-    const of = [admitsDocuments, ...mappedClaims].join();
-    if (deployment.document?.of === of) return deployment.document.text.respond(request);
-    const metadata = providerMetadata(settings, admitsDocuments, mappedClaims);
+    const { decided: of, document } = deployment;
+    if (document !== undefined && document.of === of) return document.text.respond(request);
+    const metadata = providerMetadata(settings, admitsSomeHost(settings, of?.hosts), of?.claims);
     const text = await JsonDocument.create(metadata, "public, max-age=3600");
     deployment.document = { of, text };
     return text.respond(request);
-  }
-
-  async #read(context: RequestContext<OwnPathsEnv>): Promise<Decided> {
-    const { documentHosts } = this.#isolate;
-    const admitsDocuments = await documentHosts.admitsAny(context);
-    return { admitsDocuments, mappedClaims: await documentHosts.mappedClaims(context) };
   }
 
   /** Reads the state; clients need metadata even if the newest change is unknown. */
   async #look(context: RequestContext<OwnPathsEnv>, deployment: OfDeployment): Promise<void> {
     const read = async () => {
       await this.#isolate.revocation.confirmControl(context);
-      return this.#read(context);
+      return this.#isolate.documentHosts.list(context);
     };
     try {
       deployment.decided = await within(limits.discoveryMs, read(), () => {
@@ -85,9 +74,7 @@ export class Discovery {
   #deploymentOf(settings: Settings): OfDeployment {
     const known = this.#deployments.get(settings);
     if (known !== undefined) return known;
-    const deployment: OfDeployment = {
-      decided: { admitsDocuments: admitsSomeHost(settings), mappedClaims: [] },
-    };
+    const deployment: OfDeployment = { decided: undefined };
     this.#deployments.set(settings, deployment);
     return deployment;
   }

@@ -8,7 +8,7 @@ import { ShardMap } from "@edge-op/shared/storage/shard-map";
 export interface FrontDoorIsolate {
   readonly schedule: Pick<HeldSchedule, "currentWith">;
   readonly revocation: RevocationView;
-  readonly documentHosts: Pick<DocumentHosts, "admitsAny" | "mappedClaims" | "isHeld">;
+  readonly documentHosts: Pick<DocumentHosts, "list" | "isHeld">;
 }
 
 export function createIsolate(): FrontDoorIsolate {

@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
+import { pathOf } from "../src/forwarding.ts";
 
 const bindings = env as unknown as FrontDoorEnv;
 
@@ -92,6 +94,18 @@ it.each([
   expect(response.status).toBe(404);
   expect(response.headers.get("Content-Type")).toBe("application/json");
   expect(await response.json()).toMatchObject({ error: "not_found" });
+});
+
+it("RFC 3986 §6.2.2: the path of any URL is the one that URL reads", () => {
+  const part = fc.constantFrom("/", ".", "..", "token", ".well-known", "%2e", "%74", "\\", ":", "@", "~", "é", "?", "#", "a.b");
+  const text = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(fc.constantFrom("https://op.example.com", "http://user@[::1]:80"), text, (origin, rest) => {
+      const url = `${origin}/${rest}`;
+      expect(pathOf(url)).toBe(new URL(url).pathname);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";

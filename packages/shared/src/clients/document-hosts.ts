@@ -5,12 +5,13 @@ import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import type { StoredKind } from "../storage/record-query.ts";
-import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
+import { documentPolicy } from "./document-policy.ts";
 
 /** Maximum number of rows in D1, which form one record. The admin API enforces it. */
 export const mostDocumentHosts = 200;
 
-interface HostList {
+/** What administrators decide of metadata documents and discovery. */
+export interface HostList {
   readonly hosts: readonly HostPolicy[];
   /** The claims to which attributes are mapped: discovery shows them, and reads nothing else that administrators decide. */
   readonly claims: readonly string[];
@@ -36,18 +37,12 @@ export class DocumentHosts {
     return documentPolicy(clientId, context.settings, list?.hosts);
   }
 
-  /** Whether any host may publish documents, as shown in discovery. */
-  async admitsAny(context: RequestContext<StorageBindings>): Promise<boolean> {
-    const list = await this.#lists.find(context, everyId);
-    return admitsSomeHost(context.settings, list?.hosts);
+  /** All of it, the same object until it changes: what discovery depends on. */
+  list(context: RequestContext<StorageBindings>): Promise<HostList | undefined> {
+    return this.#lists.find(context, everyId);
   }
 
-  /** The claims to which attributes of users are mapped for every client, as shown in discovery. */
-  async mappedClaims(context: RequestContext<StorageBindings>): Promise<readonly string[]> {
-    return (await this.#lists.find(context, everyId))?.claims ?? [];
-  }
-
-  /** Whether {@link policyFor} and {@link admitsAny} would cost no call. */
+  /** Whether {@link policyFor} and {@link list} would cost no call. */
   isHeld(context: RequestContext<StorageBindings>): boolean {
     return this.#lists.isHeld(context, everyId);
   }

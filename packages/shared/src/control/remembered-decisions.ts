@@ -30,7 +30,7 @@ export interface Deciding<Input extends object, Decision> {
 export class RememberedDecisions {
   readonly #control: ControlView;
   readonly #entries = new IsolateCache<Entry>({ maxBytes: isolateMemory.decisions });
-  readonly #marks = new Uint32Array(markedRequests);
+  readonly #marks = new Uint32Array(markRows * marksInRow);
 
   constructor(control: ControlView) {
     this.#control = control;
@@ -69,9 +69,10 @@ export class RememberedDecisions {
   #find(context: RequestContext<unknown>, path: string, request: ReceivedRequest): Entry | undefined {
     const text = textOf(request);
     if (text === undefined) return undefined;
-    const entry = this.#entries.get(keyOf(path, request, text), context.arrivedAtMs);
+    const authorization = authorizationOf(request);
+    const entry = this.#entries.get(keyOf(path, authorization, text), context.arrivedAtMs);
     if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
-    if (entry.authorization !== authorizationOf(request) || !this.#isCurrent(entry)) return undefined;
+    if (entry.authorization !== authorization || !this.#isCurrent(entry)) return undefined;
     // A response to the holder of a key is bound to that key.
     return request.headers.has("dpop") ? undefined : entry;
   }
@@ -94,14 +95,15 @@ export class RememberedDecisions {
     const { repeatableUntilMs = 0 } = decision;
     if (text === undefined || repeatableUntilMs <= arrivedAtMs || progress.reads?.areCurrent() !== true) return;
     if (progress.calledHook === true) return;
-    const key = keyOf(path, request, text);
+    const authorization = authorizationOf(request);
+    const key = keyOf(path, authorization, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
     const earlier = this.#entries.get(key, arrivedAtMs);
     if (earlier !== undefined && this.#isCurrent(earlier)) return;
     const entry: Entry = {
       path,
       shortBody: shortBodyOf(text),
-      authorization: authorizationOf(request),
+      authorization,
       decision,
       reads: progress.reads.reads.map(({ kind, id }) => ({ kind: kind as ControlKind, id })),
       stamp: this.#control.version!,
@@ -109,12 +111,13 @@ export class RememberedDecisions {
     this.#entries.set(key, entry, Math.min(repeatableUntilMs, arrivedAtMs + limits.rememberedMs));
   }
 
-  /** Whether a request with this key arrived recently; exact until another key replaces its mark. */
+  /** Whether a request with this key arrived recently; exact until others replace its mark, the newest of which is the first of its row. */
   #wasMarked(key: string): boolean {
     const mark = markOf(key);
-    const place = mark % markedRequests;
-    if (this.#marks[place] === mark) return true;
-    this.#marks[place] = mark;
+    const from = (mark % markRows) * marksInRow;
+    for (let place = from; place < from + marksInRow; place += 1) if (this.#marks[place] === mark) return true;
+    this.#marks.copyWithin(from + 1, from, from + marksInRow - 1);
+    this.#marks[from] = mark;
     return false;
   }
 }
@@ -140,19 +143,24 @@ function authorizationOf({ headers }: ReceivedRequest): string | null {
   return headers.get("authorization");
 }
 
-/** A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. */
+/**
+ * A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. Without a
+ * body, the header is the key: at UserInfo it contains the token.
+ */
 const shortLength = 256;
 
 function shortBodyOf(text: string): string | undefined {
   return text.length > shortLength ? undefined : text;
 }
 
-function keyOf(path: string, request: ReceivedRequest, text: string): string {
-  return text.length > shortLength ? text : `${path} ${authorizationOf(request)}\n${text}`;
+function keyOf(path: string, authorization: string | null, text: string): string {
+  if (text.length > shortLength) return text;
+  return text === "" ? (authorization ?? "") : `${path} ${authorization}\n${text}`;
 }
 
-/** The number of marks for decided requests: 16 KiB. */
-const markedRequests = 4_096;
+/** The marks for decided requests: 16 KiB. With one mark in a row, two keys of one row would displace each other for ever, 5 % of 200 keys. */
+const markRows = 1_024;
+const marksInRow = 4;
 const markedCharacters = 48;
 
 /** A hash of some characters, evenly spaced: keys that differ in a random text nearly always have different ones. */

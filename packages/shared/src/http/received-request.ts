@@ -32,24 +32,21 @@ export const registrationBody: BodyFormat = { ...jsonBody("application/json"), m
  * throws its refusal.
  */
 export class ReceivedRequest {
+  readonly method: string;
+  readonly headers: Headers;
   readonly #request: Request;
   readonly #body: string | ArrayBuffer | OAuthError | undefined;
 
   constructor(request: Request, body?: string | ArrayBuffer | OAuthError) {
+    // Each access of these members of the platform's request is a call into the runtime.
+    this.method = request.method;
+    this.headers = request.headers;
     this.#request = request;
     this.#body = body;
   }
 
-  get method(): string {
-    return this.#request.method;
-  }
-
   get url(): string {
     return this.#request.url;
-  }
-
-  get headers(): Headers {
-    return this.#request.headers;
   }
 
   get cf(): CfProperties | undefined {

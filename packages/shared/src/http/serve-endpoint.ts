@@ -4,7 +4,7 @@ import { type Failure, renderJson, reportFailure } from "./failure.ts";
 import { finishResponse } from "./finish-response.ts";
 import { allowedMethods, handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
-import { type BodyFormat, formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
+import { type BodyFormat, formBody, ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 import type { PathHandler, Router } from "./router.ts";
 
@@ -58,7 +58,7 @@ export function serveEndpoint<Env extends SettingsVariables>(
     const { method } = raw;
     if (cors !== undefined && method === "OPTIONS") return preflight(readSettings(env), allow);
     const hasBody = (method === "POST" || method === "PUT") && handlers[method] !== undefined;
-    const request = await receiveRequest(raw, hasBody ? body : undefined, execution);
+    const request = hasBody ? await receiveRequest(raw, body, execution) : new ReceivedRequest(raw);
     const context = createRequestContext(request, env, execution, path, router.reports);
     let response: EndpointResponse;
     try {

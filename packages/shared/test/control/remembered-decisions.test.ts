@@ -77,6 +77,7 @@ beforeEach(async () => {
 });
 
 describe.each([
+  ["no body", ""],
   ["a short body", "grant_type=client_credentials"],
   ["a body with a token", `token=${token}`],
 ])("%s", (_, body) => {
@@ -213,6 +214,20 @@ it("a body that is not text, or was not accepted, is not remembered", async () =
   await addTwice(bytes, { repeatableUntilMs: never });
   expect(decisions.heldBytes).toBe(0);
   expect(await find(bytes)).toBeUndefined();
+});
+
+it("of 200 tokens in use at the same time, each is remembered: their marks do not displace each other", async () => {
+  let last = 1;
+  const someText = () => {
+    last = (Math.imul(last, 1_664_525) + 1_013_904_223) >>> 0;
+    return last.toString(36);
+  };
+  const bodies = Array.from({ length: 200 }, () => `token=${Array.from({ length: 80 }, someText).join("")}`);
+  for (let round = 0; round < 2; round += 1) {
+    for (const body of bodies) await add(request(body), { repeatableUntilMs: never });
+  }
+  const found = await Promise.all(bodies.map((body) => find(request(body))));
+  expect(found.filter((decision) => decision === undefined)).toHaveLength(0);
 });
 
 it("requests that never repeat cost no memory, except a few whose marks are equal", async () => {
