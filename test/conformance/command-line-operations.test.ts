@@ -168,7 +168,7 @@ const life: readonly (readonly string[])[] = [
   ["deployment show"],
   ["deployment seal-again"],
   ["held-records list"],
-  ["held-records decide", "--decision", "refuse", "--records", '{"kind":"client","id":"app"}'],
+  ["held-records decide", "--decision", "refuse", "--records", '[{"kind":"client","id":"app"}]'],
   ["audit search", "--type", "client.*"],
   ["audit gaps"],
   ["tokens revoke-everything", "--confirm", "$issuer"],
