@@ -1,6 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { firebaseHash, firebasePassword, importedHashes, importedPassword } from "../fixtures/imported-hashes.ts";
+import { Application } from "./fixtures/application.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { sources } from "./fixtures/import-sources.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
@@ -128,3 +131,35 @@ test("clients of Keycloak keep ids and secrets; one that is refused is named; an
   const again = await own.require("import", "clients", out, "--json");
   expect(again.json).toMatchObject({ created: 0, refused: 0 });
 });
+
+test("people whose hashes came from elsewhere are exported to a second provider, sign in there, and get a new hash", async () => {
+  const people = [...importedHashes, ["Firebase", firebaseHash] as const].map(([name, hash], index) => ({
+    line: { sub: `old|${index}/a:b`, username: `moved-${index}`, password_hash: hash },
+    password: name === "Firebase" ? firebasePassword : importedPassword,
+  }));
+  const lines = (all: readonly object[]) => all.map((line) => JSON.stringify(line)).join("\n");
+  await own.require("import", "users", own.file("elsewhere.jsonl", lines(people.map(({ line }) => line))));
+  const isMoved = ({ sub }: Record<string, unknown>) => String(sub).startsWith("old|");
+  const leaving = own.file("leaving.jsonl", lines((await exported()).filter(isMoved)));
+
+  const second = await startLocalProvider({ shape: inject("shape") });
+  try {
+    await own.login(second.issuer, second.admin, "second");
+    const { json } = await own.require("import", "users", leaving, "--json");
+    expect(json).toEqual({ created: people.length, exists: 0, refused: 0 });
+    const application = await Application.register(new ProviderFixtures(second));
+    const signIn = async ({ line: { sub, username }, password }: (typeof people)[number]) => {
+      const { claims } = await application.signIn(new Person(second.issuer, { username, password }));
+      expect(claims.sub).toBe(sub);
+    };
+    for (const person of people) await signIn(person);
+    const replaced = async () => (await exported()).filter(isMoved).map(({ password_hash: hash }) => String(hash));
+    await expect.poll(async () => (await replaced()).filter((hash) => !hash.startsWith("$scrypt$"))).toEqual([]);
+    const before = new Set(people.map(({ line }) => line.password_hash));
+    expect((await replaced()).filter((hash) => before.has(hash))).toEqual([]);
+    for (const person of people) await signIn(person);
+  } finally {
+    await second.stop();
+    await own.require("context", "use", "default");
+  }
+}, 120_000);

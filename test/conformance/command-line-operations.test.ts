@@ -168,7 +168,7 @@ const life: readonly (readonly string[])[] = [
   ["deployment show"],
   ["deployment seal-again"],
   ["held-records list"],
-  ["held-records decide", "--decision", "refuse", "--records", '{"kind":"client","id":"app"}'],
+  ["held-records decide", "--decision", "refuse", "--records", '[{"kind":"client","id":"app"}]'],
   ["audit search", "--type", "client.*"],
   ["audit gaps"],
   ["tokens revoke-everything", "--confirm", "$issuer"],
@@ -236,7 +236,9 @@ describe("every operation has a command", () => {
     expect(inPages.length).toBeGreaterThan(80);
     const begins = (words: string) =>
       names.some((name) => `${words} `.startsWith(`${name} `) || name.startsWith(`${words} `));
-    expect(inPages.filter(({ words }) => !begins(words) && !/^(dev|help|complete|init|backup-seal)\b/.test(words))).toEqual([]);
+    expect(
+      inPages.filter(({ words }) => !begins(words) && !/^(dev|help|complete|init|backup-seal)\b/.test(words)),
+    ).toEqual([]);
   });
 
   test("with a help whose every example is a line that the command accepts", async () => {

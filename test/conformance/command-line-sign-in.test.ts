@@ -200,6 +200,11 @@ describe("the command line itself", () => {
     [["clients", "list", "--statu", "active"], 2, "Similar: --status"],
     [["clients", "list", "--status", "dead"], 2, "one of active, disabled"],
     [["roles", "list", "--limit", "many"], 2, "must be a number"],
+    // Ids are base64url; these words are in their places, so a sign-in is what is missing.
+    [["keys", "show", "-Ab"], 3, "edge-op login"],
+    [["users", "consents", "end", "-sub", "--yes", "app"], 3, "edge-op login"],
+    [["keys", "show", "--", "--Ab"], 3, "edge-op login"],
+    [["keys", "show", "-Ab", "-Cd"], 2, '"-Cd" is one word too many'],
   ] as const)("%j ends with %i", async (words, code, text) => {
     const ran = await user.run(words);
     expect(ran.code).toBe(code);

@@ -91,6 +91,20 @@ describe("the alert rules", () => {
     expect(monitor).toContain("(alerts.json)");
   });
 
+  test("each notification of Cloudflare has its section, and only the values that the page gives", () => {
+    const policies = JSON.parse(read("cloudflare-alerts.json")) as readonly {
+      readonly alert_type: string;
+      readonly description: string;
+    }[];
+    expect(policies.map(({ alert_type: type }) => type)).toEqual([
+      "health_check_status_notification",
+      "incident_alert",
+    ]);
+    for (const { description } of policies) expect(sections).toContain(description.replace("respond.md#", ""));
+    expect(new Set(read("cloudflare-alerts.json").match(/\$\w+/g))).toEqual(new Set(["$HEALTH_CHECK", "$EMAIL"]));
+    expect(monitor).toContain("(cloudflare-alerts.json)");
+  });
+
   test("each has a threshold on what it finds", () => {
     for (const { data } of rules) expect(data.map(({ datasourceUid }) => datasourceUid)).toContain("__expr__");
   });

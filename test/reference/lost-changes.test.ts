@@ -94,9 +94,7 @@ describe("ADR 11: a change that a restored database has lost", () => {
     const inSql = find(/(?:SELECT|VALUES)[^;`]*'((?:client|user)\.[a-z_]+)'/g);
     expect(literal.length).toBeGreaterThan(40);
     expect([...literal, ...inSql].filter((action) => !Object.hasOwn(held, action))).toEqual([]);
-    expect(
-      find(/\baction: (`[^`/]+`)/g).toSorted(),
-    ).toEqual(Object.keys(composed).toSorted());
+    expect(find(/\baction: (`[^`/]+`)/g).toSorted()).toEqual(Object.keys(composed).toSorted());
     const nouns = texts
       .filter((text) => text.includes("new VersionedTable({"))
       .flatMap((text) => /noun: "([\w-]+)"/.exec(text)?.[1] ?? []);

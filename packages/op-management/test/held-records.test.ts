@@ -90,7 +90,16 @@ const cases: readonly Case[] = [
   {
     ...{ kind: "attribute", id: "desk", path: "/attributes/desk", member: "claim", refused: undefined },
     lost: "attribute.delete",
-    create: ["POST", "/attributes", { attribute: "desk", type: "string", title: "Desk", claim: { name: "desk", scope: "profile", tokens: ["userinfo"] } }],
+    create: [
+      "POST",
+      "/attributes",
+      {
+        attribute: "desk",
+        type: "string",
+        title: "Desk",
+        claim: { name: "desk", scope: "profile", tokens: ["userinfo"] },
+      },
+    ],
   },
 ];
 

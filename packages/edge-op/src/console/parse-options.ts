@@ -28,10 +28,20 @@ function parseWords(declared: readonly Option[], words: readonly string[]) {
     if (negatable) options[`no-${name}`] = { type: "boolean" };
   }
   try {
-    return parseArgs({ args: [...words], options, allowPositionals: true });
+    return parseArgs({ args: optionsFirst(words, options), options, allowPositionals: true });
   } catch (error) {
     throw explain(error, Object.keys(options));
   }
+}
+
+/** There are no options of one dash: such a word is an id, many of which are base64url. */
+function optionsFirst(words: readonly string[], options: NonNullable<ParseArgsConfig["options"]>): string[] {
+  const end = words.includes("--") ? words.indexOf("--") : words.length;
+  const takesValue = (word = "") => word.startsWith("--") && options[word.slice(2)]?.type === "string";
+  const isOption = (_: string, index: number) =>
+    index < end && (words[index]!.startsWith("--") || takesValue(words[index - 1]));
+  const places = words.filter((word, index) => !isOption(word, index) && index !== end);
+  return [...words.filter(isOption), "--", ...places];
 }
 
 /** Names a similar option in place of the parser's advice about words that begin with a dash. */

@@ -59,7 +59,7 @@ const wordings: Readonly<Record<string, Wording>> = {
   listHeldRecords: { columns: ["kind", "id", "lost", "held_at"] },
   decideHeldRecords: {
     words: ["held-records", "decide"],
-    examples: ['--decision restore --records \'{"kind":"user","id":"alice"}\'', "--decision refuse"],
+    examples: ['--decision restore --records \'[{"kind":"user","id":"alice"}]\'', "--decision refuse"],
   },
   listAuditEvents: {
     words: ["audit", "search"],

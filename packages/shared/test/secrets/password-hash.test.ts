@@ -1,6 +1,12 @@
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { readHash } from "@edge-op/shared/secrets/stored-hash";
 import { describe, expect, it } from "vitest";
+import {
+  firebaseHash,
+  firebasePassword,
+  importedHashes,
+  importedPassword,
+} from "../../../../test/fixtures/imported-hashes.ts";
 
 /** scrypt("correct horse", 16 zero bytes, N = 2^14, r = 8, p = 5), computed by Node's crypto.scryptSync. */
 const foreign = "$scrypt$ln=14,r=8,p=5$AAAAAAAAAAAAAAAAAAAAAA$kSQ1bJYPD8Jgs7OVgip9Bc7Nv0GJkSsREzrHDUV_bZ4";
@@ -67,51 +73,17 @@ describe("passwords", () => {
   });
 });
 
-/** Made by other implementations: Python's hashlib, argon2-cffi and bcrypt; Firebase's by the example of https://github.com/firebase/scrypt. */
-const imported: readonly (readonly [string, string])[] = [
-  ["scrypt", "$scrypt$ln=1,r=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDLAj8t5IJu9XD5dJ7dNSioSUnKEwZeY2mn120BSHM8"],
-  [
-    "scrypt of better-auth",
-    "$scrypt$ln=14,r=16,p=1$YzJGc2RITmhiSFJ6WVd4MA$q1+qvbOMIZQZto3R6CmVlIFBV+YCoOsvnuzvfTh36nZnvJ8eV1ZEawZ5xLiiR6+rHidHrimxt+WbBa9J02uTvA",
-  ],
-  ["bcrypt, 2b", "$2b$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
-  ["bcrypt, 2a", "$2a$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
-  ["bcrypt, 2y", "$2y$04$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2"],
-  ["bcrypt at its usual cost", "$2b$10$LcAJpQOdb9oREr9YKdrWNeeNgc4uAOIhmn/hoQop46xA8C2DhJI7y"],
-  ["PBKDF2, SHA-1", "$pbkdf2-sha1$i=1$MDEyMzQ1Njc4OWFiY2RlZg$uDERdUeAxShuzsrjt49iy8Fz+UI"],
-  [
-    "PBKDF2, SHA-256, two blocks as Keycloak has",
-    "$pbkdf2-sha256$i=27500$MDEyMzQ1Njc4OWFiY2RlZg$H5R9LZ0QvKxHLm1Lg0IeQXdtUAa+9gf2NeOZns+WHBTpnlaWE/+JwnJ/2OXEjNPW5EusP1xxGLqEqjWDbIcGlg",
-  ],
-  [
-    "PBKDF2, SHA-512",
-    "$pbkdf2-sha512$i=1$MDEyMzQ1Njc4OWFiY2RlZg$PaCwVisuzby+yFxf+nKR0Ukg++gc7Yrc8hF77H+aICTdomtg2KlYHv4tx+wKE+WTVZJpthZQWVoCszK2/GWUmg",
-  ],
-  ["argon2id", "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MjZP1+1U9JUbDWvDvtLyEsZiNXOKEUxfi6O2oe46uxA"],
-  [
-    "argon2id as Keycloak has",
-    "$argon2id$v=19$m=7168,t=5,p=1$MDEyMzQ1Njc4OWFiY2RlZg$2Ek5zMZVGrFVTlHZZgywf+fd0fS6/y+DB3Z5fAX1+zM",
-  ],
-];
-const firebase =
-  "$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lwc$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ$jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA";
-
 describe("hashes of other products", () => {
-  it.each(imported)("%s: verifies the password, refuses another one, and is replaced", async (_, stored) => {
-    expect(await verifyPassword("correct horse", stored)).toBe(true);
+  it.each(importedHashes)("%s: verifies the password, refuses another one, and is replaced", async (_, stored) => {
+    expect(await verifyPassword(importedPassword, stored)).toBe(true);
     expect(await verifyPassword("correct horsf", stored)).toBe(false);
     expect(isOutdatedHash(stored)).toBe(true);
   });
 
-  it("PBKDF2 above the cap of the platform: verifies the password", async () => {
-    const stored = "$pbkdf2-sha1$i=100001$MDEyMzQ1Njc4OWFiY2RlZg$yPGlW2VzS8fGeQWlu6RzrYJXd/g";
-    expect(await verifyPassword("correct horse", stored)).toBe(true);
-  });
-
   it("Firebase: its own example", async () => {
-    expect(await verifyPassword("user1password", firebase)).toBe(true);
-    expect(await verifyPassword("user2password", firebase)).toBe(false);
-    const otherProject = firebase.replace("$jxspr", "$kxspr");
+    expect(await verifyPassword(firebasePassword, firebaseHash)).toBe(true);
+    expect(await verifyPassword("user2password", firebaseHash)).toBe(false);
+    const otherProject = firebaseHash.replace("$jxspr", "$kxspr");
     expect(await verifyPassword("user1password", otherProject)).toBe(false);
   });
 
@@ -131,6 +103,6 @@ describe("hashes of other products", () => {
       }
       return Math.min(...times);
     };
-    expect(await fastest(imported[2]![1])).toBeGreaterThan(0.8 * (await fastest(undefined)));
+    expect(await fastest(importedHashes[2]![1])).toBeGreaterThan(0.8 * (await fastest(undefined)));
   });
 });
