@@ -100,7 +100,10 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
   });
 
   test("claims-by-client: each client gets the claims of its product", async () => {
-    const { fixtures, failures } = await start(shape, { name: "claims-by-client", settings: { SERVER_TIMING: "true" } });
+    const { fixtures, failures } = await start(shape, {
+      name: "claims-by-client",
+      settings: { SERVER_TIMING: "true" },
+    });
     const wiki = await Application.register(fixtures, { client_name: "Wiki" });
     const shop = await Application.register(fixtures, { client_name: "Shop" });
     const person = await registerPerson(fixtures);
