@@ -17,14 +17,18 @@ const seconds = 2;
 interface Measured {
   readonly provider: StartedProvider;
   readonly workloads: readonly Workload[];
-  readonly p50Ms: Record<string, number[]>;
-  readonly cpuMs: Record<string, number[]>;
+  readonly p50Ms: ReadonlyMap<string, number[]>;
+  readonly cpuMs: ReadonlyMap<string, number[]>;
+}
+
+function noFigures(): ReadonlyMap<string, number[]> {
+  return new Map(measured.map((name) => [name, []]));
 }
 
 async function start(options: ProviderOptions): Promise<Measured> {
   const provider = await startProvider(options);
   const workloads = workloadsOf(await prepareSeeds(provider, 1));
-  return { provider, workloads, p50Ms: {}, cpuMs: {} };
+  return { provider, workloads, p50Ms: noFigures(), cpuMs: noFigures() };
 }
 
 async function measure({ provider, workloads, p50Ms, cpuMs }: Measured, name: string): Promise<void> {
@@ -33,8 +37,8 @@ async function measure({ provider, workloads, p50Ms, cpuMs }: Measured, name: st
   const before = runtime === undefined ? Number.NaN : cpuMicroseconds(runtime);
   const { requests, p50Ms: p50 } = await runLoop(target, 1, seconds);
   const cpu = runtime === undefined ? Number.NaN : (cpuMicroseconds(runtime) - before) / 1000 / requests;
-  (p50Ms[name] ??= []).push(p50);
-  (cpuMs[name] ??= []).push(cpu);
+  p50Ms.get(name)!.push(p50);
+  cpuMs.get(name)!.push(cpu);
 }
 
 const middle = (values: readonly number[] | undefined) =>
@@ -53,7 +57,9 @@ try {
     }
   }
   const rows = measured.map((name) => {
-    const figures = [without.p50Ms, withHook.p50Ms, without.cpuMs, withHook.cpuMs].map((each) => middle(each[name]));
+    const figures = [without.p50Ms, withHook.p50Ms, without.cpuMs, withHook.cpuMs].map((each) =>
+      middle(each.get(name)),
+    );
     const [p50 = 0, hookedP50 = 0, cpu = 0, hookedCpu = 0] = figures;
     return [name, ...[p50, hookedP50, hookedP50 - p50, cpu, hookedCpu, hookedCpu - cpu].map((ms) => ms.toFixed(3))];
   });

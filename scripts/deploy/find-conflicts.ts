@@ -73,8 +73,8 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
     }
   }
   // The operator's Worker is only called.
-  const { HOOKS: _, ...own } = environment.resources;
-  const outside = Object.values(own).filter((name) => name !== noResource && !hasPrefix(name, environment.prefix));
+  const { HOOKS: _, ...stores } = environment.resources;
+  const outside = Object.values(stores).filter((name) => name !== noResource && !hasPrefix(name, environment.prefix));
   for (const name of outside)
     taken.push({
       what: `name:${name}`,

@@ -2,9 +2,12 @@
  * **The recipes of `examples/hooks`** (docs/operating/hooks.md), each as a Worker over a Service Binding, and as an object in the test provider.
  */
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { Application } from "./fixtures/application.ts";
 import { HookedProvider, type HookFile, type HookShape, newAddress, OtherSystem } from "./fixtures/hooked-provider.ts";
 import { accessToken, api, claimsOf, otherApi, type ProviderFixtures } from "./fixtures/provider-fixtures.ts";
@@ -54,9 +57,16 @@ async function hashOf({ admin }: ProviderFixtures, sub: string): Promise<unknown
   return (users as readonly Readonly<Record<string, unknown>>[]).find((user) => user["sub"] === sub)?.["password_hash"];
 }
 
+test("docs/operating/hooks.md shows the recipe as it is", () => {
+  const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
+  const [, shown] = /<!-- recipe claim-from-crm -->\n```ts\n([\s\S]*?)```/.exec(read("docs/operating/hooks.md")) ?? [];
+  expect(shown).toBe(read("examples/hooks/src/claim-from-crm.ts"));
+});
+
 describe.each(shapes)("recipes, called by %s", (shape) => {
   test("claim-from-crm: a tenant is in every token and at UserInfo, and a person whom the CRM does not know has none", async () => {
-    const crm = await system(({ path }) => (path.endsWith("known") ? { body: { tenant: "acme" } } : { status: 404 }));
+    let tenant = "acme";
+    const crm = await system(({ path }) => (path.endsWith("known") ? { body: { tenant } } : { status: 404 }));
     const { fixtures, failures } = await start(shape, { name: "claim-from-crm", vars: { CRM: crm.origin } });
     const application = await Application.register(fixtures);
     const known = await registerPerson(fixtures, {}, { sub: "known" });
@@ -64,6 +74,11 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
     expect(claims).toMatchObject({ sub: "known", tenant: "acme" });
     expect(claimsOf(token)).toMatchObject({ tenant: "acme" });
     expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ sub: "known", tenant: "acme" });
+    // No decision in which the hook took part is remembered: the next response has the next answer.
+    for (const next of ["acme", "acme", "other"]) {
+      tenant = next;
+      expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ tenant: next });
+    }
     const stranger = await registerPerson(fixtures);
     expect((await application.signIn(stranger.browser())).claims).not.toHaveProperty("tenant");
     expect(failures).toEqual([]);
@@ -85,7 +100,10 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
   });
 
   test("claims-by-client: each client gets the claims of its product", async () => {
-    const { fixtures, failures } = await start(shape, { name: "claims-by-client" });
+    const { fixtures, failures } = await start(shape, {
+      name: "claims-by-client",
+      settings: { SERVER_TIMING: "true" },
+    });
     const wiki = await Application.register(fixtures, { client_name: "Wiki" });
     const shop = await Application.register(fixtures, { client_name: "Shop" });
     const person = await registerPerson(fixtures);
@@ -227,5 +245,33 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
     await application.signIn((await registerPerson(fixtures)).browser());
     expect(legacy.received).toHaveLength(2);
     expect(failures).toEqual([]);
+  });
+});
+
+describe("a hook that fails", () => {
+  test("claims=closed: 503 before anything is spent, and the same code is redeemed when the hook answers again", async () => {
+    let isDown = true;
+    const crm = await system(() => (isDown ? { body: {} } : { body: { tenant: "acme" } }));
+    const settings = { ENABLED_HOOKS: "claims=closed" };
+    const on = await start("binding", { name: "claim-from-crm", vars: { CRM: crm.origin }, settings });
+    const application = await Application.register(on.fixtures);
+    const signIn = await application.authorize((await registerPerson(on.fixtures)).browser());
+    expect(await application.redeem(signIn)).toMatchObject({ status: 503 });
+    expect(on.failures[0]).toContain('"hook":"claims"');
+    isDown = false;
+    expect((await application.readTokens(await application.redeem(signIn), signIn.nonce)).claims).toMatchObject({
+      tenant: "acme",
+    });
+  });
+
+  test("beforeSignIn, enabled and not implemented: the sign-in is 503, never 500, and opens no session", async () => {
+    const settings = { ENABLED_HOOKS: "claims beforeSignIn" };
+    const on = await start("binding", { name: "claims-by-client", settings });
+    const application = await Application.register(on.fixtures);
+    const person = (await registerPerson(on.fixtures)).browser();
+    const page = await person.submit(await person.openPage(application.authorizationUrl()));
+    expect(page).toMatchObject({ kind: "page", status: 503 });
+    expect(person.cookies.has("op-session")).toBe(false);
+    expect(on.failures[0]).toContain('"hook":"beforeSignIn"');
   });
 });

@@ -45,6 +45,7 @@ test("absent and empty variables have their defaults", () => {
     mailProvider: "off",
     mailFrom: undefined,
     resendOrigin: "https://api.resend.com",
+    enabledHooks: {},
     region: "wnam",
     jurisdiction: "none",
     dpopNonces: false,

@@ -56,7 +56,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
 });
 
 const anyDemand = fc.constantFrom("mfa", "phr");
-const purpose: Flow["purpose"] = { kind: "authorize", parameters: {} };
+const purpose: Flow["purpose"] = { kind: "authorize", parameters: [] };
 
 describe("a demand", () => {
   it("finishes no flow that would not be finished without it, and changes nothing but proofs that it asks for", () => {

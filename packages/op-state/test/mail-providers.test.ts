@@ -1,5 +1,7 @@
+import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sendByCloudflare } from "../src/mail/cloudflare-mail.ts";
+import { sendByHook } from "../src/mail/hook-mail.ts";
 import { sendMail } from "../src/mail/mail-provider.ts";
 import type { OutgoingMail } from "../src/mail/outgoing-mail.ts";
 import { sendByResend } from "../src/mail/resend-mail.ts";
@@ -87,7 +89,52 @@ describe("Resend", () => {
   });
 });
 
+describe("the hook `mail`", () => {
+  const hooks = (send: () => unknown) => ({ HOOKS: { mail: send } as object as HooksWorker });
+
+  it("gets the finished mail with its id, and nothing else", async () => {
+    const send = vi.fn(() => Promise.resolve({ kind: "sent", id: "h1" }));
+    expect(await sendByHook(hooks(send), mail)).toEqual({ kind: "sent", id: "h1" });
+    expect(send.mock.calls).toEqual([[mail]]);
+  });
+
+  it.each([
+    [{ kind: "sent" }, { kind: "sent", id: "" }],
+    [
+      { kind: "retry", afterMs: 5_000, problem: "busy" },
+      { kind: "retry", afterMs: 5_000, problem: "busy" },
+    ],
+    [
+      { kind: "suppressed", problem: "no such mailbox" },
+      { kind: "suppressed", problem: "no such mailbox" },
+    ],
+    [
+      { kind: "misconfigured", problem: "status 401" },
+      { kind: "misconfigured", problem: "status 401" },
+    ],
+    [
+      { kind: "retry", afterMs: -1, problem: "busy" },
+      { kind: "retry", problem: "the hook failed" },
+    ],
+    [{ kind: "suppressed" }, { kind: "retry", problem: "the hook failed" }],
+    [
+      { kind: "lost", problem: "" },
+      { kind: "retry", problem: "the hook failed" },
+    ],
+    [undefined, { kind: "retry", problem: "the hook failed" }],
+  ])("%j: what follows; nonsense is repeated", async (result, expected) => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    expect(
+      await sendByHook(
+        hooks(() => Promise.resolve(result)),
+        mail,
+      ),
+    ).toEqual(expected);
+  });
+});
+
 it.each([
+  ["hook", "the binding HOOKS is missing"],
   ["cloudflare", "the binding EMAIL is missing"],
   ["resend", "the secret RESEND_API_KEY is missing"],
   ["off", "MAIL_PROVIDER is off"],

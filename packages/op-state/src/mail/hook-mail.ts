@@ -8,8 +8,9 @@ export async function sendByHook(
   env: HooksBindings,
   { id, from, to, subject, text, html }: OutgoingMail,
 ): Promise<SendResult> {
+  if (env.HOOKS === undefined) return { kind: "misconfigured", problem: "the binding HOOKS is missing" };
   const result = await callHook({ env }, "mail", { id, from, to, subject, text, html }, readMailResult);
-  return result.kind === "answered" ? result.value : { kind: "retry", problem: `hook: ${result.cause}` };
+  return result.kind === "answered" ? result.value : { kind: "retry", problem: "the hook failed" };
 }
 
 function readMailResult(result: unknown): SendResult {

@@ -96,7 +96,10 @@ function wrapBinding(binding: unknown, around: AroundCall): unknown {
 /** `env` with storage bindings whose calls go through `around`; other bindings are unchanged. */
 export function wrapCalls<Env extends object>(env: Env, around: AroundCall): Env {
   const wrapped: Record<string, unknown> = {};
-  for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, around);
+  for (const [name, binding] of Object.entries(env)) {
+    // A Worker that is called by RPC seems to have every member, those of a store too.
+    wrapped[name] = name === "HOOKS" ? binding : wrapBinding(binding, around);
+  }
   return wrapped as Env;
 }
 

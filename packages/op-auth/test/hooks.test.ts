@@ -1,0 +1,180 @@
+/** **Hooks at sign-in, attacked**: what a verdict changes, what it cannot, and what a stranger learns of passwords that another system has. */
+
+import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
+import { savePassword } from "@edge-op/shared/users/credentials";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { AuthEnv } from "../src/auth-env.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  formTokenOf,
+  locationOf,
+  password,
+  sentToClient,
+  stepOf,
+} from "./fixtures/auth-fixtures.ts";
+import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+let fixtures: AuthFixtures;
+
+beforeEach(async () => {
+  fixtures = await createAuthFixtures({ skip_consent: true });
+});
+
+function withHooks(hooks: Partial<HooksWorker>, settings: Partial<AuthEnv> = {}): Browser {
+  const ENABLED_HOOKS = Object.keys(hooks).join(" ");
+  return fixtures.browser({ ...authEnv, ENABLED_HOOKS, HOOKS: hooks as HooksWorker, ...settings });
+}
+
+const hasSession = (browser: Browser) => browser.cookies.has("__Host-op-session");
+
+/** Posts the sign-in form of a page, and returns the redirect that follows. */
+async function postPassword(browser: Browser, page: string, user = "alice", secret = password): Promise<Response> {
+  const form_token = formTokenOf(await (await browser.get(page)).text());
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const body = new URLSearchParams({ form_token, username: user, password: secret }).toString();
+  return browser.once(page, { method: "POST", headers, body });
+}
+
+async function byPassword(
+  browser: Browser,
+  parameters: Record<string, string> = {},
+  user = "alice",
+): Promise<Response> {
+  return postPassword(browser, locationOf(await browser.authorize(parameters)), user);
+}
+
+describe("beforeSignIn", () => {
+  it("sees who signs in where and how, once, and changes nothing if it returns nothing", async () => {
+    const beforeSignIn = vi.fn(async () => undefined);
+    const browser = withHooks({ beforeSignIn });
+    expect(sentToClient(await byPassword(browser)).code).toBeDefined();
+    expect(beforeSignIn.mock.calls).toEqual([
+      [
+        expect.objectContaining({
+          user: expect.objectContaining({ sub: "alice", username: "alice", roles: [], groups: [] }) as object,
+          client: { client_id: "app", client_name: "Example App" },
+          ...{ acr: "urn:edge-op:acr:password", amr: ["pwd"] },
+        }),
+      ],
+    ]);
+    // A session is no sign-in.
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(beforeSignIn).toHaveBeenCalledTimes(1);
+  });
+
+  it("is not asked before the proofs are complete, nor about a wrong password", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const beforeSignIn = vi.fn(async () => undefined);
+    const browser = withHooks({ beforeSignIn });
+    const page = locationOf(await byPassword(browser));
+    expect(stepOf(page)).toBe("prove-more");
+    await byPassword(withHooks({ beforeSignIn }), {}, "nobody");
+    expect(beforeSignIn).not.toHaveBeenCalled();
+    expect(sentToClient(await browser.submit(page, { code: await app.code() })).code).toBeDefined();
+    expect(beforeSignIn).toHaveBeenCalledWith(expect.objectContaining({ acr: "mfa" }));
+  });
+
+  it("`refuse` is `access_denied`, without a session, at every attempt and for the account page too", async () => {
+    const browser = withHooks({ beforeSignIn: async () => ({ refuse: true }) });
+    expect(sentToClient(await byPassword(browser))).toMatchObject({ error: "access_denied" });
+    expect(hasSession(browser)).toBe(false);
+    const response = await postPassword(browser, locationOf(await browser.get("/account")));
+    expect(response.status).toBe(400);
+    expect(hasSession(browser)).toBe(false);
+  });
+
+  it("`require` `mfa` asks whoever has a second factor; a page of before the demand leads to it again", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    const isAsked = { is: false };
+    const beforeSignIn = async () => (isAsked.is ? { require: "mfa" } : undefined);
+    const browser = withHooks({ beforeSignIn }, { REMEMBER_DEVICE_DAYS: "30" });
+    const first = locationOf(await byPassword(browser));
+    expect(sentToClient(await browser.submit(first, { code: await app.code(), remember: "1" })).code).toBeDefined();
+    isAsked.is = true;
+    const start = locationOf(await browser.authorize({ prompt: "login" }));
+    for (const _ of ["first", "again from the same page"]) {
+      expect(stepOf(locationOf(await postPassword(browser, start)))).toBe("prove-more");
+    }
+  });
+
+  it("`require` `phr` begins anew with passkeys alone, and tells the client the `acr` that it asked for", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    const browser = withHooks({ beforeSignIn: async () => ({ require: "phr" }) });
+    const page = locationOf(await byPassword(browser));
+    expect(stepOf(page)).toBe("sign-in");
+    expect(hasSession(browser)).toBe(false);
+    const html = await (await browser.get(page)).text();
+    expect(html).not.toContain('name="password"');
+    const signedIn = await browser.post(page, {
+      form_token: formTokenOf(html),
+      credential: await passkey.assert(html),
+    });
+    expect(sentToClient(signedIn).code).toBeDefined();
+  });
+
+  it("`require` `phr` for a client that requires a password is refused, not lowered", async () => {
+    const browser = withHooks({ beforeSignIn: async () => ({ require: "phr" }) });
+    const acr = { essential: true, values: ["urn:edge-op:acr:password"] };
+    const response = await byPassword(browser, { claims: JSON.stringify({ id_token: { acr } }) });
+    expect(sentToClient(response)).toMatchObject({ error: "unmet_authentication_requirements" });
+    expect(hasSession(browser)).toBe(false);
+  });
+
+  it.each([
+    ["throws", async () => Promise.reject(new Error("down"))],
+    ["answers nonsense", async () => ({ refuse: "no", sub: "bob" })],
+  ])("that %s is 503 without a session; with =open the sign-in goes on", async (_, beforeSignIn) => {
+    const closed = withHooks({ beforeSignIn });
+    expect((await byPassword(closed)).status).toBe(503);
+    expect(hasSession(closed)).toBe(false);
+    const open = withHooks({ beforeSignIn }, { ENABLED_HOOKS: "beforeSignIn=open" });
+    expect(sentToClient(await byPassword(open)).code).toBeDefined();
+  });
+});
+
+describe("legacyPassword", () => {
+  beforeEach(async () => {
+    await authEnv.DB.batch(["bob", "mallory"].map((sub) => savePassword(authEnv.DB, sub, "$legacy$", 0)));
+  });
+
+  const hashOf = async (sub: string) =>
+    (await authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = ?1").bind(sub).first<{ hash: string }>())
+      ?.hash;
+
+  it("is asked about marked, active people alone; the password is then stored here", async () => {
+    const legacyPassword = vi.fn(async () => true);
+    expect(sentToClient(await byPassword(withHooks({ legacyPassword }), {}, "bob")).code).toBeDefined();
+    expect(legacyPassword.mock.calls).toEqual([[{ sub: "bob", username: "bob", password }]]);
+    await vi.waitFor(async () => expect(await hashOf("bob")).toMatch(/^\$scrypt\$/));
+    expect(sentToClient(await byPassword(withHooks({ legacyPassword }), {}, "bob")).code).toBeDefined();
+    await byPassword(withHooks({ legacyPassword }));
+    await byPassword(withHooks({ legacyPassword }), {}, "mallory");
+    expect(legacyPassword).toHaveBeenCalledTimes(1);
+    expect(await hashOf("mallory")).toBe("$legacy$");
+  });
+
+  it("a refusal takes as long, whoever is named: a marked person, another, nobody, one who is suspended", async () => {
+    const legacyPassword = async () => false;
+    const refusals = ["bob", "nobody", "mallory"].map(async (user) => {
+      const browser = withHooks({ legacyPassword });
+      const page = locationOf(await browser.authorize());
+      const startedAtMs = Date.now();
+      const again = locationOf(await postPassword(browser, page, user));
+      return { step: stepOf(again), isHeld: Date.now() - startedAtMs >= 1_990, hasSession: hasSession(browser) };
+    });
+    for (const refusal of await Promise.all(refusals)) {
+      expect(refusal).toEqual({ step: "sign-in", isHeld: true, hasSession: false });
+    }
+  });
+
+  it("no password matches the mark where the hook is not enabled, not even the mark itself", async () => {
+    const browser = fixtures.browser();
+    const page = locationOf(await browser.authorize());
+    expect(stepOf(locationOf(await postPassword(browser, page, "bob", "$legacy$")))).toBe("sign-in");
+    expect(hasSession(browser)).toBe(false);
+  });
+});
