@@ -122,6 +122,7 @@ input[type=text].code-field { min-height: 3.75rem; text-align: center; text-tran
 ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
 ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
+ul.list li.stacked > div { flex: 1; }
 ul.list strong { font-weight: 600; }
 ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
 ul.list li:has(.rename) > div { flex: 1 1 12rem; }
@@ -142,7 +143,10 @@ dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono",
 .card.full dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: .375rem 1rem; }
 .card.full dl dt { grid-column: 1; }
 .card.full dl dd { grid-column: 2; margin: 0; }
-.bar { display: block; width: 100%; height: 1.25rem; }
+.bar { display: block; width: 100%; height: 1.25rem; margin: .375rem 0; }
+.bar .span { fill: var(--field-line); }
+.bar .signs { fill: var(--brand); }
+.bar .now { fill: var(--danger); }
 pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font: .8125rem/1.6 ui-monospace, "SF Mono", "Liberation Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; direction: ltr; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }

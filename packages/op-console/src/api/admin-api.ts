@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** The version that is changed. */
   readonly ifMatch?: string | undefined;
+  /** Creates, and replaces nothing (`If-None-Match: *`). */
+  readonly isNew?: boolean;
 }
 
 export interface ApiResult<Body> {
@@ -57,7 +59,7 @@ export class AdminApi {
     return (await this.send<Body>({ method: "GET", path, query })).body;
   }
 
-  async send<Body>({ method, path, query = {}, body, ifMatch }: ApiRequest): Promise<ApiResult<Body>> {
+  async send<Body>({ method, path, query = {}, body, ifMatch, isNew }: ApiRequest): Promise<ApiResult<Body>> {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : [])),
     );
@@ -67,6 +69,7 @@ export class AdminApi {
       headers["Content-Type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     }
     if (ifMatch) headers["If-Match"] = ifMatch;
+    if (isNew) headers["If-None-Match"] = "*";
     const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
     const response = await this.#at.call("MANAGEMENT", url, init);
     if (!response.ok) throw await failureOf(response);

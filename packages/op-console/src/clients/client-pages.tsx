@@ -3,14 +3,8 @@ import { definePage } from "../serve/define-page.tsx";
 import { Actions, Done, Facts, Head, List, Pager, RecordHead, Search, Section, searched } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
 import { timeText } from "../serve/times.ts";
+import { clientPath, clientsPath } from "./client-paths.ts";
 import { type ClientKey, clientMessages } from "./messages.ts";
-
-export const clientsPath = "/console/clients";
-
-/** The path of a client's page, and of a page below it. */
-export function clientPath(clientId: string, below = ""): string {
-  return `${clientsPath}/${encodeURIComponent(clientId)}${below}`;
-}
 
 const conditions = (t: (key: ClientKey) => string) => ({
   client_name: t("client.byName"),

@@ -18,7 +18,7 @@ export interface Found {
   readonly note?: Child;
 }
 
-interface ChangeSpec<Key extends string> {
+interface ChangeSpec<Key extends string, Changed extends Found> {
   readonly path: string;
   readonly scope: AdminScope;
   readonly operations: readonly string[];
@@ -29,13 +29,15 @@ interface ChangeSpec<Key extends string> {
   readonly submit: Key;
   readonly isDangerous?: true;
   readonly fields?: readonly Field<Key>[];
-  find(at: PageCall<Key>): Promise<Found>;
-  request(at: PageCall<Key>, values: Values, found: Found): Omit<ApiRequest, "ifMatch">;
+  find(at: PageCall<Key>): Promise<Changed>;
+  request(at: PageCall<Key>, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
   /** Where the change leads; with `View`, the page that shows its result once. */
-  done(at: PageCall<Key>, result: ApiResult<Record<string, unknown>>, values: Values): string | View;
+  done(at: PageCall<Key>, result: ApiResult<ApiBody>, values: Values): string | View;
   /** Where "cancel" leads. */
   back(at: PageCall<Key>): string;
 }
+
+type ApiBody = Readonly<Record<string, unknown>>;
 
 interface Problem {
   readonly text: ConsoleKey;
@@ -46,7 +48,9 @@ interface Problem {
  * **A change: a form, a page that confirms it and says what it ends, and the request to the admin API**, with `If-Match` for a record that has a
  * version. A change without fields begins with its confirmation. Every post has a form token.
  */
-export function defineChange<Key extends string>(spec: ChangeSpec<Key>): ConsoleRoute {
+export function defineChange<Key extends string, Changed extends Found = Found>(
+  spec: ChangeSpec<Key, Changed>,
+): ConsoleRoute {
   const { path, scope, operations } = spec;
   return {
     path,
@@ -76,13 +80,13 @@ export function defineChange<Key extends string>(spec: ChangeSpec<Key>): Console
   };
 }
 
-async function execute<Key extends string>(
-  spec: ChangeSpec<Key>,
+async function execute<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
   at: PageCall<Key>,
-  found: Found,
+  found: Changed,
   values: Values,
 ): Promise<Response> {
-  let result: ApiResult<Record<string, unknown>>;
+  let result: ApiResult<ApiBody>;
   try {
     result = await at.api.send({ ...spec.request(at, values, found), ifMatch: found.etag });
   } catch (error) {
@@ -104,8 +108,8 @@ async function execute<Key extends string>(
   return redirect(`${next}${next.includes("?") ? "&" : "?"}done=1`);
 }
 
-async function formPage<Key extends string>(
-  spec: ChangeSpec<Key>,
+async function formPage<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
   at: PageCall<Key>,
   found: Found,
   values: Values,
@@ -134,8 +138,8 @@ async function formPage<Key extends string>(
   return respondView(at, { title, children }, { status: statusOf(problem) });
 }
 
-async function confirmation<Key extends string>(
-  spec: ChangeSpec<Key>,
+async function confirmation<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
   at: PageCall<Key>,
   found: Found,
   values: Values,
