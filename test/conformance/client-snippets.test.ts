@@ -7,7 +7,7 @@ import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";
-import { block, page } from "../fixtures/clients-page.ts";
+import { block, page } from "../../scripts/reference/clients-page.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

@@ -10,7 +10,7 @@ import type { Browser as Chromium, Page } from "playwright-core";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import type { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { launchChromium } from "../browser/browser-fixtures.ts";
-import { block, filesOf, registrationOf } from "../fixtures/clients-page.ts";
+import { block, filesOf, registrationOf } from "../../scripts/reference/clients-page.ts";
 import { Browser } from "./browser.ts";
 import { install } from "./install.ts";
 import { type Product, until, user } from "./product.ts";
