@@ -185,10 +185,10 @@ describe("why", () => {
     expect(json).toMatchObject({
       request_id: id,
       refusal: {
-        code: "invalid_client",
+        error: "invalid_client",
         reason: "client-secret-wrong",
-        meaning: refusalReasons["client-secret-wrong"],
-        mend: expect.any(String) as string,
+        explanation: refusalReasons["client-secret-wrong"],
+        remedy: expect.any(String) as string,
       },
     });
     const people = await own.run(["why", id, "--log", "-"], { input });
@@ -216,8 +216,41 @@ describe("why", () => {
     nobody.remove();
   });
 
+  test("a request that was just refused: the rule, what was sent and is registered, and what to change", async () => {
+    const id = await refuse();
+    const { refusal } = (await own.require("why", id, "--json")).json as { refusal: Record<string, unknown> };
+    expect(refusal).toMatchObject({
+      request_id: id,
+      client_id: resourceServer.client_id,
+      reason: "client-secret-wrong",
+      explanation: refusalReasons["client-secret-wrong"],
+    });
+    expect(refusal["parameters"]).toContainEqual({
+      name: "token_endpoint_auth_method",
+      sent: ["client_secret_basic"],
+      registered: ["client_secret_basic"],
+    });
+    const { output } = await own.require("why", id);
+    for (const part of [id, "client-secret-wrong", "remedy", "token_endpoint_auth_method.registered"])
+      expect(output).toContain(part);
+  }, 30_000);
+
+  test("the last refusals of a client, newest first", async () => {
+    const ids = [await refuse(), await refuse()];
+    const words = ["why", "--client", resourceServer.client_id, "--limit", "2", "--json"];
+    await vi.waitFor(async () => {
+      const { refusals } = (await own.require(...words)).json as { refusals: { request_id: string }[] };
+      expect(refusals.map(({ request_id: id }) => id)).toEqual(ids.toReversed());
+    }, recorded);
+    const people = await own.require("why", "--client", resourceServer.client_id, "--limit", "2");
+    expect(people.output.match(/^reason +client-secret-wrong$/gm)).toHaveLength(2);
+    expect((await own.require("why", "--client", "nobody")).errors).toContain("nobody");
+    expect((await own.run(["why"])).code).toBe(2);
+    expect((await own.run(["why", ids[0]!, "--client", "x"])).code).toBe(2);
+  }, 60_000);
+
   test("what nobody recorded is 6, and says where the reason is", async () => {
-    const { code, errors } = await own.run(["why", await refuse()]);
+    const { code, errors } = await own.run(["why", crypto.randomUUID()]);
     expect([code, errors.includes("wrangler tail")]).toEqual([6, true]);
     expect((await own.run(["why", "unknown", "--log", "-"], { input: "{}" })).code).toBe(6);
   });

@@ -57,7 +57,7 @@ function callsOf(spans: readonly Span[], worker: string): string {
   const own = spans.filter(({ service }) => service === worker);
   const count = (names: RegExp) => own.filter(({ name }) => names.test(name)).length;
   // Sent after the response, when the line has been written.
-  const reports = own.filter(({ attributes }) => attributes["jsrpc.method"] === "recordIssued").length;
+  const reports = own.filter(({ attributes }) => attributes["jsrpc.method"] === "report").length;
   return `object=${count(/^durable_object_subrequest$/) - reports} kv=${count(/^kv_/)} d1=${count(/^d1_/)}`;
 }
 

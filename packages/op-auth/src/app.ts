@@ -70,7 +70,7 @@ const pageScripts = [
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
-  const app = new Router<AuthEnv>();
+  const app = new Router<AuthEnv>(isolate.reports);
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, isolate, "/authorize", { GET: authorize, POST: authorize });
   serveEndpoint(

@@ -6,7 +6,6 @@ import { createUpstreamMetadata } from "@edge-op/op-auth/upstream/records/upstre
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
-import { IssuedTokenReports } from "@edge-op/op-token/issued-token-reports";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { createClientLogos } from "@edge-op/shared/clients/client-logos";
@@ -33,7 +32,6 @@ export function createIsolate(): CompactIsolate {
     codes: new AuthorizationCodes(shardMap, isolate.challenges),
     deviceCodes: new DeviceCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
-    issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
     documentHosts: clients.documentHosts,

@@ -25,6 +25,7 @@ import { invitationRoutes } from "./invitations/invitation-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
+import { refusalRoutes } from "./refusals/refusal-routes.ts";
 import { resourceRoutes } from "./resources/resource-routes.ts";
 import { revocationRoutes } from "./revocation/cut-off-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
@@ -62,6 +63,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...deploymentRoutes,
   ...heldRecordRoutes,
   ...auditRoutes,
+  ...refusalRoutes,
 ];
 
 const json = jsonBody("application/json");
@@ -85,7 +87,9 @@ export function adminRoutes(isolate: ManagementIsolate) {
     description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
     return new Response(description, { headers: { "Content-Type": "application/json" } });
   };
-  const router: Pick<Router<ManagementEnv>, "serve"> = {
+  const { reports } = isolate;
+  const router: Pick<Router<ManagementEnv>, "serve" | "reports"> = {
+    reports,
     serve: (path, handler) => {
       app.all(path, ({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution, req.param()));
     },
@@ -95,14 +99,14 @@ export function adminRoutes(isolate: ManagementIsolate) {
   for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
     const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
     app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
-      const context = createRequestContext(req.raw, env, executionCtx, `/admin${path}`);
+      const context = createRequestContext(req.raw, env, executionCtx, `/admin${path}`, reports);
       const parameter: Parameter = (name) => req.param(name) ?? "";
       return finishResponse(context, await respond(context, isolate, routes, req.raw, parameter));
     });
   }
   app.all("*", ({ req, env, executionCtx }) => {
-    const context = createRequestContext(req.raw, env, executionCtx, "/admin/*");
-    const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context.requestId);
+    const context = createRequestContext(req.raw, env, executionCtx, "/admin/*", reports);
+    const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context);
     return finishResponse(context, renderJson(failure));
   });
   return app;
@@ -118,7 +122,7 @@ async function respond(
   try {
     return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
   } catch (error) {
-    return renderJson(reportFailure(error, context.requestId, context.progress));
+    return renderJson(reportFailure(error, context));
   }
 }
 

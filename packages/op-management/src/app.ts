@@ -14,7 +14,7 @@ import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** An app uses the memory of one isolate; tests create several. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
-  const app = new Router<ManagementEnv>();
+  const app = new Router<ManagementEnv>(isolate.reports);
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });
   serveEndpoint(
     app,

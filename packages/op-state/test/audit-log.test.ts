@@ -175,8 +175,9 @@ describe("ControlPlane", () => {
   it("records issued tokens up to the limit, and counts the others", async () => {
     const token = { atMs: Date.now(), grantType: "client_credentials", clientId: "app", sub: "app" };
     const many = Array.from({ length: 70 }, () => token);
-    expect(await keeper().recordIssued([token], 0)).toEqual({ pauseMs: 0 });
-    expect(await keeper().recordIssued(many, 5)).toEqual({ pauseMs: 5_000 });
+    const report = { refusals: [], omittedRefusals: 0 };
+    expect(await keeper().report({ ...report, tokens: [token], omittedTokens: 0 })).toEqual({ pauseMs: 0 });
+    expect(await keeper().report({ ...report, tokens: many, omittedTokens: 5 })).toEqual({ pauseMs: 5_000 });
     const rows = await runInDurableObject(keeper(), (_, ctx) =>
       ctx.storage.sql.exec<{ type: string }>("SELECT type FROM audit_outbox").toArray(),
     );

@@ -6,7 +6,7 @@ import { tokenEndpoint } from "./token-endpoint.ts";
 
 /** **The routes of op-token.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {
-  const app = new Router<TokenEnv>();
+  const app = new Router<TokenEnv>(isolate.reports);
   serveEndpoint(
     app,
     "/token",

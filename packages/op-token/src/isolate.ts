@@ -5,7 +5,6 @@ import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 import { ClientResources } from "./client-resources.ts";
-import { IssuedTokenReports } from "./issued-token-reports.ts";
 
 /** **The memory of an isolate of op-token**, kept between requests. */
 export function createIsolate() {
@@ -17,7 +16,6 @@ export function createIsolate() {
     codes: new AuthorizationCodes(isolate.shardMap, isolate.challenges),
     deviceCodes: new DeviceCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
-    issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),
   };
 }

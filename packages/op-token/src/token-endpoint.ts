@@ -31,9 +31,9 @@ import { jwtBearer } from "./grants/jwt-bearer.ts";
 import { refreshToken } from "./grants/refresh-token.ts";
 import { tokenExchange } from "./grants/token-exchange.ts";
 import type { TokenIsolate } from "./isolate.ts";
-import { reportIssued } from "./issued-token-reports.ts";
 import { namedValues } from "./issuing/requested-target.ts";
 import { requireProof } from "./issuing/require-proof.ts";
+import { reportIssued } from "./report-issued.ts";
 
 export const grants: readonly GrantModule[] = [
   authorizationCode,

@@ -6,7 +6,7 @@ import { userinfoEndpoint } from "./userinfo-endpoint.ts";
 
 /** **The route of op-userinfo.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: UserinfoIsolate = createIsolate()) {
-  const app = new Router<UserinfoEnv>();
+  const app = new Router<UserinfoEnv>(isolate.reports);
   serveEndpoint(
     app,
     "/userinfo",

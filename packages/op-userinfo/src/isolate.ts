@@ -1,3 +1,4 @@
+import { RequestReports } from "@edge-op/shared/audit/request-reports";
 import { Proofs } from "@edge-op/shared/callers/require-proof";
 import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
 import { ClientKeys } from "@edge-op/shared/clients/client-keys";
@@ -26,6 +27,7 @@ export function createIsolate() {
     challenges: new Challenges(shardMap),
     proofs: new Proofs(),
     clientKeys: new ClientKeys(),
+    reports: new RequestReports(),
   };
 }
 

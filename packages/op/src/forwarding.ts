@@ -65,7 +65,7 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
   const requestId = requestIdOf(request);
-  const failure = reportFailure(error, requestId);
+  const failure = reportFailure(error, { requestId });
   // A page of another origin may read that no Worker responded, because the response contains no personal data.
   const more = request.headers.has("Origin") ? anyOrigin : undefined;
   return finishResponse({ settings, requestId, counts: undefined, endpoint: undefined }, renderJson(failure), more);

@@ -59,6 +59,7 @@ footer a, footer button.link { color: var(--ground-link); }
 footer :focus-visible { outline-color: var(--ground-link); }
 h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
 h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
+h3 { margin: 1rem 0 0; font-size: .9375rem; }
 p { margin: .375rem 0 0; }
 .muted { color: var(--muted); }
 .center { text-align: center; margin-top: 1rem; }
@@ -147,6 +148,7 @@ dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono",
 .bar .span { fill: var(--field-line); }
 .bar .signs { fill: var(--brand); }
 .bar .now { fill: var(--danger); }
+.refusal { margin-top: 2rem; border-top: 1px solid var(--line); }
 pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font: .8125rem/1.6 ui-monospace, "SF Mono", "Liberation Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; direction: ltr; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }

@@ -97,7 +97,7 @@ export const workers = {
     hasSecrets: true,
     consumesAudit: true,
   },
-  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE"], hasSecrets: true },
+  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE", "CONTROL_PLANE"], hasSecrets: true },
   "op-auth": {
     binds: [
       ...issuing,

@@ -23,7 +23,7 @@ export function allCommands(document: ApiDocument): readonly Command[] {
     ...operationCommands(document),
     ...tokenCommands,
     ...auditCommands,
-    whyCommand(document),
+    whyCommand,
     doctorCommand,
     ...declaredCommands(document),
     ...importCommands,

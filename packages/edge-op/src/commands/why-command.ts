@@ -1,26 +1,25 @@
-import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isRefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { explainReason } from "@edge-op/protocol/oauth/refusal-remedies";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { Failure } from "../console/failure.ts";
 import { readText } from "../console/read-document.ts";
 import { showMembers, Table } from "../console/show.ts";
-import { mends } from "../dev/mends.ts";
-import type { ApiDocument } from "../operations/api-document.ts";
 import { readPages } from "../operations/print-list.ts";
 
 type Line = Readonly<Record<string, unknown>>;
 
 /** A refusal as the log has it, with what the reason means and what to do. */
 function explain(reason: string, line: Line = {}): Line {
-  const isKnown = isRefusalReason(reason);
   const { code, detail, clientId, claimedClientId } = line;
+  const client = clientId ?? claimedClientId;
   return {
-    ...(code === undefined ? {} : { code }),
+    ...(client === undefined ? {} : { client_id: client }),
+    ...(code === undefined ? {} : { error: code }),
     reason,
-    meaning: isKnown ? refusalReasons[reason] : "This release does not know the reason.",
     ...(detail === undefined ? {} : { detail }),
-    ...(clientId === undefined && claimedClientId === undefined ? {} : { client_id: clientId ?? claimedClientId }),
-    ...(isKnown && mends[reason] !== undefined ? { mend: mends[reason] } : {}),
+    ...explainReason(reason),
   };
 }
 
@@ -52,105 +51,116 @@ function parse(text: string): unknown {
   }
 }
 
-/** Without a query for the request, this many pages of the newest events are searched. */
-const mostPages = 5;
+/** An isolate reports its refusals a second later, and in a busy deployment after five. */
+const againMs = 1_500;
+const attempts = 4;
 
-/** **`edge-op why`**: which rule refused a request. The reason is in the log alone (ADR 57); what the request changed is in the audit log. */
-export function whyCommand(document: ApiDocument): Command {
-  const { parameters = [] } = document.paths["/audit"]?.["get"] ?? {};
-  const hasQuery = parameters.some(({ name }) => name === "request_id");
-  return {
-    words: ["why"],
-    summary: "Says which rule refused a request, with what, and what to change; and what the request changed.",
-    arguments: [{ name: "request", description: "The header Request-Id of the response, or a reason of the log." }],
-    options: [{ name: "log", kind: "text", description: "A file with lines of the log; - is the standard input." }],
-    examples: [
-      "edge-op why redirect-uri-not-registered",
-      "edge-op why 01JD2K7Q9XW3 --log op-token.log",
-      "npx wrangler tail op --format json | edge-op why 01JD2K7Q9XW3 --log -",
-    ],
-    notes: [
-      "A response never contains the reason; the log does. Without --log, the command reads the events of the request in the audit log (scope admin:audit), and on this machine the explanation of `edge-op dev`.",
-    ],
-    async run(call) {
-      const request = call.arguments["request"]!;
-      if (isRefusalReason(request)) return print(call, { refusal: explain(request) });
-      const log = textOption(call, "log");
-      const lines = log === undefined ? [] : readLog(log === "-" ? await call.terminal.readInput() : readText(log));
-      const own = lines.filter(({ requestId }) => requestId === request);
-      const refused = own.find(({ event }) => event === "refused");
-      const others = own.filter(({ event }) => event !== "refused" && event !== "request");
-      if (log !== undefined && own.length > 0) {
-        const refusal = refused === undefined ? {} : { refusal: explain(String(refused["reason"]), refused) };
-        return print(call, { request_id: request, ...refusal, ...(others.length === 0 ? {} : { lines: others }) });
-      }
-      if (log !== undefined) throw new Failure("notFound", `The log has no line of the request ${request}.`);
-      const connection = connect(call);
-      const [explanation, events] = await Promise.all([
-        askDevelopment(connection, request),
-        eventsOf(connection, request, hasQuery),
+/** **`edge-op why`**: which rule refused a request, or the last ones of a client (ADR 57), and what the request changed. */
+export const whyCommand: Command = {
+  words: ["why"],
+  summary: "Says which rule refused a request, with what, and what to change; and what the request changed.",
+  arguments: [
+    { name: "request", description: "The header Request-Id of the response, or a reason of the log.", optional: true },
+  ],
+  options: [
+    { name: "client", kind: "text", description: "The last refusals of this client, instead of one request." },
+    { name: "limit", kind: "number", description: "How many of them; 10 by default." },
+    { name: "log", kind: "text", description: "A file with lines of the log; - is the standard input." },
+  ],
+  examples: [
+    "edge-op why redirect-uri-not-registered",
+    "edge-op why 01JD2K7Q9XW3",
+    "edge-op why --client photos --limit 3",
+    "npx wrangler tail op --format json | edge-op why 01JD2K7Q9XW3 --log -",
+  ],
+  notes: [
+    "A response never contains the reason. The deployment keeps the recent refusals for a day (scope admin:audit), as far as there are not too many; the log has every one.",
+  ],
+  async run(call) {
+    const request = call.arguments["request"];
+    const client = textOption(call, "client");
+    if ((request === undefined) === (client === undefined))
+      throw new Failure("usage", "Name a request, a reason, or --client <client_id>.");
+    if (request === undefined) return printRefusalsOf(call, client!);
+    if (isRefusalReason(request)) return print(call, { refusal: explain(request) });
+    const log = textOption(call, "log");
+    if (log !== undefined) return print(call, await readFromLog(call, request, log));
+    const connection = connect(call);
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const [refusals, events] = await Promise.all([
+        readFirst(connection, "/refusals", "refusals", { request_id: request }),
+        readFirst(connection, "/audit", "events", { request_id: request }),
       ]);
-      if (explanation === undefined && events.length === 0) throw notRecorded(request);
-      return print(call, {
-        request_id: request,
-        ...(explanation && { explanation }),
-        ...(events.length === 0 ? {} : { events }),
-      });
-    },
-  };
+      const [refusal] = refusals;
+      if (refusal !== undefined || events.length > 0) {
+        const told = { ...(refusal && { refusal }), ...(events.length === 0 ? {} : { events }) };
+        return print(call, { request_id: request, ...told });
+      }
+      if (attempt < attempts) await sleep(againMs);
+    }
+    throw notRecorded(request);
+  },
+};
+
+async function readFromLog({ terminal }: Call, request: string, log: string): Promise<Told> {
+  const lines = readLog(log === "-" ? await terminal.readInput() : readText(log));
+  const own = lines.filter(({ requestId }) => requestId === request);
+  if (own.length === 0) throw new Failure("notFound", `The log has no line of the request ${request}.`);
+  const refused = own.find(({ event }) => event === "refused");
+  const others = own.filter(({ event }) => event !== "refused" && event !== "request");
+  const refusal = refused === undefined ? {} : { refusal: explain(String(refused["reason"]), refused) };
+  return { request_id: request, ...refusal, ...(others.length === 0 ? {} : { lines: others }) };
+}
+
+async function printRefusalsOf(call: Call, client: string): Promise<void> {
+  const { limit = 10 } = call.options;
+  const query = { client_id: client, limit: String(limit) };
+  const refusals = await readFirst(connect(call), "/refusals", "refusals", query);
+  const { terminal, json } = call;
+  if (json) return terminal.write(`${JSON.stringify({ refusals }, null, 2)}\n`);
+  if (refusals.length === 0) return terminal.note(`No request of the client ${client} was refused within a day.\n`);
+  await terminal.write(refusals.map((refusal) => showMembers(shown(refusal))).join("\n"));
 }
 
 function notRecorded(request: string): Failure {
   return new Failure(
     "notFound",
-    `The audit log has no event of the request ${request}: it changed nothing. The log has the reason of a refusal:\n  npx wrangler tail op --format json | edge-op why ${request} --log -`,
+    `The request ${request} is neither among the recent refusals nor in the audit log: it was not refused within a day, and changed nothing. The log has every refusal:\n  npx wrangler tail op --format json | edge-op why ${request} --log -`,
   );
 }
 
-/** `edge-op dev` explains its refusals on loopback. */
-async function askDevelopment({ issuer }: Connection, request: string): Promise<string | undefined> {
-  const { hostname } = new URL(issuer);
-  if (!["localhost", "127.0.0.1"].includes(hostname)) return undefined;
-  const url = `${issuer}/dev/explanation?request=${encodeURIComponent(request)}`;
-  const response = await fetch(url).catch(() => undefined);
-  if (response?.status !== 200) return undefined;
-  const html = await response.text();
-  const text = html.replaceAll(/<\/(dt|dd|h2)>/g, "\n").replaceAll(/<[^>]*>/g, "");
-  const plain = text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">");
-  return plain.replaceAll("&amp;", "&").replaceAll(/\n\s*/g, "\n").trim();
+/** The items of a list's first page. */
+async function readFirst(
+  connection: Connection,
+  path: string,
+  member: string,
+  query: Readonly<Record<string, string>>,
+): Promise<readonly Line[]> {
+  for await (const { items } of readPages(connection, { path, query, member, all: false })) return items;
+  return [];
 }
 
-async function eventsOf(connection: Connection, request: string, hasQuery: boolean): Promise<Line[]> {
-  const events: Line[] = [];
-  let count = 0;
-  const query: Readonly<Record<string, string>> = hasQuery ? { request_id: request } : {};
-  for await (const { items } of readPages(connection, { path: "/audit", query, member: "events", all: true })) {
-    events.push(...items.filter((item) => item["request_id"] === request));
-    count += 1;
-    if (!hasQuery && count >= mostPages) break;
-  }
-  return events;
+/** A refusal for people: each parameter in one line, and only what says something. */
+function shown({ parameters, omitted_before: omitted, ...refusal }: Line): Line {
+  const lines = Array.isArray(parameters) ? (parameters as readonly Line[]) : [];
+  const told = lines.map(({ name, sent, registered }) => [
+    String(name),
+    { sent, ...(registered === undefined ? {} : { registered }) },
+  ]);
+  return { ...refusal, ...Object.fromEntries(told), ...(omitted === 0 ? {} : { omitted_before: omitted }) };
 }
 
 interface Told {
   readonly request_id?: string;
   readonly refusal?: Line;
-  readonly explanation?: string;
   readonly lines?: readonly Line[];
   readonly events?: readonly Line[];
 }
 
 async function print({ terminal, json }: Call, told: Told): Promise<void> {
   if (json) return terminal.write(`${JSON.stringify(told, null, 2)}\n`);
-  const { events, lines = [], refusal, explanation } = told;
-  if (refusal !== undefined) await terminal.write(showMembers(refusal));
-  if (explanation !== undefined)
-    await terminal.write(
-      `${explanation
-        .split("\n")
-        .map((line) => showMembers({ "": line }).trim())
-        .join("\n")}\n`,
-    );
+  const { events, lines = [], refusal } = told;
+  if (refusal !== undefined) await terminal.write(showMembers(shown(refusal)));
   for (const line of lines) await terminal.write(`\n${showMembers(line)}`);
   if (events !== undefined)
     await terminal.write(

@@ -1,6 +1,6 @@
 import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
+import { refusalRemedies } from "@edge-op/protocol/oauth/refusal-remedies";
 import type { LogLine } from "../log-line.ts";
-import { mends } from "./mends.ts";
 
 /** A request, from its log line. */
 export interface SeenRequest {
@@ -114,6 +114,6 @@ function describeRefusal(fields: Fields): SeenRefusal {
     client: textOf(fields["clientId"] ?? fields["claimedClientId"]),
     cause,
     detail: detail === cause ? "" : detail,
-    mend: (known && mends[known]) ?? "",
+    mend: known === undefined ? "" : refusalRemedies[known],
   };
 }

@@ -68,6 +68,10 @@ const wordings: Readonly<Record<string, Wording>> = {
       "--client-id notes --type 'client.*' --from 2026-11-01T00:00:00Z --all",
     ],
   },
+  listRefusals: {
+    columns: ["time", "client_id", "endpoint", "reason", "request_id"],
+    examples: ["--client-id notes", "--request-id 01JD2K7Q9XW3"],
+  },
   listAuditGaps: { words: ["audit", "gaps"], columns: ["shard", "from_seq", "to_seq", "recorded"] },
 };
 

@@ -58,6 +58,7 @@ export async function authorizeEndpoint(
   readRequestAhead({ context, isolate, request }, given);
   const received = await receiveParameters(context, isolate, given, isForeignPost);
   const { pushedId } = received;
+  context.progress.parameters = received.parameters;
   const decide = async (decision: OpenDecision) => {
     const client = await findClient(context, isolate, received.parameters);
     const reference = isForeignPost ? ownReference(given) : undefined;
@@ -67,6 +68,7 @@ export async function authorizeEndpoint(
     let posted = given;
     try {
       const parameters = await readParameters(context, isolate, client, received);
+      context.progress.parameters = parameters;
       // The parameters of the request object decide, not those beside it.
       target = undefined;
       target = checkResponseTarget(context.settings, client, parameters);

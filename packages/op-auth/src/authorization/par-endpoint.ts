@@ -47,6 +47,7 @@ export async function parEndpoint(
       refuse: (code, reason, options) => new OAuthError(code, reason, options),
     });
     const given = await readRequestObject(context, isolate, client, form);
+    context.progress.parameters = given;
     // RFC 9126 §2.1 requires `client_id`, but clients whose credentials identify them omit it.
     const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);

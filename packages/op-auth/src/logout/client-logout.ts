@@ -59,7 +59,7 @@ export async function clientLogout(
     await endLogin(context, isolate, client.clientId, hint);
     return new Response(null, { headers: noStore });
   } catch (error) {
-    return renderJson(reportFailure(error, context.requestId, context.progress));
+    return renderJson(reportFailure(error, context, request));
   }
 }
 

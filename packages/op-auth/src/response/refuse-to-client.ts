@@ -45,7 +45,9 @@ export async function sendRefusal(
   refusal: OAuthError,
 ): Promise<Response> {
   await spendPushedRequest(context, isolate, pushedId);
-  const { code, description } = reportFailure(refusal, context.requestId, { claimedClientId: client.clientId });
+  context.progress.claimedClientId = client.clientId;
+  context.progress.namesKnownClient = true;
+  const { code, description } = reportFailure(refusal, context, request);
   const response = { error: code, error_description: description };
   return respondToClient(context, isolate, request, client, target, response);
 }

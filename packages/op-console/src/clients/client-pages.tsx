@@ -114,11 +114,11 @@ const one = definePage<ClientKey>({
         )}
         <details>
           <summary>{t("client.all")}</summary>
-          <pre class="code-block secret">{JSON.stringify(client, null, 2)}</pre>
+          <pre class="secret">{JSON.stringify(client, null, 2)}</pre>
         </details>
       </>
     );
-    return { title: name, children };
+    return { title: `${t("client.kind")} ${name}`, children };
   },
 });
 

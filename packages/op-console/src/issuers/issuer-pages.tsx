@@ -76,7 +76,7 @@ const one = definePage<IssuerKey>({
         </details>
       </>
     );
-    return { title: issuer.issuer, children };
+    return { title: `${t("issuer.kind")} ${issuer.issuer}`, children };
   },
 });
 

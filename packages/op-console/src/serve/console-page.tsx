@@ -23,6 +23,7 @@ const links: readonly Link[] = [
   { href: "/console/keys", text: "nav.keys", scope: "admin:keys" },
   { href: "/console/shards", text: "nav.shards", scope: "admin:shards" },
   { href: "/console/audit", text: "nav.audit", scope: "admin:audit" },
+  { href: "/console/refusals", text: "nav.refusals", scope: "admin:audit" },
   { href: "/console/settings", text: "nav.settings", scope: "admin:shards" },
   { href: "/console/branding", text: "nav.branding" },
 ];

@@ -77,14 +77,19 @@ function OneField<Key extends string>({
       <label for={id}>{t(label)}</label>
       {kind === "text" && <input type="text" {...common} value={value} autocomplete="off" />}
       {kind === "lines" && (
-        <textarea {...common} rows={Math.min(12, Math.max(3, value.split("\n").length + 1))} spellcheck={false}>
+        <textarea
+          {...common}
+          lang="en"
+          rows={Math.min(12, Math.max(3, value.split("\n").length + 1))}
+          spellcheck={false}
+        >
           {value}
         </textarea>
       )}
       {kind === "choice" && (
         <select {...common}>
           {options.map(([option, text]) => (
-            <option value={option} selected={option === value} class="code-option">
+            <option value={option} selected={option === value} lang={text === undefined ? "en" : undefined}>
               {text === undefined ? option : t(text)}
             </option>
           ))}

@@ -201,10 +201,19 @@ export function Actions({ actions }: { readonly actions: readonly (Action | unde
   );
 }
 
-export function Section({ title, children }: { readonly title: string; readonly children?: Child }) {
+/** `isData`: the title is no text of a catalog. */
+export function Section({
+  title,
+  isData,
+  children,
+}: {
+  readonly title: string;
+  readonly isData?: boolean;
+  readonly children?: Child;
+}) {
   return (
     <section>
-      <h2>{title}</h2>
+      <h2>{isData ? <strong>{title}</strong> : title}</h2>
       {children}
     </section>
   );

@@ -193,7 +193,7 @@ const one = definePage<UserKey>({
         </Section>
       </>
     );
-    return { title: user.username, children };
+    return { title: `${t("user.kind")} ${user.username}`, children };
   },
 });
 

@@ -29,14 +29,14 @@ export function createTokenValidation(isolate: ManagementIsolate) {
       if (typeof resource !== "string" || typeof token !== "string") {
         throw new TypeError("validateToken takes a resource and a token, which are strings");
       }
-      const context = createRequestContext(head, this.env, this.ctx, endpoint);
+      const context = createRequestContext(head, this.env, this.ctx, endpoint, isolate.reports);
       const checksConfirmation = options?.checksConfirmation === true;
       try {
         const validation = await validateToken(context, isolate, { resource, token, checksConfirmation });
         observeRequest(context, endpoint, valid);
         return validation;
       } catch (error) {
-        const { code, description, status } = reportFailure(error, context.requestId, context.progress);
+        const { code, description, status } = reportFailure(error, context);
         observeRequest(context, endpoint, new JsonResponse({ error: code }, { status }));
         // A constant text, because it leaves the Worker.
         throw new Error(`${code}: ${description}`);

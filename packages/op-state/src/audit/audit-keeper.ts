@@ -1,4 +1,10 @@
-import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type {
+  AuditLogStatus,
+  RefusalQuery,
+  ReportResult,
+  RequestReport,
+  StoredRefusal,
+} from "@edge-op/shared/audit/audit-keeper-rpc";
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -10,6 +16,8 @@ import { AuditChainWatch } from "./audit-chain-watch.ts";
 import { AuditExport } from "./audit-export.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens } from "./issued-tokens.ts";
+import { RecentRefusals } from "./recent-refusals.ts";
+import { ReportPace } from "./report-pace.ts";
 
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };
@@ -17,6 +25,8 @@ export type AuditKeeperEnv = SettingsVariables &
 /** The time between two rounds while the deployment is used; also the longest time that a row of `admin_events` waits if its Worker failed. */
 const keepEveryMs = 300_000;
 const nextBatchMs = 1_000;
+/** An isolate of a busy deployment reports at this interval at most, and counts what it cannot hold in between. */
+const busyPauseMs = 5_000;
 /** The time between two rounds otherwise. */
 const dayMs = 86_400_000;
 
@@ -35,6 +45,8 @@ export class AuditKeeper {
   readonly #watch: AuditChainWatch;
   readonly #export: AuditExport;
   readonly #issued: IssuedTokens;
+  readonly #refusals: RecentRefusals;
+  readonly #pace = new ReportPace();
   #usedAtMs = Number.NEGATIVE_INFINITY;
   /** When the next round is due; `undefined`: not read from storage yet. */
   #dueMs: number | undefined;
@@ -59,12 +71,14 @@ export class AuditKeeper {
     this.#watch = new AuditChainWatch(storage, env.AUDIT_DB, outbox);
     this.#export = new AuditExport(storage, env.AUDIT_DB, env.AUDIT_EXPORT);
     this.#issued = new IssuedTokens(storage, outbox, () => readSettings(env).auditTokensPerMinute);
+    this.#refusals = new RecentRefusals(storage);
   }
 
   /** The tasks for the object's alarm. */
   readonly tasks: readonly AlarmTask[] = [
     (atMs) => this.#runRelay(atMs),
     (atMs, passedMs) => this.#keep(atMs, passedMs),
+    (atMs, passedMs) => this.#refusals.sweep(atMs, passedMs),
   ];
 
   /** A shard follows the control log, which it does before it decides anything. Returns when the next round is due, if that is earlier than it was. */
@@ -85,8 +99,17 @@ export class AuditKeeper {
     return this.#relay.rewindIfSetBack(atMs);
   }
 
-  recordIssued(tokens: readonly IssuedToken[], omitted: number): IssuedTokensResult {
-    return this.#issued.record(tokens, omitted, nowMs());
+  /** `dueMs`: when the alarm is needed. {@link ReportPace} bounds the number of reports. */
+  report({ tokens, omittedTokens, refusals, omittedRefusals }: RequestReport): ReportResult & { dueMs?: number } {
+    const atMs = nowMs();
+    const hasManyTokens = tokens.length + omittedTokens > 0 && this.#issued.record(tokens, omittedTokens, atMs);
+    const { isBusy, dueMs } = this.#refusals.record(refusals, omittedRefusals, atMs);
+    const pauseMs = Math.max(hasManyTokens || isBusy ? busyPauseMs : 0, this.#pace.nextPlaceMs(atMs));
+    return { pauseMs, ...(dueMs === undefined ? {} : { dueMs }) };
+  }
+
+  refusals(query: RefusalQuery): readonly StoredRefusal[] {
+    return this.#refusals.list(query);
   }
 
   status(): AuditLogStatus {

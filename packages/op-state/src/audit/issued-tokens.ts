@@ -1,14 +1,9 @@
-import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { IssuedToken } from "@edge-op/shared/audit/audit-keeper-rpc";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { ReportPace } from "./report-pace.ts";
-
-/** An isolate of a busy deployment sends at this interval at most, and counts the tokens in between. */
-const busyPauseMs = 5_000;
 
 /**
  * **Records issued tokens as events, up to a number per minute in the whole deployment.** Tokens beyond it are counted, and the next event contains
  * their number. Best effort: tokens that an isolate holds when it ends, and those of a failed call, are not recorded.
- * {@link ReportPace} bounds the number of reports.
  */
 export class IssuedTokens {
   readonly #storage: DurableObjectStorage;
@@ -17,7 +12,6 @@ export class IssuedTokens {
   #level = 0;
   #atMs = 0;
   #omitted = 0;
-  readonly #pace = new ReportPace();
 
   constructor(storage: DurableObjectStorage, outbox: AuditOutbox, perMinute: () => number) {
     this.#storage = storage;
@@ -25,7 +19,8 @@ export class IssuedTokens {
     this.#perMinute = perMinute;
   }
 
-  record(tokens: readonly IssuedToken[], omitted: number, nowMs: number): IssuedTokensResult {
+  /** Returns whether half of a minute's places are used: they are reserved for isolates that have not sent any. */
+  record(tokens: readonly IssuedToken[], omitted: number, nowMs: number): boolean {
     const perMinute = this.#perMinute();
     this.#level = Math.max(0, this.#level - (Math.max(0, nowMs - this.#atMs) * perMinute) / 60_000);
     this.#atMs = nowMs;
@@ -35,8 +30,7 @@ export class IssuedTokens {
     this.#storage.transactionSync(() => {
       for (const token of accepted) this.#append(token, nowMs);
     });
-    // Half of the places in a minute are reserved for isolates that have not sent any.
-    return { pauseMs: Math.max(this.#level * 2 > perMinute ? busyPauseMs : 0, this.#pace.nextPlaceMs(nowMs)) };
+    return this.#level * 2 > perMinute;
   }
 
   #append({ atMs, ...token }: IssuedToken, nowMs: number): void {

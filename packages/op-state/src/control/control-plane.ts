@@ -1,4 +1,10 @@
-import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type {
+  AuditLogStatus,
+  RefusalQuery,
+  ReportResult,
+  RequestReport,
+  StoredRefusal,
+} from "@edge-op/shared/audit/audit-keeper-rpc";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import type {
   CommittedCutOff,
@@ -192,8 +198,14 @@ export class ControlPlane
     if (due !== undefined) this.#alarms.wakeBy(due);
   }
 
-  async recordIssued(tokens: readonly IssuedToken[], omitted: number): Promise<IssuedTokensResult> {
-    return this.#keeper.recordIssued(tokens, omitted);
+  async report(report: RequestReport): Promise<ReportResult> {
+    const { pauseMs, dueMs } = this.#keeper.report(report);
+    if (dueMs !== undefined) this.#alarms.wakeBy(dueMs);
+    return { pauseMs };
+  }
+
+  async refusals(query: RefusalQuery): Promise<readonly StoredRefusal[]> {
+    return this.#keeper.refusals(query);
   }
 
   async auditStatus(): Promise<AuditLogStatus> {

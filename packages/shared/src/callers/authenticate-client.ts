@@ -119,6 +119,7 @@ async function withoutCredentials(
   clientId: string,
 ): Promise<Client> {
   const client = await isolate.clients.find(context, clientId);
+  context.progress.namesKnownClient = client !== undefined;
   const method = client?.metadata.token_endpoint_auth_method ?? "none";
   if (!usesCertificate(method)) return requireRegistered(client, "none", false);
   return requireCertificate(context, isolate, request, requireRegistered(client, method, false));
@@ -164,11 +165,13 @@ async function authenticateBySecret(
     matchesClientSecret(context.env, presented.secret, client?.secrets ?? [], context.arrivedAtMs);
 
   const held = await isolate.clients.find(context, presented.clientId);
+  context.progress.namesKnownClient = held !== undefined;
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
   // Counted before D1 is read, so that guessing does not put load on it.
   failing();
   // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
   const current = await isolate.clients.recheck(context, presented.clientId);
+  context.progress.namesKnownClient = current !== undefined;
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
   if (current === undefined) throw invalidClient("client-unknown", usedHeader);

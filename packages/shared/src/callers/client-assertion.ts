@@ -29,7 +29,9 @@ export async function verifyClientAssertion(
   if (presented.clientId !== undefined && presented.clientId !== claimed) {
     throw invalidClient("assertion-client-differs", false);
   }
-  const client = requireRegistered(await isolate.clients.find(context, claimed), "private_key_jwt", false);
+  const found = await isolate.clients.find(context, claimed);
+  context.progress.namesKnownClient = found !== undefined;
+  const client = requireRegistered(found, "private_key_jwt", false);
   const { settings } = context;
   const verified = await isolate.clientKeys.verify(context, client, presented.assertion, {
     algorithms: allowedAlgorithms(settings, client, client.metadata.token_endpoint_auth_signing_alg),

@@ -1,3 +1,4 @@
+import { RequestReports } from "../audit/request-reports.ts";
 import { ClientDirectory } from "../clients/client-directory.ts";
 import { ClientKeys } from "../clients/client-keys.ts";
 import { createClientDocuments } from "../clients/metadata-documents.ts";
@@ -38,5 +39,6 @@ export function createClientIsolate() {
     challenges: new Challenges(shardMap),
     proofs: new Proofs(),
     rateShield: new RateShield(),
+    reports: new RequestReports(),
   };
 }

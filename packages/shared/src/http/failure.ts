@@ -9,7 +9,7 @@ import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } fr
 import { loggedValue } from "@edge-op/protocol/oauth/shown-value";
 import { log } from "../runtime/log.ts";
 import { JsonResponse } from "./json-response.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { RequestContext, SentRequest } from "./request-context.ts";
 
 export interface Failure {
   readonly kind: "refused" | "unavailable" | "bug";
@@ -24,14 +24,21 @@ export interface Failure {
 
 const retryAfterSeconds = "1";
 
-/** Work without a request, such as a queue's batch, has no `requestId`. `progress` contains the known facts about the client of a refused request. */
+/**
+ * Work without a request, such as a queue's batch, has no `failed`; a request that failed before it had a context has its id. `sent`: the request, if it
+ * was kept.
+ */
 export function reportFailure(
   error: unknown,
-  requestId?: string,
-  { clientId, claimedClientId }: Pick<RequestContext<unknown>["progress"], "clientId" | "claimedClientId"> = {},
+  failed?: RequestContext<unknown> | Pick<RequestContext<unknown>, "requestId">,
+  sent?: SentRequest,
 ): Failure {
+  const requestId = failed?.requestId;
+  const context = failed !== undefined && "reports" in failed ? failed : undefined;
   if (error instanceof OAuthError) {
     const { code, reason, detail, description, status, headers, fields } = error;
+    const { clientId, claimedClientId } = context?.progress ?? {};
+    context?.reports?.noteRefusal(context, error, sent);
     const claimed = clientId === undefined && claimedClientId !== undefined ? loggedValue(claimedClientId) : undefined;
     log("refused", { code, reason, detail, clientId, claimedClientId: claimed, requestId });
     return { kind: "refused", code, description, status, headers, fields, error };

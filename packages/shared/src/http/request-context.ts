@@ -1,3 +1,4 @@
+import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type Settings, type SettingsVariables } from "../config/settings.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { LineBudget } from "../runtime/line-budget.ts";
@@ -31,6 +32,8 @@ export interface RequestContext<Env> {
   readonly counts: CallCounts | undefined;
   /** The assertions that this request has used: a repeated decision must not treat its own assertion as a replay. */
   readonly spentAssertions: Set<string>;
+  /** Where its refusal is reported; absent in Workers and objects that report none. */
+  readonly reports: RefusalReports<Env> | undefined;
   /** The state of this request; the only mutable part. */
   readonly progress: {
     /** A shard has responded since arrival, or a lease was valid at arrival: the control version is as fresh as one from a call. */
@@ -41,12 +44,30 @@ export interface RequestContext<Env> {
     clientId?: string | undefined;
     /** The client that the request names: nothing has verified it. */
     claimedClientId?: string | undefined;
+    /** The client that the request names exists. */
+    namesKnownClient?: boolean;
+    /** The parameters that are decided, if they are not those of the request itself: pushed, or of a request object. */
+    parameters?: { all(name: string): readonly string[] };
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
     /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */
     dpopNonce?: string;
   };
   waitUntil(promise: Promise<unknown>): void;
+}
+
+/** Takes note of refusals, so that an administrator can ask why a request was refused. It does not wait for anything. */
+export interface RefusalReports<Env> {
+  noteRefusal(context: RequestContext<Env>, refusal: OAuthError, request: SentRequest | undefined): void;
+}
+
+/** What was sent, as far as it was kept. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  /** The body of a form. */
+  readonly text?: string | undefined;
 }
 
 export interface RecordName<Kind extends string> {
@@ -96,6 +117,7 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
   readonly isSampled: boolean;
   readonly metrics: AnalyticsEngineDataset | undefined;
   readonly counts: CallCounts | undefined;
+  readonly reports: RefusalReports<Env> | undefined;
   readonly spentAssertions = new Set<string>();
   readonly progress = { controlConfirmed: false };
   readonly waitUntil: (promise: Promise<unknown>) => void;
@@ -103,12 +125,19 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
   /** Few requests use it, and creating it has a cost. */
   #requestId: string | undefined;
 
-  constructor(request: RequestHead, env: Env, execution: WaitUntil, endpoint: string | undefined) {
+  constructor(
+    request: RequestHead,
+    env: Env,
+    execution: WaitUntil,
+    endpoint: string | undefined,
+    reports: RefusalReports<Env> | undefined,
+  ) {
     this.settings = readSettings(env);
     this.isSampled = endpoint !== undefined && isSampled(this.settings.requestLogPercent, this.arrivedAtMs);
     this.counts = this.settings.serverTiming || this.isSampled ? { object: 0, kv: 0, d1: 0 } : undefined;
     this.env = this.counts === undefined ? env : countCalls(env, this.counts);
     this.endpoint = endpoint;
+    this.reports = reports;
     this.method = request.method;
     this.metrics = env.METRICS;
     this.waitUntil = (promise) => execution.waitUntil(promise);
@@ -147,8 +176,9 @@ export function createRequestContext<Env extends SettingsVariables>(
   env: Env & MetricsBindings,
   execution: WaitUntil,
   endpoint?: string,
+  reports?: RefusalReports<NoInfer<Env>>,
 ): RequestContext<Env> {
-  return new CreatedContext(request, env, execution, endpoint);
+  return new CreatedContext(request, env, execution, endpoint, reports);
 }
 
 /** The properties that a context reads from its request through private members, which an object derived from it does not have. */

@@ -3,7 +3,7 @@ import { getPath } from "hono/utils/url";
 import type { SettingsVariables } from "../config/settings.ts";
 import { renderJson, reportFailure } from "./failure.ts";
 import { noStore } from "./json-response.ts";
-import { requestIdOf } from "./request-context.ts";
+import { type RefusalReports, requestIdOf } from "./request-context.ts";
 
 /** The members of the platform's execution context that a Worker in the compact shape has too. */
 export type Execution = Pick<ExecutionContext, "waitUntil" | "passThroughOnException" | "props">;
@@ -26,8 +26,11 @@ const noParameters = {};
 export class Router<Env extends SettingsVariables> {
   readonly #exact = new Map<string, PathHandler<Env>>();
   readonly #patterns = new Hono<{ Bindings: Env }>();
+  /** Where the refusals of its requests are reported. */
+  readonly reports: RefusalReports<Env> | undefined;
 
-  constructor() {
+  constructor(reports?: RefusalReports<Env>) {
+    this.reports = reports;
     this.#patterns.onError((error, { req }) => renderEarlyError(error, req.raw));
   }
 
@@ -69,7 +72,7 @@ function withoutBody(response: Response): Response {
 
 function renderEarlyError(error: unknown, request: Request): Response {
   const requestId = requestIdOf(request);
-  const { body, status, headers } = renderJson(reportFailure(error, requestId));
+  const { body, status, headers } = renderJson(reportFailure(error, { requestId }));
   const named = { "X-Content-Type-Options": "nosniff", "Request-Id": requestId };
   return Response.json(body, { status, headers: { ...named, ...noStore, ...headers } });
 }

@@ -43,7 +43,7 @@ type Handlers<Env> = Readonly<Partial<Record<Method, EndpointHandler<Env>>>>;
  * cost of the request in `Server-Timing`.
  */
 export function serveEndpoint<Env extends SettingsVariables>(
-  router: Pick<Router<Env>, "serve">,
+  router: Pick<Router<Env>, "serve" | "reports">,
   path: string,
   handlers: Handlers<Env>,
   {
@@ -59,12 +59,12 @@ export function serveEndpoint<Env extends SettingsVariables>(
     if (cors !== undefined && method === "OPTIONS") return preflight(readSettings(env), allow);
     const hasBody = (method === "POST" || method === "PUT") && handlers[method] !== undefined;
     const request = await receiveRequest(raw, hasBody ? body : undefined, execution);
-    const context = createRequestContext(request, env, execution, path);
+    const context = createRequestContext(request, env, execution, path, router.reports);
     let response: EndpointResponse;
     try {
       response = await handlerOf(handlers, method, allow)(context, request, parameters);
     } catch (error) {
-      response = await renderFailure(context, request, reportFailure(error, context.requestId, context.progress));
+      response = await renderFailure(context, request, reportFailure(error, context, request));
     }
     const isForBrowsers = cors === "always" || (cors === "when asked" && request.headers.has("Origin"));
     return finishResponse(context, response, isForBrowsers ? anyOrigin : undefined);

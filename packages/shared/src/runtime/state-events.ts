@@ -120,10 +120,11 @@ export const stateEvents = {
       "The object that copies changes in D1 into the audit log did not respond. It copies them within five minutes.",
     fields: { cause, requestId: optional(requestId) },
   },
-  "issued-tokens-not-recorded": {
+  "report-failed": {
     level: "warn",
-    meaning: "Issued tokens were not reported to the audit log, which records them on a best-effort basis.",
-    fields: { tokens: number("How many."), cause, requestId },
+    meaning:
+      "Issued tokens were not reported to the audit log, or refusals not to the list of recent ones; both are recorded on a best-effort basis.",
+    fields: { tokens: number("How many tokens."), refusals: number("How many refusals."), cause, requestId },
   },
   "audit-export-failed": {
     level: "error",

@@ -8,6 +8,7 @@ import { renderJson, reportFailure } from "../../src/http/failure.ts";
 import { JsonResponse } from "../../src/http/json-response.ts";
 import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
+import { createRequestContext, withMembers } from "../../src/http/request-context.ts";
 import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
 
@@ -30,7 +31,7 @@ describe("an error is logged once and rendered as JSON", () => {
     const headers = { "WWW-Authenticate": "Basic" };
     const detail = "wrong secret";
     const response = renderJson(
-      reportFailure(new OAuthError("invalid_client", "client-secret-wrong", { headers, detail }), "r1"),
+      reportFailure(new OAuthError("invalid_client", "client-secret-wrong", { headers, detail }), { requestId: "r1" }),
     );
     expect(response).toMatchObject({
       status: 401,
@@ -44,7 +45,7 @@ describe("an error is logged once and rendered as JSON", () => {
 
   it("the reason is the code of the refusal, regardless of the detail's text", () => {
     for (const detail of ["one text", "another text with 3 numbers", undefined]) {
-      reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), "r1");
+      reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), { requestId: "r1" });
     }
     expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
       ["code-expired", "one text"],
@@ -54,8 +55,8 @@ describe("an error is logged once and rendered as JSON", () => {
   });
 
   it("an unknown reason from an object of another release is a detail; a known one is the reason", () => {
-    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), "r1");
-    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), "r1");
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), { requestId: "r1" });
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), { requestId: "r1" });
     expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
       ["refused-by-object", "expired code"],
       ["code-expired", refusalReasons["code-expired"]],
@@ -63,7 +64,9 @@ describe("an error is logged once and rendered as JSON", () => {
   });
 
   it("unavailability is 503 with Retry-After and Request-Id", () => {
-    const response = renderJson(reportFailure(new UnavailableError("D1", new Error("overloaded")), "r2"));
+    const response = renderJson(
+      reportFailure(new UnavailableError("D1", new Error("overloaded")), { requestId: "r2" }),
+    );
     expect(response).toMatchObject({
       status: 503,
       headers: { "Retry-After": "1", "Request-Id": "r2" },
@@ -77,7 +80,7 @@ describe("an error is logged once and rendered as JSON", () => {
   it.each([[new TypeError("undefined is not a function")], ["a string"]])(
     "a bug is 500 with a constant body: %s",
     (error) => {
-      const response = renderJson(reportFailure(error, "r3"));
+      const response = renderJson(reportFailure(error, { requestId: "r3" }));
       expect(response.status).toBe(500);
       expect(response.body).toEqual({
         error: "server_error",
@@ -106,7 +109,10 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
   } catch (error) {
     caught = error;
   }
-  expect(reportFailure(caught, "r4")).toMatchObject({ status: 400, description: "The body is not JSON." });
+  expect(reportFailure(caught, { requestId: "r4" })).toMatchObject({
+    status: 400,
+    description: "The body is not JSON.",
+  });
   expect(lines).toEqual([
     [
       "info",
@@ -146,6 +152,7 @@ it.each([
 });
 
 describe("the client of a refused request", () => {
+  const settings = { ISSUER: "https://op.example.com" };
   const refusal = () => new OAuthError("invalid_request", "parameter-missing");
 
   it.each([
@@ -159,7 +166,8 @@ describe("the client of a refused request", () => {
     ],
     ["that is long", { claimedClientId: "x".repeat(10_000) }, { claimedClientId: `${"x".repeat(200)}…` }],
   ])("%s", (_, progress, expected) => {
-    reportFailure(refusal(), "r1", progress);
+    const context = createRequestContext(new Request("https://op.example.com/"), settings, createExecutionContext());
+    reportFailure(refusal(), withMembers(context, { progress: { controlConfirmed: false, ...progress } }));
     const { clientId, claimedClientId } = lines[0]![1];
     expect({ clientId, claimedClientId }).toEqual({ clientId: undefined, claimedClientId: undefined, ...expected });
   });

@@ -14,6 +14,7 @@ export async function findClient(
 ): Promise<Client> {
   const client = await isolate.clients.discover(context, parameters.require("client_id"));
   if (client === undefined) throw refusal("client-unknown");
+  context.progress.namesKnownClient = true;
   if (client.status !== "active") throw refusal("client-disabled");
   return client;
 }
