@@ -19,6 +19,7 @@ export function frameworksModule(): string {
   const lines = frameworks.map((each) => `  ${JSON.stringify(each)},`);
   return [
     "// biome-ignore-all format: made from docs/clients.md by `npm run check -- --write`: change it there.",
+    "// biome-ignore-all lint/suspicious/noTemplateCurlyInString: code of others, as text",
     "",
     "/** **The frameworks of the start page**, with the values of docs/clients.md in place of an application's own. */",
     "export const frameworks = [",

@@ -30,7 +30,7 @@ interface Started {
 const isStarted = objectOf<Started>({ nonce: isText, verifier: isText, to: isText, atMs: isNumber });
 
 /** A path of the console; the overview for anything else. */
-function consolePath(text: string): string {
+export function consolePath(text: string): string {
   const path = ownLocation(text);
   return /^\/console(?:[/?]|$)/.test(path) && !path.startsWith(callbackPath) ? path : "/console";
 }

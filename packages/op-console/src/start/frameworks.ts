@@ -1,4 +1,5 @@
 // biome-ignore-all format: made from docs/clients.md by `npm run check -- --write`: change it there.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: code of others, as text
 
 /** **The frameworks of the start page**, with the values of docs/clients.md in place of an application's own. */
 export const frameworks = [
