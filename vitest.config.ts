@@ -55,6 +55,7 @@ const compactExcluded = [
   "audit-trail",
   "certify",
   "client-snippets",
+  "console-operations",
   "command-line-declared",
   "command-line-import",
   "command-line-operations",

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
@@ -17,6 +18,9 @@ let provider: LocalProvider;
 let admin: AdminApi;
 let kid: string;
 let secretId: string;
+
+/** The platform has it, Node has it elsewhere. */
+Object.assign(crypto.subtle, { timingSafeEqual });
 
 beforeAll(async () => {
   provider = await startLocalProvider({ entryPoints: { "op-auth": "test/faults/broken-sign-in.ts" } });
@@ -154,13 +158,12 @@ describe("the console with op-auth down", () => {
         const shown = await confirmation.text();
         const isOver = confirmation.status === 303 || !shown.includes('id="confirm"');
         const result = isOver ? confirmation : await call(path, readForm(shown));
+        const text = isOver ? shown : await result.text();
         // Nobody has signed in, so there is no session, consent, grant or factor that could be ended.
         const isMissing = path.includes("/unknown/end") && result.status === 404;
         const isRefused = result.status === 409 && route.operations.some((each) => /^end|delete/.test(each));
         if (result.status >= 400 && !isMissing && !isRefused) {
-          problems.push(
-            `${path}: ${result.status} ${/id="problem"[\s\S]{0,300}/.exec(await result.text())?.[0] ?? ""}`,
-          );
+          problems.push(`${path}: ${result.status} ${/id="problem"[\s\S]{0,300}/.exec(text)?.[0] ?? ""}`);
         }
       }
       used.set(route.path, new Set(sent.map(operationOf)));
