@@ -20,7 +20,7 @@ beforeAll(async () => {
     scopes: [{ value: "notes:read", description: "Read your notes", default: true }],
   });
   await admin.require("POST", "/issuers", {
-    ...{ issuer_id: "ci", issuer: "https://ci.example.com", jwks: { keys: [] }, algorithms: ["ES256"] },
+    ...{ issuer_id: "ci", issuer: "https://ci.example.com", algorithms: ["ES256"] },
     jwks_uri: "https://ci.example.com/jwks",
     rules: [
       {

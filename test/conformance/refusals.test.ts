@@ -85,7 +85,7 @@ describe("each endpoint's refusals are found by the id in the response", () => {
     [
       "/token, an unknown client",
       () => post("/token", { grant_type: "client_credentials", client_id: "nobody", client_secret: wrongSecret }),
-      { reason: "client-secret-wrong", client_id: "nobody" },
+      { reason: "client-unknown", client_id: "nobody" },
     ],
     [
       "/token, another authentication method than the registered one",
@@ -163,14 +163,14 @@ describe("each endpoint's refusals are found by the id in the response", () => {
       { endpoint: "/userinfo", method: "GET", reason: "access-token-invalid" },
     ],
     [
-      "/register, which is off by default",
+      "/register, without metadata",
       () =>
         fetch(`${provider.origin}/register`, {
           method: "POST",
           body: "{}",
           headers: { "content-type": "application/json" },
         }),
-      { endpoint: "/register", reason: "registration-off" },
+      { endpoint: "/register", reason: "fields-invalid" },
     ],
     [
       "the admin API, without a token",

@@ -776,6 +776,16 @@ const objects: readonly StoredRows[] = [
     text: {},
   },
   {
+    table: "refusals",
+    where: "ControlPlane",
+    writtenBy: "a refusal, 12 a second at most",
+    perDay: 1_036_800,
+    endedBy: "alarm, after 24 hours; 10,000 stay at most",
+    life: "population",
+    rows: 10_000,
+    text: { client: 20, request_id: 36, refusal: 700 },
+  },
+  {
     table: "audit_outbox",
     where: "each object",
     writtenBy: "each event",

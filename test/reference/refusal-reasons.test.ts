@@ -1,11 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
+import { explainReason } from "../../packages/protocol/src/oauth/refusal-remedies.ts";
 
 /** The reasons are keys of one record, so they are distinct; the types refuse an unknown reason. */
-const tables = ["refusal-reasons.ts", "proof-faults.ts"].map((name) => `packages/shared/src/oauth/${name}`);
+const tables = ["refusal-reasons.ts", "refusal-remedies.ts", "proof-faults.ts"].map(
+  (name) => `packages/protocol/src/oauth/${name}`,
+);
 
 const sources = readdirSync(join(repositoryRoot, "packages")).flatMap((name) =>
   readdirSync(join(repositoryRoot, "packages", name, "src"), { recursive: true, encoding: "utf8" })
@@ -27,4 +30,22 @@ test("a reason is a short code in lower case; its meaning is a complete sentence
   const meanings = Object.values(refusalReasons);
   for (const meaning of meanings) expect(meaning).toMatch(/\.$/);
   expect(new Set(meanings).size).toBe(meanings.length);
+});
+
+test("every reason has an explanation, a remedy that is a sentence for whoever can act, and a page that exists", () => {
+  for (const [reason, meaning] of Object.entries(refusalReasons)) {
+    const { explanation, remedy, documentation } = explainReason(reason);
+    expect(explanation).toBe(meaning);
+    expect(remedy, reason).toMatch(/^[A-Z][^\n]{10,}\.$/);
+    expect(remedy, reason).not.toBe(explanation);
+    expect(existsSync(join(repositoryRoot, documentation)), documentation).toBe(true);
+  }
+  expect(explainReason("reason-of-another-release").remedy).toMatch(/\.$/);
+});
+
+test("of the Workers, only those that show remedies contain them", () => {
+  const importing = sources.filter((path) =>
+    readFileSync(join(repositoryRoot, path), "utf8").includes("/refusal-remedies"),
+  );
+  expect(new Set(importing.map((path) => path.split("/")[1]))).toEqual(new Set(["edge-op", "op-management"]));
 });

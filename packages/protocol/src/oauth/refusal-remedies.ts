@@ -29,7 +29,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "acr-not-reached": "Let the user sign in with the method that the `acr` requires, or request it as voluntary.",
   "acr-unsupported": "Request one of `acr_values_supported` of the discovery document, or request it as voluntary.",
   "actor-is-subject": "Send an `actor_token` of another party, or none.",
-  "actor-not-allowed": "Add the client of the actor to `token_exchange.actors` of the client.",
+  "actor-not-allowed": "Add the client of the actor token to `token_exchange.subject_clients` of the client.",
   "actor-token-delegated": "Send the actor's own access token, not one that it received by an exchange.",
   "actor-token-incomplete": "Send `actor_token` and `actor_token_type` together, or neither.",
   "actors-too-many": "Exchange an earlier token of the chain: the original subject token rather than the last one.",
@@ -167,7 +167,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "console-sign-in-failed":
     "Sign in to the console again, with two factors. If `detail` names the client, `npm run admin-client` repairs it.",
   "form-token-invalid": "Reload the page. The browser must keep cookies of the provider.",
-  "generations-too-many": "Wait until an earlier generation has ended; `GET /admin/shards` says when.",
+  "generations-too-many": "Wait until an earlier generation has ended; `GET /admin/shards/generations` says when.",
   "grant-cut-off": "The user must sign in again.",
   "grant-not-found": "List the user's grants (`GET /admin/users/<sub>/grants`): it may have ended.",
   "grant-revoked": "The user must sign in again, or the client must get a new token.",
@@ -333,7 +333,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "verifier-missing": "Keep the `code_verifier` of the authorization request (in the session) and send it to `/token`.",
   "verifier-unexpected": "Send `code_challenge` in the authorization request, or no `code_verifier`.",
   "verifier-wrong": "Send the verifier of this authorization request: two tabs or two servers may have mixed them up.",
-  "webhook-signature": "Compare the signing secret of the provider of mail with `MAIL_WEBHOOK_SECRET`, and its clock.",
+  "webhook-signature": "Compare the signing secret of the provider of mail with `RESEND_WEBHOOK_SECRET`, and its clock.",
 };
 
 /** The page of the documentation about a reason, by the beginning of its code. */
