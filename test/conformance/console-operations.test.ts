@@ -73,8 +73,10 @@ const written: Readonly<Record<string, string>> = {
   ...{ profile: "service", subject: '{"sub":"repo"}' },
 };
 
-/** Changes that end their record come last. */
-const ends = /\/(delete|revoke|end)$/;
+/** What ends a record comes last, and before it what ends a part of one. */
+function rankOf({ path }: { readonly path: string }): number {
+  return /\/(delete|revoke)$/.test(path) ? 2 : Number(path.endsWith("/end"));
+}
 
 interface Sent {
   readonly method: string;
@@ -144,7 +146,7 @@ describe("the console with op-auth down", () => {
       operations.find((each) => each.method === method && each.pattern.test(path))?.operationId ?? `${method} ${path}`;
     const used = new Map<string, Set<string>>();
     const problems: string[] = [];
-    const routes = consoleRoutes.toSorted((one, other) => Number(ends.test(one.path)) - Number(ends.test(other.path)));
+    const routes = consoleRoutes.toSorted((one, other) => rankOf(one) - rankOf(other));
     const { sent, call } = await createConsole();
     for (const route of routes) {
       sent.length = 0;
