@@ -23,7 +23,7 @@ const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
  */
 const longFiles = [
   "load-tests/test/{smoke,broken-provider,capacity-model}.test.ts",
-  "test/browser/{second-factors,upstream,recovery,sign-up,requests}.test.ts",
+  "test/browser/{second-factors,upstream,recovery,sign-up,requests,console}.test.ts",
   "test/compatibility/*.test.ts",
   "test/conformance/{soak,soak-judge,slow-stores,unavailable-objects,ends-of-grants,ends-on-two-generations,lost-control}.test.ts",
   "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement}.test.ts",
@@ -55,6 +55,7 @@ const compactExcluded = [
   "audit-trail",
   "certify",
   "client-snippets",
+  "console-operations",
   "command-line-declared",
   "command-line-import",
   "command-line-operations",
@@ -210,6 +211,16 @@ export default defineConfig({
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
         test: { name: "resource-server", ...oneRuntime, include: ["packages/resource-server/test/**/*.test.ts"] },
       },
+      {
+        // It has no store: the Workers that it calls echo what it sends.
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: "packages/op-console/wrangler.toml" },
+            miniflare: { bindings, workers: ["op-token", "op-management"].map(echoWorker) },
+          }),
+        ],
+        test: { name: "op-console", ...oneRuntime, include: ["packages/op-console/test/**/*.test.ts"] },
+      },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       workerProject("op-compact", "wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
@@ -284,7 +295,10 @@ export default defineConfig({
               },
             },
           ]),
-      workerProject("op", "packages/op/wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
+      workerProject("op", "packages/op/wrangler.toml", [
+        objectsWorker(),
+        ...[...endpointWorkers, "op-console"].map(echoWorker),
+      ]),
     ],
   },
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
-import { adviceFor, DevelopmentRun } from "../packages/edge-op/src/dev/run-development.ts";
+import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
 import { localHooks, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
@@ -113,7 +113,7 @@ const claimSignals = onStop(async (reason) => {
   await run.stop();
 });
 
-function describe(provider: LocalProvider): string {
+function describe(provider: LocalProvider, { administrator }: Registered): string {
   const { origin } = provider;
   const direct = Object.entries(provider.direct).map(([name, url]) => `  ${name.padEnd(14)} ${url}`);
   return `
@@ -121,6 +121,7 @@ Edge OP${options.compact ? " (compact: one Worker)" : ""} listens at ${origin}${
 ${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
 Try:
   open http://localhost:${demoPort} and sign in as alice, "${demoUsers.alice.password}"
+  open ${origin}/console, the console, and sign in as ${administrator?.username}, "${administrator?.password}", with an authenticator app
   curl -u "$(node -p 'let c=require("./.op/dev.json").clients.service; c.client_id+":"+c.client_secret')" \\
     -d grant_type=client_credentials ${origin}/token
   curl -u "$(node -p 'let c=require("./.op/dev.json").clients.asserter; c.client_id+":"+c.client_secret')" \\
@@ -133,9 +134,9 @@ Why a request was refused: ${origin}/dev/refusals${options.verbose ? ". The log 
 }
 
 try {
-  const { provider } = await run.start(options.reset);
+  const { provider, registered } = await run.start(options.reset);
   claimSignals();
-  console.log(describe(provider));
+  console.log(describe(provider, registered));
   if (options.watch) onSourceChange(() => reload(provider));
 } catch (error) {
   if (!stopping) {

@@ -16,7 +16,7 @@ const endpoint = "https://api.cloudflare.com/client/v4/graphql";
 
 const usage = `node load-tests/collect/collect.ts <run directory…> [options]
 
-  --scripts A,B    this deployment's Workers (default: op,op-auth,op-token,op-management,op-userinfo,op-state)
+  --scripts A,B    this deployment's Workers (default: op,op-auth,op-console,op-token,op-management,op-userinfo,op-state)
   --database ID    its D1 database
   --kv ID,ID       its KV namespaces
 
@@ -51,7 +51,7 @@ async function collect(directory: string, ids: DeploymentIds, token: string): Pr
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    scripts: { type: "string", default: "op,op-auth,op-token,op-management,op-userinfo,op-state" },
+    scripts: { type: "string", default: "op,op-auth,op-console,op-token,op-management,op-userinfo,op-state" },
     database: { type: "string" },
     kv: { type: "string" },
   },

@@ -21,10 +21,11 @@ const pathOfWorker: Readonly<Record<EndpointWorker, string>> = {
   "op-management": "/introspect",
   "op-userinfo": "/userinfo",
   "op-auth": "/par",
+  "op-console": "/console",
 };
 
 export const endpointWorkers: Readonly<Record<Shape, readonly EndpointWorker[]>> = {
-  separate: ["op-token", "op-management", "op-userinfo", "op-auth", "op"],
+  separate: ["op-token", "op-management", "op-userinfo", "op-auth", "op-console", "op"],
   compact: ["op-compact"],
 };
 

@@ -63,6 +63,7 @@ export function nextSteps({ issuer, environment }: Session, { skipVerification }
     `  curl ${issuer}/.well-known/openid-configuration`,
     `  curl -u admin:<client_secret> -d grant_type=client_credentials ${issuer}/token    # a token of the admin API: docs/reference/admin-api.md`,
     `  OP_MASTER_KEY=… npm run admin-client --${flag} --invite <address>    # a person as an administrator: docs/operating/getting-in.md`,
+    `  ${issuer}/console    # for that person: docs/operating/console.md`,
     `  keep a copy of deployments/${environment.name}.ts; settings are changed there, then: npm run deploy${flag === "" ? "" : ` --${flag}`}`,
     `  npm run deploy -- status${flag}`,
   ];

@@ -34,11 +34,11 @@ function uploadStep(session: Session, progress: Progress, name: WorkerName): Dep
   return { title: `Worker ${scriptOf(name)}`, run: () => upload(session, progress, name) };
 }
 
-/** The endpoint Workers in parallel, then the front door, which binds them. */
+/** The endpoint Workers in parallel, then those that bind them: the console and the front door. */
 function endpointSteps(session: Session, progress: Progress): DeployStep[] {
   const endpoints = workersOf(session.environment)
     .map(({ name }): WorkerName => name)
-    .filter((name) => name !== "op-state" && name !== "op");
+    .filter((name) => name !== "op-state" && name !== "op-console" && name !== "op");
   return [
     {
       title: `Workers ${endpoints.join(", ")}`,
@@ -49,6 +49,7 @@ function endpointSteps(session: Session, progress: Progress): DeployStep[] {
         return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
       },
     },
+    uploadStep(session, progress, "op-console"),
     uploadStep(session, progress, "op"),
   ];
 }

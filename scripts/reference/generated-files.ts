@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { commandsPage } from "./commands-page.ts";
 import { commonPasswordsModule } from "./common-passwords.ts";
+import { frameworksModule } from "./frameworks-module.ts";
 import { logEventsPage } from "./log-events-page.ts";
 import { refusalReasonsPage } from "./refusal-reasons-page.ts";
 import { settingsPage } from "./settings-page.ts";
@@ -18,6 +19,7 @@ const generatedFiles: ReadonlyMap<string, () => string> = new Map([
   ["docs/reference/settings.md", settingsPage],
   ["docs/reference/simulations.md", simulationsPage],
   ["docs/reference/specifications.md", specificationsPage],
+  ["packages/op-console/src/start/frameworks.ts", frameworksModule],
   ["packages/shared/src/secrets/common-passwords.ts", commonPasswordsModule],
   ...[...workers, compactWorker].map(({ name, config }) => [config, () => wranglerFile(name)] as const),
 ]);

@@ -97,7 +97,7 @@ describe("from an empty account to a verified provider", () => {
     expect(changes(calls).filter((call) => call.endsWith("/d1/database"))).toEqual([]);
     expect(shownKey(output)).toBe(firstKey);
     expect(output).toContain(`For maria@example.com alone, once, for a day:\n  ${issuer}/invitation?token=`);
-    const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth"];
+    const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op-console"];
     expect(keyed.map(secretOf)).toEqual(keyed.map(() => firstKey));
     expect(secretOf("op")).toBeUndefined();
     expect(output).toContain("43 objects run the uploaded version and key");
@@ -164,7 +164,7 @@ describe("staging next to production", () => {
     await expect(describeCalls(calls, "op-staging")).toMatchFileSnapshot("golden/first-deployment.txt");
     const created = calls.find(({ method, path }) => method === "POST" && path.endsWith("/d1/database"));
     expect(created?.body).toEqual({ name: "op-staging", jurisdiction: "eu" });
-    const all = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op"];
+    const all = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op-console", "op"];
     expect(all.map((name) => script(name).deployments.length).sort()).toEqual(before.sort());
     expect(secretOf("op-staging-state")).toBe(shownKey(output));
     expect(secretOf("op-staging-state")).not.toBe(firstKey);

@@ -125,7 +125,7 @@ describe("a killed command is continued by repeating it", () => {
     expect([code, outputs.at(-1)!.match(/✗.*/g)]).toEqual([0, null]);
     expect(outputs.map((output) => output.match(/waiting for https.*/g))).toEqual([null, null, null]);
     expect(outputs[1]).toContain("not asked: https://op.example.com is not served yet");
-    const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth"];
+    const keyed = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op-console"];
     expect(shownKeys(outputs)).toEqual([...new Set(keyed.map(keyOf))]);
   });
 

@@ -181,7 +181,7 @@ describe("the choices of a deployment stay", () => {
   });
 
   test("a changed secret is refused; the same one, or none, is accepted", async () => {
-    const names = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op"];
+    const names = ["op-state", "op-token", "op-management", "op-userinfo", "op-auth", "op-console", "op"];
     for (const name of names) addScript(name, { DEPLOYMENT_ENVIRONMENT: "production" });
     await record({ ...chosen, key_fingerprint: (await keyFingerprint(key))!, admin_client: "admin" });
     expect(await refusal()).toEqual([]);

@@ -109,7 +109,7 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     const { code, output, calls } = await operator.deploy([]);
     expect([code, changes(calls)]).toEqual([2, []]);
     expect(output).toContain(
-      "op-token, op-management, op-userinfo, op-auth must be given the deployment's OP_MASTER_KEY",
+      "op-token, op-management, op-userinfo, op-auth, op-console must be given the deployment's OP_MASTER_KEY",
     );
   });
 

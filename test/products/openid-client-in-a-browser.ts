@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { page as clientsPage } from "../fixtures/clients-page.ts";
+import { page as clientsPage } from "../../scripts/reference/clients-page.ts";
 import { alice, type Product, until } from "./product.ts";
 import type { ProductRun } from "./product-run.ts";
 

@@ -47,7 +47,7 @@ test("every route of every Worker is described", () => {
     const discovery = [...text.matchAll(/"(\/\.well-known\/[\w-]+)"/g)].map(([, route]) => route!);
     return [...served, ...discovery];
   });
-  expect(apps).toHaveLength(5);
+  expect(apps).toHaveLength(6);
   expect(routes.length).toBeGreaterThan(25);
   const isDescribed = (route: string) =>
     route === "*" || new RegExp(`[ \`]${route.replaceAll(/[.*]/g, "\\$&")}\``).test(page);

@@ -35,6 +35,35 @@ test("a Worker imports only itself, the table of Workers and the libraries, neve
   expect(wrong).toEqual([]);
 });
 
+/** Rooms of `shared` that read or change state; the console has none of them. */
+const roomsOfState = [
+  "audit",
+  "callers",
+  "clients",
+  "control",
+  "grants",
+  "issuers",
+  "keys",
+  "leases",
+  "resources",
+  "storage",
+  "tokens",
+  "upstreams",
+  "users",
+];
+
+test("the console imports types of records, and nothing else of them: it has the admin API alone", () => {
+  const wrong = sources("packages/op-console/src").flatMap(({ path, imports }) =>
+    imports
+      .filter(({ specifier, typeOnly }) => {
+        const room = /^@edge-op\/shared\/([a-z]+)\//.exec(specifier)?.[1] ?? "";
+        return roomsOfState.includes(room) && !typeOnly;
+      })
+      .map(({ specifier }) => `${path} imports ${specifier}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test("the compact Worker imports the apps of all Workers, and of op-state its classes", () => {
   const imported = sources(`packages/${compactWorker.name}/src`).flatMap(({ imports }) =>
     imports.flatMap(({ specifier }) => /^@edge-op\/(op[a-z-]*)\//.exec(specifier)?.[1] ?? []),

@@ -1,4 +1,5 @@
 import { serveAsset } from "@edge-op/pages/assets";
+import { changeLanguage } from "@edge-op/pages/language-endpoint";
 import { languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
@@ -57,7 +58,6 @@ import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
-import { changeLanguage } from "./pages/language-endpoint.ts";
 import { submitScript } from "./response/form-post-page.tsx";
 import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
 import { signInMethods } from "./steps/sign-in/methods.ts";

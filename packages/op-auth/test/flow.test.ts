@@ -260,7 +260,7 @@ describe("a step", () => {
       const cookie = `__Host-op-browser=${browser.cookies.get("__Host-op-browser")}`;
       const request = { headers: new Headers({ cookie }) } as Parameters<typeof submitStep>[0]["request"];
       const at = { context, isolate: fixtures.isolate, request };
-      const { identifyBrowser } = await import("../src/browser/cookies.ts");
+      const { identifyBrowser } = await import("@edge-op/pages/cookies");
       const own = await identifyBrowser(context, request);
       const page = await pathOf(at, await newFlow(at, { kind: "account", path }), own, "sign-in");
       expect((await browser.get(page)).status).toBe(500);

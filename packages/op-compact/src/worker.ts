@@ -1,6 +1,7 @@
 import { createAppWith } from "@edge-op/op/app";
 import type { CallOwner } from "@edge-op/op/forwarding";
 import { createApp as createAuth } from "@edge-op/op-auth/app";
+import { createAppWith as createConsoleWith } from "@edge-op/op-console/app";
 import { createWorker as createManagement } from "@edge-op/op-management/worker";
 import { createApp as createToken } from "@edge-op/op-token/app";
 import { createApp as createUserinfo } from "@edge-op/op-userinfo/app";
@@ -15,12 +16,13 @@ import { type CompactIsolate, createIsolate } from "./isolate.ts";
  */
 export function createWorker(isolate: CompactIsolate = createIsolate()) {
   const management = createManagement(isolate);
+  const call: CallOwner<CompactEnv> = (owner, request, env, execution) => apps[owner].fetch(request, env, execution);
   const apps = {
     AUTH: createAuth(isolate),
     TOKEN: createToken(isolate),
     MANAGEMENT: management,
     USERINFO: createUserinfo(isolate),
+    CONSOLE: createConsoleWith<CompactEnv>((...request) => call(...request)),
   } satisfies Record<Owner, unknown>;
-  const call: CallOwner<CompactEnv> = (owner, request, env, execution) => apps[owner].fetch(request, env, execution);
   return { ...management, fetch: reportFacts("op-compact", createAppWith(call, isolate).fetch) };
 }

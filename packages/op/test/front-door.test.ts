@@ -28,6 +28,7 @@ it.each([
   ["/account", "op-auth"],
   ["/assets/style.css", "op-auth"],
   ["/flow/sign-in", "op-auth"],
+  ["/console/clients?cursor=x", "op-console"],
 ])("%s belongs to %s, and reaches it unchanged", async (path, worker) => {
   const response = await call(createApp(), bindings, path, {
     method: "POST",

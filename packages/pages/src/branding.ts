@@ -51,7 +51,7 @@ export const brandingSettings = {
 };
 
 export type Branding = SettingsOf<typeof brandingSettings>;
-type BrandingVariables = VariablesOf<typeof brandingSettings>;
+export type BrandingVariables = VariablesOf<typeof brandingSettings>;
 
 export function readBranding(env: BrandingVariables): Branding {
   return readAll(brandingSettings, { ...env, BRAND_COLOR_DARK: env.BRAND_COLOR_DARK || (env.BRAND_COLOR ?? "") });

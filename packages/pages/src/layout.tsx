@@ -19,7 +19,12 @@ interface LayoutProps extends PageFrame {
   readonly scripts?: readonly Script[];
   /** False for a page whose script submits its form: the form may be submitted again by its button. */
   readonly submitsOnce?: boolean;
-  readonly wide?: boolean;
+  /** `full`: as wide as lists and forms of a console need. */
+  readonly wide?: boolean | "full";
+  /** Above the page. */
+  readonly nav?: Child;
+  /** Replaces the style sheet, for a preview of others. */
+  readonly styleSheet?: string;
   /** Links to the account page: for pages shown to a person who is signed in. */
   readonly account?: boolean;
   readonly children?: Child;
@@ -27,7 +32,8 @@ interface LayoutProps extends PageFrame {
 
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout(props: LayoutProps) {
-  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, account, children } = props;
+  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, nav, account, children } = props;
+  const styleSheet = props.styleSheet ?? assetUrl(branding, "style.css");
   return (
     <>
       {html`<!doctype html>`}
@@ -39,7 +45,7 @@ export function Layout(props: LayoutProps) {
           <meta name="robots" content="noindex" />
           <meta name="color-scheme" content="light dark" />
           <link rel="icon" href={branding.logoUrl ?? assetUrl(branding, "icon.svg")} />
-          <link rel="stylesheet" href={assetUrl(branding, "style.css")} />
+          <link rel="stylesheet" href={styleSheet} />
           {submitsOnce && <script src={assetUrl(branding, "forms.js")} defer />}
           {scripts.map((script) => (
             <script src={scriptUrl(script)} defer />
@@ -51,7 +57,8 @@ export function Layout(props: LayoutProps) {
               <img src={branding.logoUrl ?? assetUrl(branding, "icon.svg")} alt="" height="32" />
               <span>{branding.name}</span>
             </header>
-            <main class={wide ? "card wide" : "card"}>{children}</main>
+            {nav}
+            <main class={wide === "full" ? "card wide full" : wide ? "card wide" : "card"}>{children}</main>
             {(account || branding.supportUrl || location !== undefined) && (
               <footer class="links">
                 {account && <a href="/account">{t("link.account")}</a>}

@@ -49,11 +49,17 @@ body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 
 .brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: 8px; object-fit: contain; }
 .card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
 .card.wide { max-width: 40rem; }
+.card.full { max-width: 60rem; }
+.sections { display: flex; flex-wrap: wrap; justify-content: center; gap: .25rem .375rem; max-width: 60rem; font-size: .9375rem; }
+.sections a { display: inline-flex; align-items: center; min-height: 2.5rem; padding: .25rem .75rem; border-radius: 10px; color: var(--ground-link); text-decoration: none; }
+.sections a[aria-current] { color: var(--text); background: var(--card); font-weight: 600; }
+.sections :focus-visible { outline-color: var(--ground-link); }
 footer { font-size: .875rem; }
 footer a, footer button.link { color: var(--ground-link); }
 footer :focus-visible { outline-color: var(--ground-link); }
 h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
 h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
+h3 { margin: 1rem 0 0; font-size: .9375rem; }
 p { margin: .375rem 0 0; }
 .muted { color: var(--muted); }
 .center { text-align: center; margin-top: 1rem; }
@@ -68,6 +74,12 @@ p { margin: .375rem 0 0; }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
 input[type=text], input[type=email], input[type=password] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+select, textarea { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; font-size: .875rem; }
+.search { display: flex; flex-wrap: wrap; align-items: end; gap: .625rem; }
+.search > div { flex: 1 1 14rem; }
+.search label { margin-top: 0; }
+.search input[type=text], .search select { min-height: 2.5rem; }
 input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
 button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
@@ -89,6 +101,7 @@ button.danger, .button.danger { color: var(--danger); background: none; border-c
 a { color: var(--brand-text); text-underline-offset: .2em; }
 .actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
 .row { display: flex; gap: .625rem; }
+.row.wrap { flex-wrap: wrap; }
 .stack { display: flex; flex-direction: column; align-items: stretch; gap: .625rem; }
 .or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
@@ -112,6 +125,7 @@ input[type=text].code-field { min-height: 3.75rem; text-align: center; text-tran
 ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
 ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
+ul.list li.stacked > div { flex: 1; }
 ul.list strong { font-weight: 600; }
 ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
 ul.list li:has(.rename) > div { flex: 1 1 12rem; }
@@ -129,6 +143,15 @@ section > .button, section > form > button { width: fit-content; }
 dl { margin: 1.25rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font-size: .875rem; }
 dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
+.card.full dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: .375rem 1rem; }
+.card.full dl dt { grid-column: 1; }
+.card.full dl dd { grid-column: 2; margin: 0; }
+.bar { display: block; width: 100%; height: 1.25rem; margin: .375rem 0; }
+.bar .span { fill: var(--field-line); }
+.bar .signs { fill: var(--brand); }
+.bar .now { fill: var(--danger); }
+.refusal { margin-top: 2rem; border-top: 1px solid var(--line); }
+pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font: .8125rem/1.6 ui-monospace, "SF Mono", "Liberation Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; direction: ltr; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
 .languages { display: flex; flex-wrap: wrap; justify-content: center; }
@@ -139,6 +162,7 @@ dd:last-child { margin-bottom: 0; }
   .card { padding: 1.75rem 1.25rem 1.5rem; border-radius: 16px; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
   ul.list li > div { flex: 1 1 12rem; }
+  .card.full dl { display: block; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }

@@ -25,4 +25,5 @@ export type EnvOf<W extends SeparateWorker> = SettingsVariables &
 export type TokenEnv = EnvOf<"op-token">;
 export type ManagementEnv = EnvOf<"op-management">;
 export type UserinfoEnv = EnvOf<"op-userinfo">;
+export type ConsoleBindings = EnvOf<"op-console">;
 export type FrontDoorEnv = EnvOf<"op">;

@@ -1,6 +1,6 @@
 export interface OwnedPaths {
   /** The binding by which the front door calls the Worker. */
-  readonly binding: "TOKEN" | "MANAGEMENT" | "USERINFO" | "AUTH";
+  readonly binding: "TOKEN" | "MANAGEMENT" | "USERINFO" | "AUTH" | "CONSOLE";
   readonly paths: readonly string[];
   /** The path and all paths below it. */
   readonly trees: readonly string[];
@@ -23,6 +23,7 @@ export const ownedPaths = {
     paths: ["/authorize", "/par", "/device_authorization", "/device", "/invitation"],
     trees: ["/flow", "/account", "/logout", "/assets", "/upstream"],
   },
+  "op-console": { binding: "CONSOLE", paths: [], trees: ["/console"] },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;
 
 export type Owner = OwnedPaths["binding"];

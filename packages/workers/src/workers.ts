@@ -43,6 +43,7 @@ export const bindings = {
   FAILED_AUTHENTICATION_RATE_LIMIT: rateLimit(1002, 200),
   ADDRESS_RATE_LIMIT: rateLimit(1004, 1_000),
   AUTH: service("op-auth"),
+  CONSOLE: service("op-console"),
   TOKEN: service("op-token"),
   MANAGEMENT: service("op-management"),
   USERINFO: service("op-userinfo"),
@@ -111,7 +112,9 @@ export const workers = {
     hasBranding: true,
     isNearStores: true,
   },
-  op: { binds: [...endpoint, "AUTH", "TOKEN", "MANAGEMENT", "USERINFO"], hasSecrets: false },
+  // No store: it calls the admin API, as anybody with a token may. The key seals its cookie and makes the secret of its client.
+  "op-console": { binds: ["METRICS", "TOKEN", "MANAGEMENT"], hasSecrets: true, hasBranding: true },
+  op: { binds: [...endpoint, "AUTH", "TOKEN", "MANAGEMENT", "USERINFO", "CONSOLE"], hasSecrets: false },
 } as const satisfies Readonly<Record<string, WorkerRow>>;
 
 export type SeparateWorker = keyof typeof workers;

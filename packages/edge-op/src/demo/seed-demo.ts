@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { clientDocumentPath } from "@edge-op/demo-rp/start-demo-rp";
+import { adminScopes } from "../admin-client.ts";
+import { administratorRole } from "../administrators.ts";
 import type { Credentials } from "../provider-api.ts";
 import { applySeed, type SeededProvider } from "./apply-seed.ts";
 import {
@@ -18,6 +21,8 @@ export interface DevFile {
   readonly admin: Credentials;
   readonly clients: Readonly<Record<DemoClientName, SeededClient>>;
   readonly users: Readonly<Record<keyof typeof demoUsers, SeededUser>>;
+  /** Signs in to the console. */
+  readonly administrator: SeededUser;
   readonly resources: DemoResources;
   /** The URL of the metadata document of an MCP client, which the demo application serves. */
   readonly client_document: string;
@@ -41,6 +46,12 @@ export function demoSeed(relyingParty: string, resources: Partial<DemoResources>
   };
 }
 
+/** Not with a password that others know: who reaches the port would administer the provider. It stays as long as the state. */
+function demoAdministrator({ client_secret: secret }: Credentials) {
+  const password = createHash("sha256").update(`administrator ${secret}`).digest("base64url").slice(0, 24);
+  return { username: "maria", password, claims: { name: "Maria Miller" }, roles: [administratorRole] };
+}
+
 function demoId(name: string): string {
   return `demo-${name.replaceAll("_", "-")}`;
 }
@@ -57,13 +68,21 @@ export async function seedDemo<Resources extends Partial<DemoResources>>(
 ): Promise<Omit<DevFile, "resources"> & { readonly resources: Resources }> {
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Partial<DevFile>) : {};
   const knownById = Object.values(known.clients ?? {}).map((client) => [client.client_id, client] as const);
-  const seeded = await applySeed(provider, demoSeed(relyingParty, resources), Object.fromEntries(knownById));
+  const demo = demoSeed(relyingParty, resources);
+  const { username, ...administrator } = demoAdministrator(provider.admin);
+  const seed = {
+    ...demo,
+    users: { ...demo.users, [username]: administrator },
+    roles: { ...demo.roles, [administratorRole]: adminScopes },
+  };
+  const seeded = await applySeed(provider, seed, Object.fromEntries(knownById));
   const names = Object.keys(demoClients(relyingParty)) as DemoClientName[];
   const file = {
     issuer: provider.issuer,
     admin: provider.admin,
     clients: Object.fromEntries(names.map((name) => [name, seeded.clients[demoId(name)]!])) as DevFile["clients"],
-    users: seeded.users as DevFile["users"],
+    users: Object.fromEntries(Object.keys(demoUsers).map((name) => [name, seeded.users[name]!])) as DevFile["users"],
+    administrator: seeded.users[username]!,
     resources,
     client_document: relyingParty + clientDocumentPath,
   };

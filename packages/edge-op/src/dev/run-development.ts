@@ -33,7 +33,8 @@ export interface DevelopmentOptions
 }
 
 /** The registrations; the demo's names are keys in place of ids. */
-export type Registered = Omit<DevFile, "clients" | "users" | "resources" | "client_document"> &
+export type Registered = Omit<DevFile, "clients" | "users" | "administrator" | "resources" | "client_document"> &
+  Partial<Pick<DevFile, "administrator">> &
   Pick<Awaited<ReturnType<typeof applySeed>>, "clients" | "users">;
 
 /** The file of the registrations in the state directory. */

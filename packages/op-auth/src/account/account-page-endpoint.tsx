@@ -1,3 +1,4 @@
+import { formToken } from "@edge-op/pages/form-token";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
@@ -5,7 +6,6 @@ import { listIdentities } from "@edge-op/shared/users/identities";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
 import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { allowedDetails } from "../consent/requested-allowances.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { describeDetails } from "../pages/describe-details.ts";

@@ -1,3 +1,5 @@
+import { type Browser, identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { displayName, Person } from "@edge-op/pages/person";
@@ -9,9 +11,7 @@ import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { findFactors } from "@edge-op/shared/users/factors";
-import { type Browser, identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../mailed-codes/code-page.tsx";
 import { requestCode, tryCode } from "../mailed-codes/mailed-code.ts";
 import { frameOf } from "../pages/frame.ts";

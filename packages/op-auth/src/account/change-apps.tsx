@@ -1,3 +1,5 @@
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -7,9 +9,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { SetupApp } from "../factors/setup-app.tsx";

@@ -1,3 +1,5 @@
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -9,9 +11,7 @@ import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { findPassword } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
-import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { frameOf } from "../pages/frame.ts";
 import { passwordMessages } from "../passwords/messages.ts";

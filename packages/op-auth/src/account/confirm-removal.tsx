@@ -1,10 +1,10 @@
+import { formToken } from "@edge-op/pages/form-token";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
 import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";

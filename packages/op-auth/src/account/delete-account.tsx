@@ -1,3 +1,4 @@
+import { clearCookie } from "@edge-op/pages/cookies";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -7,7 +8,6 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { changeDeletion } from "@edge-op/shared/users/leaving-users";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { clearCookie } from "../browser/cookies.ts";
 import { frameOf } from "../pages/frame.ts";
 import { accountWith } from "./account-notices.ts";
 import { mayChangeNow } from "./change-budget.ts";

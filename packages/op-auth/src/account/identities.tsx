@@ -1,8 +1,8 @@
+import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { frameOf } from "../pages/frame.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
 import { connectIdentity, disconnectIdentity } from "../upstream/link-identity.ts";

@@ -1,3 +1,4 @@
+import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -7,7 +8,6 @@ import { findFactors } from "@edge-op/shared/users/factors";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { Child } from "hono/jsx";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken } from "../browser/form-token.ts";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";

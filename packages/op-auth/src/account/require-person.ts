@@ -1,8 +1,8 @@
+import { requireFormToken } from "@edge-op/pages/form-token";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { requireFormToken } from "../browser/form-token.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { freshMs } from "../steps/second-factor.ts";
 import type { FlowRequest } from "../steps/step.ts";

@@ -1,11 +1,11 @@
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { openResetLink, type ResetLink, resetPath } from "@edge-op/shared/users/reset-link";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { identifyBrowser } from "../browser/cookies.ts";
-import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { proceed } from "../flow/proceed.ts";
 import { newFlow } from "../flow/sealed-flow.ts";
 import { frameOf } from "../pages/frame.ts";

@@ -4,11 +4,11 @@
  * I/O.
  */
 
+import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AuthEnv } from "../auth-env.ts";
-import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
 
 /** Five accounts, each with a password and a passkey. */
 const waysInKept = 10;

@@ -1,3 +1,4 @@
+import { identifyBrowser, readCookie } from "@edge-op/pages/cookies";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -7,7 +8,6 @@ import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { identifyBrowser, readCookie } from "../browser/cookies.ts";
 import {
   openParameters,
   parameterValues,

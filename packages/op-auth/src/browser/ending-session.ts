@@ -1,9 +1,9 @@
+import { formatCookie } from "@edge-op/pages/cookies";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
-import { formatCookie } from "./cookies.ts";
 
 const mark = "ending.";
 

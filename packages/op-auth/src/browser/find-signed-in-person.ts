@@ -1,3 +1,4 @@
+import { readCookie } from "@edge-op/pages/cookies";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { settle } from "@edge-op/shared/control/settle";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -7,7 +8,6 @@ import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { readCookie } from "./cookies.ts";
 import { findSignedInUser } from "./find-signed-in-user.ts";
 
 interface PersonRequest {

@@ -1,4 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -8,9 +10,7 @@ import { formatUserCode, readUserCode } from "@edge-op/shared/grants/user-code";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { Session } from "@edge-op/shared/users/session-rpc";
 import { type AccountRequest, asPerson } from "../account/require-person.ts";
-import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { releasedAttributes } from "../consent/released-attributes.ts";
 import { requestedAllowances } from "../consent/requested-allowances.ts";
 import { signInFor } from "../flow/begin-flow.ts";

@@ -1,3 +1,4 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
@@ -5,7 +6,6 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";

@@ -1,7 +1,7 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { macText } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
-import type { Browser } from "../browser/cookies.ts";
 
 /**
  * **A secret that a page shows before anything is stored**: 32 bytes, a MAC over the page's purpose, its random id and the browser. Loading the page again

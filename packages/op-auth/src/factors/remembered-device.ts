@@ -1,8 +1,8 @@
+import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AuthEnv } from "../auth-env.ts";
-import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 
 /** People of one browser. */

@@ -1,7 +1,7 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import type { Lane } from "@edge-op/shared/users/attempt-limits";
 import { isKnownBrowser, type WayIn } from "../attempts/known-browser.ts";
 import { type Bucket, type ReservedAttempt, reserveAttempt } from "../attempts/sign-in-limits.ts";
-import type { Browser } from "../browser/cookies.ts";
 import type { FlowRequest } from "../steps/step.ts";
 
 const minute = 60_000;

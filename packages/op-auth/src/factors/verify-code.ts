@@ -1,3 +1,4 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,7 +9,6 @@ import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../browser/cookies.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { readStoredFactors, type StoredFactors, spendRecoveryCode, spendTotp, type TotpRow } from "./factor-store.ts";
 import { findRecoveryCode, readRecoveryCode } from "./recovery-codes.ts";

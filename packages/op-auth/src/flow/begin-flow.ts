@@ -1,5 +1,5 @@
+import { identifyBrowser } from "@edge-op/pages/cookies";
 import { redirect } from "@edge-op/pages/respond-page";
-import { identifyBrowser } from "../browser/cookies.ts";
 import type { Marks } from "../steps/flow.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { newFlow, pathOf } from "./sealed-flow.ts";

@@ -1,6 +1,6 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Session } from "@edge-op/shared/users/session-rpc";
-import type { Browser } from "../browser/cookies.ts";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
 import type { Flow } from "../steps/flow.ts";
 import { dependsOnFactors } from "../steps/second-factor.ts";

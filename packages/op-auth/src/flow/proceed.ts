@@ -1,3 +1,4 @@
+import { type Browser, readCookie } from "@edge-op/pages/cookies";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -10,7 +11,6 @@ import { type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
 import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
-import { type Browser, readCookie } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { isAllowed } from "../consent/requested-allowances.ts";

@@ -1,8 +1,8 @@
+import { type Browser, identifyBrowser, readCookie } from "@edge-op/pages/cookies";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import { type Browser, identifyBrowser, readCookie } from "../browser/cookies.ts";
 import { ShownError } from "../response/shown-error.ts";
 import { type Flow, isFlow, type Marks, type Purpose } from "../steps/flow.ts";
 import type { FlowRequest, StepName } from "../steps/step.ts";

@@ -1,3 +1,4 @@
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
@@ -6,7 +7,6 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { areParametersKept, openParameters } from "../browser/stored-parameters.ts";
 import { sendRefusal } from "../response/refuse-to-client.ts";
 import { withDemand } from "../steps/demand.ts";

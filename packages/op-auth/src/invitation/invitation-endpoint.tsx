@@ -1,3 +1,5 @@
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { Person } from "@edge-op/pages/person";
@@ -6,8 +8,6 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
-import { identifyBrowser } from "../browser/cookies.ts";
-import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { newFlow, pathOf } from "../flow/sealed-flow.ts";
 import { frameOf } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";

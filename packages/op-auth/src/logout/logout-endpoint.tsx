@@ -1,4 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
+import { clearCookie, readCookie } from "@edge-op/pages/cookies";
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
@@ -13,9 +15,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Session } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
-import { clearCookie, readCookie } from "../browser/cookies.ts";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
-import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";

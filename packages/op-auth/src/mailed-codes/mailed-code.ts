@@ -1,3 +1,4 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import type { Language } from "@edge-op/pages/languages";
 import {
   decodeBase64Url,
@@ -18,7 +19,6 @@ import {
   mailSenderName,
 } from "@edge-op/shared/users/mail-sender-rpc";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../attempts/known-browser.ts";
-import type { Browser } from "../browser/cookies.ts";
 import type { MailedCode } from "../steps/flow.ts";
 import type { FlowRequest } from "../steps/step.ts";
 

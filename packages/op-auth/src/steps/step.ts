@@ -1,3 +1,4 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
@@ -9,7 +10,6 @@ import type { Factors } from "@edge-op/shared/users/factors";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
-import type { Browser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";

@@ -127,6 +127,7 @@ const reasons = {
   "fields-invalid": "Fields of a JSON body are invalid; the response lists all of them.",
   "flow-expired": "The page is older than half an hour.",
   "flow-invalid": "The page belongs to no flow, or to one of another browser.",
+  "console-sign-in-failed": "The console could not complete a sign-in; `detail` says why.",
   "form-token-invalid": "The form token is missing or belongs to another browser.",
   "generations-too-many": "Admin API: the store has the maximum number of live generations.",
   "grant-cut-off": "The tokens of the user or of the client were cut off after the grant.",

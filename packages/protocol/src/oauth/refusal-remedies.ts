@@ -164,6 +164,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "fields-invalid": "Correct the members that `fields` of the response lists.",
   "flow-expired": "Continue with the link of the page, or go back to the application and start again.",
   "flow-invalid": "Go back to the application and start again, in the browser that began.",
+  "console-sign-in-failed":
+    "Sign in to the console again, with two factors. If `detail` names the client, `npm run admin-client` repairs it.",
   "form-token-invalid": "Reload the page. The browser must keep cookies of the provider.",
   "generations-too-many": "Wait until an earlier generation has ended; `GET /admin/shards/generations` says when.",
   "grant-cut-off": "The user must sign in again.",

@@ -8,7 +8,14 @@
 import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
-export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "registration-mac" | "pairwise-mac" | "dpop-nonce";
+export type MacPurpose =
+  | "refresh-mac"
+  | "code-mac"
+  | "cookie-mac"
+  | "console-mac"
+  | "registration-mac"
+  | "pairwise-mac"
+  | "dpop-nonce";
 
 const macBytes = 16;
 

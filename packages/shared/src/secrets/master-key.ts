@@ -29,6 +29,7 @@ type Purpose =
   | "subject-seal"
   | "session-seal"
   | "flow-seal"
+  | "console-seal"
   | "sid-seal"
   | "factor-seal"
   | "mail-seal"
@@ -37,6 +38,7 @@ type Purpose =
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
+  | "console-mac"
   | "registration-mac"
   | "pairwise-mac"
   | "dpop-nonce";
@@ -49,6 +51,7 @@ const algorithms = {
   "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "console-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "factor-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
@@ -56,6 +59,7 @@ const algorithms = {
   "upstream-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
+  "console-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "registration-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "pairwise-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

@@ -14,6 +14,7 @@ export type SealPurpose =
   | "subject-seal"
   | "session-seal"
   | "flow-seal"
+  | "console-seal"
   | "sid-seal"
   | "factor-seal"
   | "mail-seal"

@@ -1,8 +1,8 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
 import { logRefusedSignIn } from "../../../attempts/log-refused-sign-in.ts";
 import { addressBuckets, type Bucket, reserveAttempt } from "../../../attempts/sign-in-limits.ts";
-import type { Browser } from "../../../browser/cookies.ts";
 import type { FlowRequest } from "../../step.ts";
 
 const passkeyLanes = laneOf({ capacity: 10, drainMs: 30_000 });

@@ -1,9 +1,9 @@
+import type { Browser } from "@edge-op/pages/cookies";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import { passwordLanes, sharedLane } from "@edge-op/shared/users/attempt-limits";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
 import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } from "../../../attempts/sign-in-limits.ts";
-import type { Browser } from "../../../browser/cookies.ts";
 import type { FlowRequest } from "../../step.ts";
 
 /**

@@ -1,10 +1,10 @@
-import { findLanguage } from "@edge-op/pages/languages";
-import { redirect } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { browserCookieSeconds, formatCookie } from "../browser/cookies.ts";
+import { browserCookieSeconds, formatCookie } from "./cookies.ts";
+import { findLanguage } from "./languages.ts";
+import { redirect } from "./respond-page.ts";
 
 /**
  * **`POST /flow/language`**: keeps the chosen language in a cookie and goes back to the page. It has no form token: a foreign form could change the
@@ -24,7 +24,7 @@ export async function changeLanguage(context: RequestContext<unknown>, request: 
 const ownOrigin = "https://own.invalid";
 
 /** A path and query as a browser reads them, without tabs and backslashes that would lead to another origin; `/` for anything else. */
-function ownLocation(text: string): string {
+export function ownLocation(text: string): string {
   const url = URL.parse(text, ownOrigin);
   if (url === null || url.origin !== ownOrigin || url.pathname.startsWith("//")) return "/";
   return url.pathname + url.search;

@@ -1,0 +1,70 @@
+import { serveAsset } from "@edge-op/pages/assets";
+import { changeLanguage } from "@edge-op/pages/language-endpoint";
+import { languagePath } from "@edge-op/pages/language-switch";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { type Execution, Router } from "@edge-op/shared/http/router";
+import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { type CallWorker, type ConsoleCall, requestFor } from "./api/console-call.ts";
+import type { Callee, ConsoleEnv, OwnEnv } from "./console-env.ts";
+import { consoleRoutes } from "./console-routes.ts";
+import { readConsoleBranding } from "./serve/branding.ts";
+import { signOutPath } from "./serve/define-page.tsx";
+import { respondFailure, respondRoute, signOut } from "./serve/serve-console.tsx";
+import { callbackPath, completeSignIn } from "./session/sign-in.ts";
+
+type Call<Env> = (worker: Callee, request: Request, env: Env, execution: Execution) => Response | Promise<Response>;
+
+/**
+ * **The operator's console** (ADR 64): pages over the admin API, for who is signed in by this provider with two factors. It has no store. Cost of a page:
+ * the requests to the admin API that its route names.
+ */
+export function createApp() {
+  return createAppWith<ConsoleEnv>((worker, request, env) => env[worker].fetch(request));
+}
+
+/** Creates the console with another way of calling the Workers (packages/op-compact). */
+export function createAppWith<Env extends OwnEnv>(callWorker: Call<Env>) {
+  const app = new Router<Env>();
+  const serve = (
+    path: string,
+    handlers: Partial<
+      Record<Method, (at: ConsoleCall, parameters: Readonly<Record<string, string>>) => Promise<Response>>
+    >,
+  ) => {
+    const endpoints = Object.entries(handlers).map(([method, handle]): [string, EndpointHandler<Env>] => [
+      method,
+      (context, request, parameters) => {
+        const call: CallWorker = async (worker, url, init) =>
+          callWorker(worker, requestFor({ context, request }, url, init), context.env, executionOf(context));
+        return handle({ context, request, call }, parameters);
+      },
+    ]);
+    serveEndpoint(app, path, Object.fromEntries(endpoints), {
+      renderFailure: (context, request, failure) => respondFailure({ context, request }, failure),
+    });
+  };
+
+  serve(callbackPath, { GET: completeSignIn });
+  serve(signOutPath, { POST: signOut });
+  for (const route of consoleRoutes) {
+    const respond = (at: ConsoleCall, parameters: Readonly<Record<string, string>>) =>
+      respondRoute(at, route, parameters);
+    serve(route.path, Object.fromEntries(route.accepts.map((method) => [method, respond])));
+  }
+  // Of an origin of its own; at the issuer's, op-auth serves the same.
+  serve(languagePath, { POST: ({ context, request }) => changeLanguage(context, request) });
+  serve("/assets/:name", {
+    GET: async ({ context }, { name = "" }) => serveAsset(readConsoleBranding(context.env), [], name) ?? notFound(),
+  });
+  serve("*", { GET: async () => notFound(), POST: async () => notFound() });
+  return app;
+}
+
+function executionOf({ waitUntil }: RequestContext<unknown>): Execution {
+  return { waitUntil, passThroughOnException: () => undefined, props: {} };
+}
+
+function notFound(): never {
+  throw new OAuthError("not_found", "page-unknown");
+}

@@ -1,0 +1,31 @@
+import type { Catalog } from "@edge-op/pages/translator";
+
+const en = {
+  "overview.title": "Overview",
+  "overview.text": "{provider} at {issuer}",
+  "overview.events": "Newest changes and sign-ins",
+  "overview.deployment": "Deployment",
+  "overview.version": "Version",
+  "overview.objects": "Objects that respond",
+  "overview.unreachable": "Objects that do not respond",
+  "overview.keys": "Signing keys",
+  "overview.until": "{state}, signs until {time}",
+  "overview.none": "You have no permission of the admin API. Ask another administrator for a role that gives one.",
+} as const;
+
+export type OverviewKey = keyof typeof en;
+
+const de: Readonly<Record<OverviewKey, string>> = {
+  "overview.title": "Übersicht",
+  "overview.text": "{provider} unter {issuer}",
+  "overview.events": "Neueste Änderungen und Anmeldungen",
+  "overview.deployment": "Betrieb",
+  "overview.version": "Version",
+  "overview.objects": "Objekte, die antworten",
+  "overview.unreachable": "Objekte, die nicht antworten",
+  "overview.keys": "Signaturschlüssel",
+  "overview.until": "{state}, signiert bis {time}",
+  "overview.none": "Sie haben keine Berechtigung der Admin-API. Bitten Sie andere um eine Rolle, die eine verleiht.",
+};
+
+export const overviewMessages: Catalog<OverviewKey> = { en, de };

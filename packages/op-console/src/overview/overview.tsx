@@ -1,0 +1,71 @@
+import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
+import type { DeploymentReport, KeyResource } from "../api/resources.ts";
+import { definePage } from "../serve/define-page.tsx";
+import { Facts, Head, List, Section } from "../serve/parts.tsx";
+import { mayUse } from "../serve/route.ts";
+import { timeText } from "../serve/times.ts";
+import { type OverviewKey, overviewMessages } from "./messages.ts";
+
+const newest = "8";
+
+/** **The first page**: what the person's scopes show of it, read beside each other. Nothing is counted. */
+export const overviewRoutes = [
+  definePage<OverviewKey>({
+    path: "/console",
+    scope: undefined,
+    operations: ["listAuditEvents", "reportDeployment", "listKeys"],
+    messages: overviewMessages,
+    async show({ api, session, t, frame, context }) {
+      const [audit, deployment, keys] = await Promise.all([
+        mayUse(session, "admin:audit")
+          ? api.get<{ readonly events: readonly ShownEvent[] }>("/audit", { limit: newest })
+          : undefined,
+        mayUse(session, "admin:shards") ? api.get<DeploymentReport>("/deployment") : undefined,
+        mayUse(session, "admin:keys") ? api.get<{ readonly keys: readonly KeyResource[] }>("/keys") : undefined,
+      ]);
+      const { issuer } = context.settings;
+      const active = keys?.keys.filter(({ state }) => state === "active");
+      const children = (
+        <>
+          <Head title={t("overview.title")} text={t("overview.text", { provider: frame.branding.name, issuer })} />
+          {session.scopes.length === 0 && <p>{t("overview.none")}</p>}
+          {deployment && (
+            <Section title={t("overview.deployment")}>
+              <Facts
+                t={t}
+                facts={[
+                  [t("overview.version"), deployment.worker.version],
+                  [t("overview.objects"), deployment.objects.length],
+                  [t("overview.unreachable"), deployment.unreachable],
+                ]}
+              />
+            </Section>
+          )}
+          {active && (
+            <Section title={t("overview.keys")}>
+              <List
+                t={t}
+                items={active.map(({ kid, alg, state, sign_until: until }) => ({
+                  name: `${alg} ${kid}`,
+                  detail: [t("overview.until", { state, time: timeText(until) ?? "" })],
+                }))}
+              />
+            </Section>
+          )}
+          {audit && (
+            <Section title={t("overview.events")}>
+              <List
+                t={t}
+                items={audit.events.map(({ type, time, actor, sub, client_id: client }) => ({
+                  name: type,
+                  detail: [[time, actor, sub, client].filter(Boolean).join(" · ")],
+                }))}
+              />
+            </Section>
+          )}
+        </>
+      );
+      return { title: t("overview.title"), children };
+    },
+  }),
+];

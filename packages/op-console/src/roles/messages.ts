@@ -1,0 +1,71 @@
+import type { Catalog } from "@edge-op/pages/translator";
+
+const en = {
+  "roles.title": "Roles and groups",
+  "roles.roles": "Roles, and the permissions they give",
+  "roles.groups": "Groups, and the roles they give",
+  "role.kind": "Role",
+  "role.name": "Name of the role",
+  "role.permissions": "Permissions",
+  "role.edit": "Change",
+  "role.create": "Create a role",
+  "role.editTitle": "Change the permissions of this role",
+  "role.createTitle": "Create a role",
+  "role.editEnds":
+    "Everybody with the role gains or loses these permissions at once. A permission that is a scope of the admin API makes administrators.",
+  "role.save": "Set the permissions",
+  "role.delete": "Remove",
+  "role.deleteTitle": "Remove this role?",
+  "role.deleteEnds": "It gives no permission any more. People and groups keep its name in their lists.",
+  "role.deleteSubmit": "Remove the role",
+  "group.kind": "Group",
+  "group.name": "Name of the group",
+  "group.roles": "Roles",
+  "group.edit": "Change",
+  "group.create": "Create a group",
+  "group.editTitle": "Change the roles of this group",
+  "group.createTitle": "Create a group",
+  "group.editEnds": "Everybody in the group gains or loses these roles, and their permissions, at once.",
+  "group.save": "Set the roles",
+  "group.delete": "Remove",
+  "group.deleteTitle": "Remove this group?",
+  "group.deleteEnds": "It gives no role any more. People keep its name in their lists.",
+  "group.deleteSubmit": "Remove the group",
+} as const;
+
+export type RoleKey = keyof typeof en;
+
+const de: Readonly<Record<RoleKey, string>> = {
+  "roles.title": "Rollen und Gruppen",
+  "roles.roles": "Rollen und die Berechtigungen, die sie geben",
+  "roles.groups": "Gruppen und die Rollen, die sie geben",
+  "role.kind": "Rolle",
+  "role.name": "Name der Rolle",
+  "role.permissions": "Berechtigungen",
+  "role.edit": "Ändern",
+  "role.create": "Rolle anlegen",
+  "role.editTitle": "Berechtigungen dieser Rolle ändern",
+  "role.createTitle": "Rolle anlegen",
+  "role.editEnds":
+    "Alle mit der Rolle gewinnen oder verlieren diese Berechtigungen sofort. Eine Berechtigung, die ein Scope der Admin-API ist, macht zu Administratoren.",
+  "role.save": "Berechtigungen festlegen",
+  "role.delete": "Entfernen",
+  "role.deleteTitle": "Diese Rolle entfernen?",
+  "role.deleteEnds": "Sie gibt keine Berechtigung mehr. Personen und Gruppen behalten ihren Namen in ihren Listen.",
+  "role.deleteSubmit": "Rolle entfernen",
+  "group.kind": "Gruppe",
+  "group.name": "Name der Gruppe",
+  "group.roles": "Rollen",
+  "group.edit": "Ändern",
+  "group.create": "Gruppe anlegen",
+  "group.editTitle": "Rollen dieser Gruppe ändern",
+  "group.createTitle": "Gruppe anlegen",
+  "group.editEnds": "Alle in der Gruppe gewinnen oder verlieren diese Rollen und deren Berechtigungen sofort.",
+  "group.save": "Rollen festlegen",
+  "group.delete": "Entfernen",
+  "group.deleteTitle": "Diese Gruppe entfernen?",
+  "group.deleteEnds": "Sie gibt keine Rolle mehr. Personen behalten ihren Namen in ihren Listen.",
+  "group.deleteSubmit": "Gruppe entfernen",
+};
+
+export const roleMessages: Catalog<RoleKey> = { en, de };

@@ -1,0 +1,68 @@
+import { Layout, type PageFrame } from "@edge-op/pages/layout";
+import { createTranslator } from "@edge-op/pages/translator";
+import type { Child } from "hono/jsx";
+import type { AdminScope } from "../api/admin-api.ts";
+import type { ConsoleSession } from "../session/session.ts";
+import { type ConsoleKey, consoleMessages } from "./messages.ts";
+import { mayUse } from "./route.ts";
+
+interface Link {
+  readonly href: string;
+  readonly text: ConsoleKey;
+  readonly scope?: AdminScope;
+}
+
+const links: readonly Link[] = [
+  { href: "/console", text: "nav.overview" },
+  { href: "/console/start", text: "nav.start", scope: "admin:clients" },
+  { href: "/console/clients", text: "nav.clients", scope: "admin:clients" },
+  { href: "/console/users", text: "nav.users", scope: "admin:users" },
+  { href: "/console/roles", text: "nav.roles", scope: "admin:users" },
+  { href: "/console/resources", text: "nav.resources", scope: "admin:clients" },
+  { href: "/console/issuers", text: "nav.issuers", scope: "admin:issuers" },
+  { href: "/console/keys", text: "nav.keys", scope: "admin:keys" },
+  { href: "/console/shards", text: "nav.shards", scope: "admin:shards" },
+  { href: "/console/audit", text: "nav.audit", scope: "admin:audit" },
+  { href: "/console/refusals", text: "nav.refusals", scope: "admin:audit" },
+  { href: "/console/settings", text: "nav.settings", scope: "admin:shards" },
+  { href: "/console/branding", text: "nav.branding" },
+];
+
+interface Props {
+  readonly frame: PageFrame;
+  readonly session: ConsoleSession;
+  readonly signOutToken: string;
+  /** The page's own path. */
+  readonly path: string;
+  readonly title: string;
+  readonly styleSheet?: string | undefined;
+  readonly children?: Child;
+}
+
+/** **The layout of the console**: the pages that the person's scopes allow, above the one that is open. */
+export function ConsolePage({ frame, session, signOutToken, path, title, styleSheet, children }: Props) {
+  const t = createTranslator(consoleMessages, frame.t.language);
+  const allowed = links.filter(({ scope }) => mayUse(session, scope));
+  const isCurrent = (href: string) => path === href || (href !== "/console" && path.startsWith(`${href}/`));
+  const nav = (
+    <nav class="sections" aria-label={t("nav.label")}>
+      {allowed.map(({ href, text }) => (
+        <a href={href} aria-current={isCurrent(href) ? "page" : undefined}>
+          {t(text)}
+        </a>
+      ))}
+    </nav>
+  );
+  return (
+    <Layout {...frame} title={title} nav={nav} wide="full" {...(styleSheet === undefined ? {} : { styleSheet })}>
+      {children}
+      <form method="post" action="/console/sign-out" class="links">
+        <span class="person">{t("console.as", { name: session.name })}</span>
+        <input type="hidden" name="token" value={signOutToken} />
+        <button type="submit" class="link" id="sign-out">
+          {t("console.signOut")}
+        </button>
+      </form>
+    </Layout>
+  );
+}

@@ -1,0 +1,225 @@
+import { redirect } from "@edge-op/pages/respond-page";
+import type { Catalog } from "@edge-op/pages/translator";
+import type { Child } from "hono/jsx";
+import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
+import { pageCall, respondView } from "./define-page.tsx";
+import { changedFields, type Field, Fields, readValues, type Values } from "./fields.tsx";
+import type { ConsoleKey } from "./messages.ts";
+import { Head, RecordHead } from "./parts.tsx";
+import type { ConsoleRoute, PageCall, View } from "./route.ts";
+
+/** The record that is changed. */
+export interface Found {
+  readonly name: string;
+  readonly values?: Values;
+  /** Its version: the change is refused if the record is another one by then. */
+  readonly etag?: string | undefined;
+  /** More that the page of the confirmation says. */
+  readonly note?: Child;
+}
+
+interface ChangeSpec<Key extends string, Changed extends Found> {
+  readonly path: string;
+  readonly scope: AdminScope;
+  readonly operations: readonly string[];
+  readonly messages: Catalog<Key>;
+  readonly title: Key;
+  /** What the change ends, or brings about: on the page that confirms it. */
+  readonly ends: Key;
+  readonly submit: Key;
+  readonly isDangerous?: true;
+  readonly fields?: readonly Field<Key>[];
+  find(at: PageCall<Key>): Promise<Changed>;
+  request(at: PageCall<Key>, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
+  /** Where the change leads; with `View`, the page that shows its result once. */
+  done(at: PageCall<Key>, result: ApiResult<ApiBody>, values: Values): string | View;
+  /** Where "cancel" leads. */
+  back(at: PageCall<Key>): string;
+}
+
+type ApiBody = Readonly<Record<string, unknown>>;
+
+interface Problem {
+  readonly text: ConsoleKey;
+  readonly refusal?: ChangeRefused;
+}
+
+/**
+ * **A change: a form, a page that confirms it and says what it ends, and the request to the admin API**, with `If-Match` for a record that has a
+ * version. A change without fields begins with its confirmation. Every post has a form token.
+ */
+export function defineChange<Key extends string, Changed extends Found = Found>(
+  spec: ChangeSpec<Key, Changed>,
+): ConsoleRoute {
+  const { path, scope, operations } = spec;
+  return {
+    path,
+    scope,
+    operations,
+    accepts: ["GET", "POST"],
+    async respond(request) {
+      const at = await pageCall(request, spec.messages);
+      const found = await spec.find(at);
+      const { form } = at;
+      if (form === undefined) {
+        return spec.fields === undefined
+          ? confirmation(spec, at, found, {})
+          : formPage(spec, at, found, found.values ?? {});
+      }
+      const values = readValues(spec.fields ?? [], form);
+      // The version that the person has seen, not the one that is read now.
+      const seen = { ...found, etag: form.get("etag") ?? found.etag };
+      if (spec.fields !== undefined && form.get("step") !== "confirm") {
+        const isSame = changedFields(spec.fields, found.values ?? {}, values).length === 0;
+        return isSame
+          ? formPage(spec, at, found, values, { text: "change.nothing" })
+          : confirmation(spec, at, seen, values);
+      }
+      return execute(spec, at, seen, values);
+    },
+  };
+}
+
+async function execute<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
+  at: PageCall<Key>,
+  found: Changed,
+  values: Values,
+): Promise<Response> {
+  let result: ApiResult<ApiBody>;
+  try {
+    result = await at.api.send({ ...spec.request(at, values, found), ifMatch: found.etag });
+  } catch (error) {
+    if (!(error instanceof ChangeRefused)) throw error;
+    if (error.status === 412) {
+      const current = await spec.find(at);
+      const problem = { text: "change.outdated" } as const;
+      return spec.fields === undefined
+        ? confirmation(spec, at, current, values, problem)
+        : formPage(spec, at, current, current.values ?? {}, problem);
+    }
+    const problem = { text: "change.refused", refusal: error } as const;
+    return spec.fields === undefined
+      ? confirmation(spec, at, found, values, problem)
+      : formPage(spec, at, found, values, problem);
+  }
+  const next = spec.done(at, result, values);
+  if (typeof next !== "string") return respondView(at, next);
+  return redirect(`${next}${next.includes("?") ? "&" : "?"}done=1`);
+}
+
+async function formPage<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
+  at: PageCall<Key>,
+  found: Found,
+  values: Values,
+  problem?: Problem,
+): Promise<Response> {
+  const { t, path } = at;
+  const title = t(spec.title);
+  const children = (
+    <>
+      {found.name === "" ? <Head title={title} /> : <RecordHead kind={title} name={found.name} />}
+      <ProblemNote at={at} problem={problem} />
+      <form method="post" action={path}>
+        <Hidden values={{ token: await at.token(), step: "form", etag: found.etag }} />
+        <Fields t={t} fields={spec.fields ?? []} values={values} />
+        <div class="actions">
+          <button type="submit" id="continue">
+            {t("change.continue")}
+          </button>
+          <a class="button quiet" href={spec.back(at)}>
+            {t("change.cancel")}
+          </a>
+        </div>
+      </form>
+    </>
+  );
+  return respondView(at, { title, children }, { status: statusOf(problem) });
+}
+
+async function confirmation<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
+  at: PageCall<Key>,
+  found: Found,
+  values: Values,
+  problem?: Problem,
+): Promise<Response> {
+  const { t, path } = at;
+  const title = t(spec.title);
+  const before = found.values ?? {};
+  const changed = changedFields(spec.fields ?? [], before, values);
+  const children = (
+    <>
+      {found.name === "" ? <Head title={title} /> : <RecordHead kind={title} name={found.name} />}
+      <ProblemNote at={at} problem={problem} />
+      <p>{t(spec.ends)}</p>
+      {found.note}
+      {changed.length > 0 && (
+        <dl id="changes">
+          {changed.map((field) => (
+            <>
+              <dt>{t(field.label)}</dt>
+              {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
+              <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+            </>
+          ))}
+        </dl>
+      )}
+      <form method="post" action={path} class="actions">
+        <Hidden values={{ ...values, token: await at.token(), step: "confirm", etag: found.etag }} />
+        <button type="submit" class={spec.isDangerous ? "filled danger" : undefined} id="confirm">
+          {t(spec.submit)}
+        </button>
+        <a class="button quiet" href={spec.back(at)} id="cancel">
+          {t("change.cancel")}
+        </a>
+      </form>
+    </>
+  );
+  return respondView(at, { title, children }, { status: statusOf(problem) });
+}
+
+function shown<Key extends string>({ t }: PageCall<Key>, { name, kind, options }: Field<Key>, values: Values): string {
+  const value = values[name] ?? "";
+  if (kind === "check") return t(value === "true" ? "value.yes" : "value.no");
+  const label = options?.find(([option]) => option === value)?.[1];
+  if (label !== undefined) return t(label);
+  return value === "" ? t("change.none") : value.replaceAll("\n", ", ");
+}
+
+function Hidden({ values }: { readonly values: Readonly<Record<string, string | undefined>> }) {
+  return (
+    <>{Object.entries(values).map(([name, value]) => value && <input type="hidden" name={name} value={value} />)}</>
+  );
+}
+
+function statusOf(problem: Problem | undefined): number {
+  return problem === undefined ? 200 : (problem.refusal?.status ?? (problem.text === "change.outdated" ? 412 : 400));
+}
+
+/** The reasons of a refusal are those of the admin API, in English, and name its fields. */
+function ProblemNote<Key extends string>({
+  at: { t },
+  problem,
+}: {
+  readonly at: PageCall<Key>;
+  readonly problem: Problem | undefined;
+}) {
+  if (problem === undefined) return null;
+  const { text, refusal } = problem;
+  const reasons =
+    refusal === undefined
+      ? []
+      : refusal.fields.length > 0
+        ? refusal.fields.map(({ path, message }) => `${path}: ${message}`)
+        : [refusal.message];
+  return (
+    <div class="note bad" role="alert" id="problem">
+      {t(text)}
+      {reasons.map((reason) => (
+        <p lang="en">{reason}</p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
+import { createFrame } from "@edge-op/pages/frame";
+import { type PageOptions, respondPage } from "@edge-op/pages/respond-page";
+import type { Catalog } from "@edge-op/pages/translator";
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { AdminScope } from "../api/admin-api.ts";
+import { readConsoleBranding } from "./branding.ts";
+import { ConsolePage } from "./console-page.tsx";
+import { withConsoleTexts } from "./messages.ts";
+import type { ConsoleRoute, PageCall, SignedIn, View } from "./route.ts";
+
+export const signOutPath = "/console/sign-out";
+
+/** The purpose of a form's token is the path that it is posted to: a token of one record's form changes no other record. */
+export function tokenFor({ context, session }: SignedIn, path: string): Promise<string> {
+  return formToken(context, `console ${path}`, session.id);
+}
+
+export function requireToken(
+  { context, session, path }: Pick<SignedIn, "context" | "session" | "path">,
+  presented: string | undefined,
+): Promise<void> {
+  return requireFormToken(context, `console ${path}`, session.id, presented);
+}
+
+/** The call with the texts of a catalog. A posted form is read, and refused unless its token is genuine. */
+export async function pageCall<Key extends string>(at: SignedIn, catalog: Catalog<Key>): Promise<PageCall<Key>> {
+  const frame = createFrame(at.context, at.request, readConsoleBranding(at.context.env), withConsoleTexts(catalog));
+  const form = at.request.method === "POST" ? readForm(at.request) : undefined;
+  if (form !== undefined) await requireToken(at, form.get("token"));
+  return { ...at, frame, t: frame.t, form, token: (path = at.path) => tokenFor(at, path) };
+}
+
+/** The page of a view, as strict as those of sign-in, and without a script of its own. */
+export async function respondView(
+  at: PageCall<never>,
+  { title, children }: View,
+  { styleSheet, ...options }: PageOptions & { readonly styleSheet?: string } = {},
+): Promise<Response> {
+  const { frame, session, path } = at;
+  const signOutToken = await at.token(signOutPath);
+  return respondPage(
+    <ConsolePage {...{ frame, session, path, title, signOutToken, styleSheet }}>{children}</ConsolePage>,
+    { foreignImages: false, ...options },
+  );
+}
+
+interface PageSpec<Key extends string> {
+  readonly path: string;
+  readonly scope: AdminScope | undefined;
+  readonly operations: readonly string[];
+  readonly messages: Catalog<Key>;
+  /** The page has a form that is posted to it, and changes nothing. */
+  readonly isPosted?: true;
+  show(at: PageCall<Key>): Promise<View & { readonly styleSheet?: string }>;
+}
+
+/** **A page that shows something.** */
+export function definePage<Key extends string>(spec: PageSpec<Key>): ConsoleRoute {
+  const { path, scope, operations, messages, isPosted, show } = spec;
+  return {
+    path,
+    scope,
+    operations,
+    accepts: isPosted ? ["GET", "POST"] : ["GET"],
+    async respond(at) {
+      const call = await pageCall(at, messages);
+      const { styleSheet, ...view } = await show(call);
+      return respondView(call, view, styleSheet === undefined ? {} : { styleSheet });
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import type { Translator } from "@edge-op/pages/translator";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { ConsoleKey } from "./messages.ts";
+
+/** The values of a form by the names of its fields; a box that is not checked is empty. */
+export type Values = Readonly<Record<string, string>>;
+
+export interface Field<Key extends string> {
+  readonly name: string;
+  readonly label: Key | ConsoleKey;
+  readonly help?: Key | ConsoleKey;
+  readonly kind: "text" | "lines" | "check" | "choice";
+  /** Of a choice: the values, with their texts where they are not data. */
+  readonly options?: readonly (readonly [value: string, label?: Key | ConsoleKey])[];
+  readonly isRequired?: true;
+}
+
+export function readValues<Key extends string>(fields: readonly Field<Key>[], form: Form): Values {
+  return Object.fromEntries(fields.map(({ name }) => [name, (form.get(name) ?? "").replaceAll("\r\n", "\n").trim()]));
+}
+
+/** The lines of a value. */
+export function linesOf(value: string | undefined): string[] {
+  return (value ?? "")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+}
+
+interface Props<Key extends string> {
+  readonly t: Translator<Key | ConsoleKey>;
+  readonly fields: readonly Field<Key>[];
+  readonly values: Values;
+}
+
+/** **The fields of a form**, each with its label and help. */
+export function Fields<Key extends string>({ t, fields, values }: Props<Key>) {
+  return (
+    <>
+      {fields.map((field) => (
+        <OneField t={t} field={field} value={values[field.name] ?? ""} />
+      ))}
+    </>
+  );
+}
+
+function OneField<Key extends string>({
+  t,
+  field: { name, label, help, kind, options = [], isRequired },
+  value,
+}: {
+  readonly t: Translator<Key | ConsoleKey>;
+  readonly field: Field<Key>;
+  readonly value: string;
+}) {
+  const id = `field-${name}`;
+  const helpId = help === undefined && kind !== "lines" ? undefined : `${id}-help`;
+  const common = { id, name, "aria-describedby": helpId, required: isRequired };
+  if (kind === "check") {
+    return (
+      <label class="check" for={id}>
+        <input type="checkbox" {...common} value="true" checked={value === "true"} />
+        <span>
+          {t(label)}
+          {help && (
+            <span class="muted small" id={helpId}>
+              {" "}
+              {t(help)}
+            </span>
+          )}
+        </span>
+      </label>
+    );
+  }
+  return (
+    <div>
+      <label for={id}>{t(label)}</label>
+      {kind === "text" && <input type="text" {...common} value={value} autocomplete="off" />}
+      {kind === "lines" && (
+        <textarea
+          {...common}
+          lang="en"
+          rows={Math.min(12, Math.max(3, value.split("\n").length + 1))}
+          spellcheck={false}
+        >
+          {value}
+        </textarea>
+      )}
+      {kind === "choice" && (
+        <select {...common}>
+          {options.map(([option, text]) => (
+            <option value={option} selected={option === value} lang={text === undefined ? "en" : undefined}>
+              {text === undefined ? option : t(text)}
+            </option>
+          ))}
+        </select>
+      )}
+      {helpId && (
+        <p class="muted small" id={helpId}>
+          {t(help ?? "form.one")}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What a form changes: the fields whose values differ. */
+export function changedFields<Key extends string>(
+  fields: readonly Field<Key>[],
+  before: Values,
+  values: Values,
+): readonly Field<Key>[] {
+  return fields.filter(({ name }) => (values[name] ?? "") !== (before[name] ?? ""));
+}

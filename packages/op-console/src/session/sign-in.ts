@@ -1,0 +1,116 @@
+/**
+ * **Signing in to the console, by this provider itself**: the code flow with PKCE and two factors, like any application. The state of the flow is
+ * sealed in `state` and bound to the browser, so that several tabs may sign in and nobody can be signed in to another person's session.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1
+ */
+
+import { identifyBrowser } from "@edge-op/pages/cookies";
+import { ownLocation } from "@edge-op/pages/language-endpoint";
+import { redirect } from "@edge-op/pages/respond-page";
+import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { decodeClaims, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import type { ConsoleCall } from "../api/console-call.ts";
+import { consoleClientId, consoleScopes, requestToken, signInFailed } from "./own-client.ts";
+import { type ConsoleSession, sessionCookie } from "./session.ts";
+
+export const callbackPath = "/console/callback";
+const signInMs = 60 * 60_000;
+
+interface Started {
+  readonly nonce: string;
+  readonly verifier: string;
+  /** The page to come back to. */
+  readonly to: string;
+  readonly atMs: number;
+}
+
+const isStarted = objectOf<Started>({ nonce: isText, verifier: isText, to: isText, atMs: isNumber });
+
+/** A path of the console; the overview for anything else. */
+export function consolePath(text: string): string {
+  const path = ownLocation(text);
+  return /^\/console(?:[/?]|$)/.test(path) && !path.startsWith(callbackPath) ? path : "/console";
+}
+
+/** The console's own origin: an operator who gives it one registers its callback at the client. */
+function callbackUrl({ request }: ConsoleCall): string {
+  return new URL(callbackPath, request.url).href;
+}
+
+export async function beginSignIn(at: ConsoleCall, to: string): Promise<Response> {
+  const { context, request } = at;
+  const { issuer } = context.settings;
+  const browser = await identifyBrowser(context, request);
+  const verifier = randomBase64Url(32);
+  const nonce = randomBase64Url(16);
+  const started: Started = { nonce, verifier, to: consolePath(to), atMs: context.arrivedAtMs };
+  const state = await sealText(context.env, "console-seal", JSON.stringify(started), { bound: browser.id });
+  const query = new URLSearchParams({
+    client_id: consoleClientId,
+    response_type: "code",
+    redirect_uri: callbackUrl(at),
+    scope: consoleScopes.join(" "),
+    acr_values: "mfa",
+    state,
+    nonce,
+    code_challenge: encodeBase64Url(await sha256(verifier)),
+    code_challenge_method: "S256",
+  });
+  return redirect(`${issuer}/authorize?${query}`, [browser.setCookie]);
+}
+
+/** **`GET /console/callback`**. Cost: 1 request to `/token`. */
+export async function completeSignIn(at: ConsoleCall): Promise<Response> {
+  const { context, request } = at;
+  const { searchParams } = new URL(request.url);
+  const [browser, state, code] = [
+    await identifyBrowser(context, request),
+    searchParams.get("state") ?? "",
+    searchParams.get("code"),
+  ];
+  const text = await openSealed(context.env, "console-seal", state, browser.id);
+  if (text === undefined) throw signInFailed("the sign-in began in another browser, or its state was changed");
+  const { nonce, verifier, to, atMs } = readStored("console sign-in", text, isStarted);
+  if (context.arrivedAtMs - atMs > signInMs) throw signInFailed("the sign-in took longer than an hour");
+  // RFC 9207 §2.4: a code of another provider is not sent to this one.
+  if (searchParams.get("iss") !== context.settings.issuer) throw signInFailed("the response is of another issuer");
+  if (code === null)
+    throw signInFailed(`/authorize responds ${/^\w+$/.exec(searchParams.get("error") ?? "") ?? "nothing"}`);
+  const tokens = await requestToken(at, {
+    grant_type: "authorization_code",
+    code,
+    redirect_uri: callbackUrl(at),
+    code_verifier: verifier,
+  });
+  const session = sessionOf(at, nonce, decodeClaims(tokens.id_token), tokens);
+  return redirect(to, [await sessionCookie(context, session)]);
+}
+
+/** The ID token comes from the token endpoint itself, so its signature says nothing more (OIDC Core §3.1.3.7). */
+function sessionOf(
+  { context }: ConsoleCall,
+  nonce: string,
+  claims: JwtClaims = {},
+  {
+    access_token: token,
+    expires_in: seconds,
+    scope = consoleScopes.join(" "),
+  }: Awaited<ReturnType<typeof requestToken>>,
+): ConsoleSession {
+  if (claims["nonce"] !== nonce || claims["aud"] !== consoleClientId)
+    throw signInFailed("the ID token is of another sign-in");
+  if (claims["acr"] !== "mfa" && claims["acr"] !== "phr") throw signInFailed("the sign-in had one factor");
+  const permissions = Array.isArray(claims["permissions"]) ? claims["permissions"].map(String) : [];
+  const sub = String(claims["sub"]);
+  return {
+    id: randomBase64Url(16),
+    token,
+    expiresAtMs: context.arrivedAtMs + seconds * 1000,
+    sub,
+    name: typeof claims["name"] === "string" ? [...claims["name"]].slice(0, 64).join("") : sub,
+    scopes: scope.split(" ").filter((value) => value.startsWith("admin:") && permissions.includes(value)),
+  };
+}

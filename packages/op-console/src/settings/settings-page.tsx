@@ -1,0 +1,42 @@
+import type { DeploymentReport } from "../api/resources.ts";
+import { definePage } from "../serve/define-page.tsx";
+import { Facts, Head, Section } from "../serve/parts.tsx";
+import type { ConsoleRoute } from "../serve/route.ts";
+import { type SettingsKey, settingsMessages } from "./messages.ts";
+
+/** **The settings as they run**, to be read: secrets are no settings, and are not shown by the admin API. */
+export const settingsPages: readonly ConsoleRoute[] = [
+  definePage<SettingsKey>({
+    path: "/console/settings",
+    scope: "admin:shards",
+    operations: ["reportDeployment"],
+    messages: settingsMessages,
+    async show({ api, t }) {
+      const { settings } = await api.get<DeploymentReport>("/deployment");
+      const entries = Object.entries(settings).toSorted(([one], [other]) => one.localeCompare(other));
+      const set = entries.filter(([, value]) => value !== null);
+      const unset = entries.filter(([, value]) => value === null).map(([name]) => name);
+      const children = (
+        <>
+          <Head title={t("settings.title")} text={t("settings.text")} />
+          <Section title={t("settings.set")}>
+            <dl>
+              {set.map(([name, value]) => (
+                <>
+                  <dt>
+                    <strong>{name}</strong>
+                  </dt>
+                  <dd>{value}</dd>
+                </>
+              ))}
+            </dl>
+          </Section>
+          <Section title={t("settings.default")}>
+            <Facts t={t} facts={[[t("settings.default"), unset]]} />
+          </Section>
+        </>
+      );
+      return { title: t("settings.title"), children };
+    },
+  }),
+];

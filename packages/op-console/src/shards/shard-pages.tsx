@@ -1,0 +1,106 @@
+import type { DeploymentReport } from "../api/resources.ts";
+import { definePage } from "../serve/define-page.tsx";
+import { Head, List, Section } from "../serve/parts.tsx";
+import type { ConsoleRoute } from "../serve/route.ts";
+import { timeText } from "../serve/times.ts";
+import { type ShardKey, shardMessages } from "./messages.ts";
+
+interface Generation {
+  readonly store: string;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, { readonly shards: number; readonly hint: string }>>;
+  readonly minted_from: number;
+  readonly minted_until?: number;
+  readonly retired: boolean;
+}
+
+interface Leases {
+  readonly shards: readonly {
+    readonly shard: string;
+    readonly since: number;
+    readonly holders: number;
+    readonly waiting: number;
+    readonly waits: { readonly count: number; readonly longest_ms: number };
+  }[];
+}
+
+/** Of the largest: a page has 50 kB at most, and a deployment up to 900 objects. */
+const mostShown = 60;
+const mostBytes = 10_000_000_000;
+
+export const shardPages: readonly ConsoleRoute[] = [
+  definePage<ShardKey>({
+    path: "/console/shards",
+    scope: "admin:shards",
+    operations: ["listGenerations", "reportDeployment", "listShardLeases"],
+    messages: shardMessages,
+    async show({ api, t }) {
+      const [{ generations }, deployment, { shards }] = await Promise.all([
+        api.get<{ readonly generations: readonly Generation[] }>("/shards/generations"),
+        api.get<DeploymentReport>("/deployment"),
+        api.get<Leases>("/shards/revocation/leases"),
+      ]);
+      const largest = deployment.objects.toSorted((one, other) => other.bytes - one.bytes).slice(0, mostShown);
+      const busiest = shards
+        .toSorted((one, other) => other.waiting - one.waiting || other.holders - one.holders)
+        .slice(0, mostShown);
+      const more = deployment.objects.length - largest.length + deployment.not_called;
+      const share = new Intl.NumberFormat(t.language, { style: "percent", maximumFractionDigits: 2 });
+      const children = (
+        <>
+          <Head title={t("shards.title")} text={t("shards.text")} />
+          {deployment.unreachable.length > 0 && (
+            <Section title={t("shards.unreachable")}>
+              <List t={t} items={deployment.unreachable.slice(0, mostShown).map((name) => ({ name }))} />
+            </Section>
+          )}
+          <Section title={t("shards.generations")}>
+            <List
+              t={t}
+              items={generations.slice(-mostShown).map(({ store, generation, regions, retired, ...minted }) => ({
+                name: `${store} ${generation}`,
+                note: retired
+                  ? t("shards.retired")
+                  : minted.minted_until === undefined
+                    ? t("shards.newest")
+                    : undefined,
+                detail: [
+                  Object.entries(regions)
+                    .map(([name, region]) => `${name}: ${region.shards}`)
+                    .join(", "),
+                  t("shards.from", { time: timeText(minted.minted_from) ?? "" }),
+                ],
+              }))}
+            />
+          </Section>
+          <Section title={t("shards.objects")}>
+            <List
+              t={t}
+              items={largest.map(({ name, bytes, version }) => ({
+                name,
+                detail: [
+                  t("shards.full", { share: share.format(bytes / mostBytes) }),
+                  version === "" ? undefined : t("shards.version", { version }),
+                ],
+              }))}
+            />
+            {more > 0 && <p class="muted">{t("shards.more", { count: more })}</p>}
+          </Section>
+          <Section title={t("shards.leases")}>
+            <List
+              t={t}
+              items={busiest.map(({ shard, since, holders, waiting, waits }) => ({
+                name: shard,
+                detail: [
+                  t("shards.holders", { count: holders, waiting }),
+                  t("shards.waits", { count: waits.count, time: timeText(since) ?? "", ms: waits.longest_ms }),
+                ],
+              }))}
+            />
+          </Section>
+        </>
+      );
+      return { title: t("shards.title"), children };
+    },
+  }),
+];

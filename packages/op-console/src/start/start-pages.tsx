@@ -1,0 +1,124 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { clientPath } from "../clients/client-paths.ts";
+import { defineChange } from "../serve/define-change.tsx";
+import { definePage } from "../serve/define-page.tsx";
+import type { Values } from "../serve/fields.tsx";
+import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall } from "../serve/route.ts";
+import { frameworks } from "./frameworks.ts";
+import { type StartKey, startMessages } from "./messages.ts";
+
+const startPath = "/console/start";
+const scope = "admin:clients";
+const messages = startMessages;
+
+/** The values of docs/clients.md that an application replaces. */
+const documented = { issuer: "https://op.example.com", origin: "https://app.example.com" };
+
+interface Framework {
+  readonly name: string;
+  readonly registration: Readonly<Record<string, unknown>>;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const all: readonly Framework[] = frameworks;
+
+function slugOf({ name }: Framework): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+}
+
+function frameworkOf({ parameter }: Pick<PageCall<StartKey>, "parameter">): Framework {
+  const found = all.find((each) => slugOf(each) === parameter("framework"));
+  if (found === undefined) throw new OAuthError("not_found", "page-unknown");
+  return found;
+}
+
+const list = definePage<StartKey>({
+  path: startPath,
+  scope,
+  operations: [],
+  messages,
+  async show({ t }) {
+    const children = (
+      <>
+        <Head title={t("start.title")} text={t("start.text")} />
+        <List
+          t={t}
+          items={all.map((each) => ({
+            name: each.name,
+            actions: [{ href: `${startPath}/${slugOf(each)}`, text: t("start.choose") }],
+          }))}
+        />
+      </>
+    );
+    return { title: t("start.title"), children };
+  },
+});
+
+/** The origin without a trailing slash, as the paths of the documented values continue it. */
+function originOf(values: Values): string {
+  return (values["origin"] ?? "").replace(/\/+$/, "");
+}
+
+/** **A client for a framework, and the framework's code with the client's values**: the code that the tests of docs/clients.md execute. */
+const connect = defineChange<StartKey>({
+  path: `${startPath}/:framework`,
+  scope,
+  operations: ["createClient"],
+  messages,
+  title: "start.connect",
+  ends: "start.ends",
+  submit: "start.submit",
+  fields: [
+    { name: "name", label: "start.name", kind: "text", isRequired: true },
+    { name: "origin", label: "start.origin", help: "start.originHelp", kind: "text", isRequired: true },
+  ],
+  find: async (at) => ({ name: frameworkOf(at).name }),
+  request(at, values) {
+    const text = JSON.stringify(frameworkOf(at).registration);
+    const registration = JSON.parse(text, (_, value: unknown) =>
+      typeof value === "string" ? value.replaceAll(documented.origin, originOf(values)) : value,
+    ) as Record<string, unknown>;
+    return { method: "POST", path: "/clients", body: { ...registration, client_name: values["name"] } };
+  },
+  done(at, { body }, values) {
+    const { t, context } = at;
+    const { name, files } = frameworkOf(at);
+    const clientId = String(body["client_id"]);
+    const secret = body["client_secret"] === undefined ? undefined : String(body["client_secret"]);
+    const own = new Map([
+      [documented.issuer, context.settings.issuer],
+      [documented.origin, originOf(values)],
+      ["CLIENT_ID", clientId],
+      ["CLIENT_SECRET", secret ?? ""],
+      ["RANDOM_SECRET", crypto.randomUUID().replaceAll("-", "")],
+    ]);
+    const withValues = (text: string) =>
+      text.replaceAll(
+        /https:\/\/(?:op|app)\.example\.com|\b(?:CLIENT_ID|CLIENT_SECRET|RANDOM_SECRET)\b/g,
+        (word) => own.get(word) ?? word,
+      );
+    const children = (
+      <>
+        <Head title={t("start.doneTitle")} text={t("start.doneText")} />
+        <Facts
+          t={t}
+          facts={[
+            [t("start.id"), clientId],
+            [t("start.secret"), secret],
+          ]}
+        />
+        {Object.entries(files).map(([file, text]) => (
+          <Section title={`${name}: ${file}`} isData>
+            <pre class="secret">{withValues(text)}</pre>
+          </Section>
+        ))}
+        <Actions actions={[{ href: clientPath(clientId), text: t("start.client") }]} />
+      </>
+    );
+    return { title: t("start.doneTitle"), children };
+  },
+  back: () => startPath,
+});
+
+export const startPages: readonly ConsoleRoute[] = [list, connect];

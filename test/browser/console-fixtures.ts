@@ -1,0 +1,36 @@
+import type { BrowserContext, Page } from "playwright-core";
+import { totpCode, totpStep } from "../../packages/op-auth/src/factors/totp.ts";
+import { decodeBase32 } from "../../packages/protocol/src/encoding/base32.ts";
+import { type BrowserFixtures, person } from "./browser-fixtures.ts";
+
+/** The console's scopes: those of the client `console`. */
+export const consoleScopes = [
+  ...["admin:clients", "admin:issuers", "admin:users"],
+  ...["admin:keys", "admin:shards", "admin:audit"],
+];
+
+/** Creates an administrator with these permissions, who signs in to the console with a new authenticator app. */
+export async function signInToConsole(
+  { admin, provider }: Pick<BrowserFixtures, "admin" | "provider">,
+  context: BrowserContext,
+  username: string,
+  permissions: readonly string[],
+): Promise<Page> {
+  const { password } = person;
+  await admin.require("PUT", `/roles/role-${username}`, { permissions });
+  const claims = { name: `${username} Example` };
+  await admin.require("POST", "/users", { sub: username, username, password, claims, roles: [`role-${username}`] });
+  const page = await context.newPage();
+  await page.goto(`${provider.origin}/console`);
+  await page.fill("#username", username);
+  await page.fill("#password", password);
+  await page.click("#sign-in");
+  await page.waitForSelector("#key");
+  const key = decodeBase32((await page.textContent("#key")) ?? "")!;
+  await page.fill("#code", await totpCode(key, totpStep(Date.now())));
+  await page.click("#add-app");
+  await page.waitForSelector("#codes");
+  await page.click("#later");
+  await page.waitForSelector("#sign-out");
+  return page;
+}

@@ -1,0 +1,349 @@
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type BrowserFixtures,
+  type Language,
+  languages,
+  openBrowserFixtures,
+  openContext,
+  see,
+} from "./browser-fixtures.ts";
+import { consoleScopes, signInToConsole } from "./console-fixtures.ts";
+
+let fixtures: BrowserFixtures;
+
+beforeAll(async () => {
+  fixtures = await openBrowserFixtures();
+  const { admin } = fixtures;
+  await admin.require("POST", "/resources", {
+    ...{ identifier: "https://api.example.com/notes", resource_id: "notes", name: "Notes", clients: "any" },
+    scopes: [{ value: "notes:read", description: "Read your notes", default: true }],
+  });
+  await admin.require("POST", "/issuers", {
+    ...{ issuer_id: "ci", issuer: "https://ci.example.com", algorithms: ["ES256"] },
+    jwks_uri: "https://ci.example.com/jwks",
+    rules: [
+      {
+        ...{ rule_id: "deploy", uses: ["assertion"], claims: { sub: { exact: "repo:acme" } }, scopes: ["deploy"] },
+        ...{ client_id: "demo-app", subject: { type: "client" }, audiences: ["https://api.example.com"] },
+      },
+    ],
+  });
+  await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
+});
+
+afterAll(() => fixtures.close());
+
+/** The console runs no script, so its pages are seen without. */
+async function openConsole(language: Language, name: string, permissions = consoleScopes): Promise<Page> {
+  const context = await openContext(fixtures.browser, language, { javaScriptEnabled: false });
+  return signInToConsole(fixtures, context, `${name}-${language}`, permissions);
+}
+
+async function open(page: Page, path: string): Promise<void> {
+  await page.goto(`${fixtures.provider.origin}${path}`);
+}
+
+/** Every page that is opened by its path, by the name of its picture. */
+const pages = {
+  overview: "/console",
+  start: "/console/start",
+  "start-one": "/console/start/auth-js",
+  clients: "/console/clients",
+  "clients-search": "/console/clients?by=client_name&value=demo*",
+  client: "/console/clients/demo-app",
+  "client-create": "/console/clients/new",
+  "client-edit": "/console/clients/demo-app/edit",
+  "client-disable": "/console/clients/demo-app/disable",
+  "client-test": "/console/clients/demo-app/test",
+  "client-secret": "/console/clients/demo-app/secrets/new",
+  users: "/console/users",
+  user: "/console/users/alice",
+  "user-edit": "/console/users/alice/edit",
+  "user-suspend": "/console/users/alice/suspend",
+  roles: "/console/roles",
+  "role-create": "/console/roles/new",
+  resources: "/console/resources",
+  "resource-edit": "/console/resources/notes/edit",
+  issuers: "/console/issuers",
+  issuer: "/console/issuers/ci",
+  "issuer-test": "/console/issuers/ci/test",
+  keys: "/console/keys",
+  "key-rotate": "/console/keys/rotate",
+  shards: "/console/shards",
+  audit: "/console/audit",
+  "audit-verification": "/console/audit/verification",
+  refusals: "/console/refusals",
+  settings: "/console/settings",
+  branding: "/console/branding",
+} as const;
+
+describe("an administrator of everything, 390×844 and 1280×900, without scripts", () => {
+  it.each<Language>(languages)("%s", { timeout: 240_000 }, async (language) => {
+    const { provider } = fixtures;
+    // A refusal for the page that explains it.
+    await fetch(
+      `${provider.origin}/authorize?client_id=demo-app&response_type=code&redirect_uri=https://evil.example/cb`,
+    );
+    const page = await openConsole(language, "everything");
+    const problems: string[] = [];
+    for (const [name, path] of Object.entries(pages)) {
+      await open(page, path);
+      try {
+        await see(page, `console-${name}`, language);
+      } catch (error) {
+        problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe("changes", () => {
+  let context: BrowserContext;
+  let page: Page;
+
+  beforeAll(async () => {
+    page = await openConsole("english", "changes");
+    context = page.context();
+  });
+
+  afterAll(() => context.close());
+
+  const main = async () => (await page.textContent("main")) ?? "";
+
+  it("a client is created for a framework, and its code has the client's values", async () => {
+    await open(page, "/console/start/auth-js");
+    await page.fill("#field-name", "Photo album");
+    await page.fill("#field-origin", "https://photos.example.com");
+    await page.click("#continue");
+    await see(page, "console-start-confirm");
+    await page.click("#confirm");
+    await see(page, "console-start-done");
+    const code = (await page.textContent("pre")) ?? "";
+    expect(code).toContain(`const issuer = "${fixtures.provider.issuer}"`);
+    expect(code).not.toMatch(/CLIENT_ID|CLIENT_SECRET|RANDOM_SECRET|example\.com(?<!photos\.example\.com)/);
+    const [, clientId, clientSecret] = /\["([^"]+)", "([^"]+)", "/.exec(code)!;
+    const { body } = await fixtures.admin.call("GET", `/clients/${clientId}`);
+    expect(body).toMatchObject({
+      client_name: "Photo album",
+      redirect_uris: ["https://photos.example.com/auth/callback/edge-op"],
+    });
+    expect(clientSecret).toMatch(/^[\w-]{43}$/);
+  });
+
+  it("a change shows what it changes and ends, and is in force after the confirmation alone", async () => {
+    await open(page, "/console/clients/demo-app/edit");
+    await page.fill("#field-client_name", "Demo <b>application</b>");
+    await page.check("#field-require_mfa");
+    await page.click("#continue");
+    await see(page, "console-client-confirm");
+    expect(await page.locator("#changes dd").allInnerTexts()).toEqual([
+      "before: Demo application",
+      "now: Demo <b>application</b>",
+      "now: yes",
+    ]);
+    expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("Demo application");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await fixtures.admin.call("GET", "/clients/demo-app")).body).toMatchObject({
+      client_name: "Demo <b>application</b>",
+      require_mfa: true,
+    });
+    // Its name is shown as text, wherever it is shown.
+    expect(await page.locator("b").count()).toBe(0);
+    await open(page, "/console/clients");
+    expect(await page.locator("b").count()).toBe(0);
+    expect(await main()).toContain("Demo <b>application</b>");
+  });
+
+  it("RFC 9110 §13.1.1: a change of a record that somebody else has changed is refused, and the form shows it as it is", async () => {
+    await open(page, "/console/clients/demo-app/edit");
+    await page.fill("#field-client_name", "Mine");
+    await page.click("#continue");
+    await fixtures.admin.require("PATCH", "/clients/demo-app", { client_name: "Theirs" });
+    await page.click("#confirm");
+    await page.waitForSelector("#problem");
+    await see(page, "console-client-outdated");
+    expect(await page.inputValue("#field-client_name")).toBe("Theirs");
+    expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("Theirs");
+  });
+
+  it("a refused change names its fields and keeps what was typed", async () => {
+    await open(page, "/console/clients/demo-app/edit");
+    await page.fill("#field-redirect_uris", "http://photos.example.com/callback");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector("#problem");
+    await see(page, "console-client-refused");
+    expect(await page.textContent("#problem")).toContain("redirect_uris[0]");
+    expect(await page.inputValue("#field-redirect_uris")).toBe("http://photos.example.com/callback");
+  });
+
+  it("a secret is shown once, and the one before ends after the overlap", async () => {
+    await open(page, "/console/clients/demo-app/secrets/new");
+    await page.selectOption("#field-overlap", "3600");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await see(page, "console-secret-once");
+    expect(await page.locator("dd").last().textContent()).toMatch(/^[\w-]{43}$/);
+    const { body } = await fixtures.admin.call("GET", "/clients/demo-app/secrets");
+    expect((body["secrets"] as readonly unknown[]).length).toBe(2);
+  });
+
+  it("a client is disabled and enabled", async () => {
+    for (const [change, status] of [
+      ["disable", "disabled"],
+      ["enable", "active"],
+    ] as const) {
+      await open(page, `/console/clients/demo-app/${change}`);
+      await page.click("#confirm");
+      await page.waitForSelector(".note.good");
+      expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["status"]).toBe(status);
+    }
+  });
+
+  it("a session of a user is ended, and a user is suspended", async () => {
+    const { admin, browser, provider } = fixtures;
+    const other = await openContext(browser);
+    const signedIn = await other.newPage();
+    await signedIn.goto(`${provider.origin}/account`);
+    await signedIn.fill("#username", "alice");
+    await signedIn.fill("#password", "correct horse battery staple");
+    await signedIn.click("#sign-in");
+    await signedIn.waitForSelector("h2");
+    await open(page, "/console/users?by=email&value=alice*");
+    await page.click("ul.list a");
+    await see(page, "console-user-signed-in");
+    await page.click("ul.list a.danger >> nth=0");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await admin.call("GET", "/users/alice/sessions")).body["sessions"]).toEqual([]);
+    await signedIn.reload();
+    expect(await signedIn.locator("#username").count()).toBe(1);
+    await other.close();
+    await open(page, "/console/users/alice/suspend");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await admin.call("GET", "/users/alice")).body["status"]).toBe("suspended");
+  });
+
+  it("roles and resources are changed", async () => {
+    await open(page, "/console/roles/new");
+    await page.fill("#field-name", "author");
+    await page.fill("#field-given", "articles:write\narticles:read");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await fixtures.admin.call("GET", "/roles/author")).body["permissions"]).toEqual([
+      "articles:read",
+      "articles:write",
+    ]);
+    await open(page, "/console/resources/notes/edit");
+    await page.fill("#field-scopes", "notes:read: See your notes\nnotes:write: Write notes");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await fixtures.admin.call("GET", "/resources/notes")).body["scopes"]).toEqual([
+      { value: "notes:read", description: "See your notes", default: true },
+      { value: "notes:write", description: "Write notes" },
+    ]);
+  });
+
+  it("the rule tester says which rule matches, and why another one does not", async () => {
+    await open(page, "/console/issuers/ci/test");
+    await page.fill("#field-subject", '{"sub": "repo:other"}');
+    await page.click("#test");
+    await see(page, "console-issuer-tested");
+    expect(await page.textContent("#result")).toContain("refused");
+    await page.fill("#field-subject", "no token");
+    await page.click("#test");
+    await page.waitForSelector("#problem");
+  });
+
+  it("a key is rotated, and the timeline shows the successor", async () => {
+    await open(page, "/console/keys");
+    const before = await page.locator("ul.list li").count();
+    await open(page, "/console/keys/rotate");
+    await page.selectOption("#field-alg", "RS256");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect(await page.locator("ul.list li").count()).toBeGreaterThan(before);
+  });
+
+  it("the audit log has the console's changes, and verifies", async () => {
+    await expect
+      .poll(
+        async () => {
+          await open(page, "/console/audit?by=actor&value=changes-english");
+          return main();
+        },
+        { timeout: 30_000, interval: 500 },
+      )
+      .toContain("actor_client_id console");
+    await open(page, "/console/audit/verification");
+    await page.waitForSelector("#result.good");
+  });
+
+  it("why was this refused: the rule, what was sent, what is registered", async () => {
+    const { provider } = fixtures;
+    const evil = "https://evil.example/<script>";
+    const query = new URLSearchParams({ client_id: "demo-app", response_type: "code", redirect_uri: evil });
+    await fetch(`${provider.origin}/authorize?${query}`);
+    await expect
+      .poll(
+        async () => {
+          await open(page, "/console/refusals?by=client_id&value=demo-app");
+          return main();
+        },
+        { timeout: 30_000, interval: 500 },
+      )
+      .toContain("redirect-uri-not-registered");
+    expect(await main()).toContain(fixtures.application.origin);
+    expect(await page.locator("script[src*=evil]").count()).toBe(0);
+    await see(page, "console-refusal");
+  });
+
+  it("colours are tried in a preview, and what is no colour does not reach the style sheet", async () => {
+    await open(page, "/console/branding");
+    await page.fill("#field-BRAND_COLOR", "#8a1253");
+    await page.click("#try");
+    await see(page, "console-branding-tried");
+    const href = (await page.getAttribute("link[rel=stylesheet]", "href"))!;
+    expect(href).toContain("BRAND_COLOR=%238a1253");
+    await open(page, "/console/branding?BRAND_COLOR=%23fff%7D*%7Bdisplay%3Anone%7D");
+    expect(await page.inputValue("#field-BRAND_COLOR")).toBe("#1f5fd6");
+  });
+
+  it("signing out ends the console's session, and leads to the provider's", async () => {
+    await open(page, "/console");
+    await page.click("#sign-out");
+    await see(page, "console-signed-out");
+    expect((await context.cookies()).map(({ name }) => name)).not.toContain("op-console");
+  });
+});
+
+describe("an administrator of clients only", () => {
+  it("sees the pages of clients alone, and no other by its address", async () => {
+    const page = await openConsole("english", "clients", ["admin:clients"]);
+    await see(page, "console-clients-only");
+    expect(await page.locator("nav.sections a").allInnerTexts()).toEqual([
+      ...["Overview", "Start", "Clients", "Resources", "Branding"],
+    ]);
+    for (const path of ["/console/users", "/console/keys/rotate", "/console/audit", "/console/settings"]) {
+      const response = await page.goto(`${fixtures.provider.origin}${path}`);
+      expect(response!.status(), path).toBe(403);
+    }
+    await see(page, "console-forbidden");
+    await page.context().close();
+  });
+
+  it("a person without any permission sees no page of the admin API", async () => {
+    const page = await openConsole("english", "nobody", []);
+    await see(page, "console-nobody");
+    expect(await page.locator("nav.sections a").allInnerTexts()).toEqual(["Overview", "Branding"]);
+    await page.context().close();
+  });
+});

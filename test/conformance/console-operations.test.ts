@@ -1,0 +1,177 @@
+import { timingSafeEqual } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import { createAppWith } from "../../packages/op-console/src/app.ts";
+import type { OwnEnv } from "../../packages/op-console/src/console-env.ts";
+import { consoleRoutes } from "../../packages/op-console/src/console-routes.ts";
+import { sessionCookie } from "../../packages/op-console/src/session/session.ts";
+import { createRequestContext } from "../../packages/shared/src/http/request-context.ts";
+
+/**
+ * **Whatever the console does, the command line does by client credentials**, also while nobody can sign in. The console's own code runs here against a
+ * provider without op-auth, with the token of the client `admin` in place of a person's, and what it sends is compared with the operations that its
+ * routes name: a page that needed anything else than the admin API would fail.
+ */
+
+let provider: LocalProvider;
+let admin: AdminApi;
+let kid: string;
+let secretId: string;
+
+/** The platform has it, Node has it elsewhere. */
+Object.assign(crypto.subtle, { timingSafeEqual });
+
+beforeAll(async () => {
+  provider = await startLocalProvider({ entryPoints: { "op-auth": "test/faults/broken-sign-in.ts" } });
+  admin = new AdminApi(provider.origin, provider.admin);
+  const client = { client_id: "app", client_name: "App", grant_types: ["client_credentials"] };
+  await admin.require("POST", "/clients", client);
+  const { secrets } = await admin.require("GET", "/clients/app/secrets");
+  secretId = (secrets as readonly { readonly secret_id: string }[])[0]!.secret_id;
+  await admin.require("POST", "/users", { sub: "somebody", username: "somebody" });
+  await admin.require("POST", "/resources", {
+    identifier: "https://api.example.com",
+    resource_id: "notes",
+    name: "Notes",
+  });
+  await admin.require("POST", "/issuers", {
+    ...{ issuer_id: "ci", issuer: "https://ci.example.com", algorithms: ["ES256"] },
+    ...{ jwks_uri: "https://ci.example.com/jwks", rules: [] },
+  });
+  await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
+  await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
+  const { keys } = await admin.require("GET", "/keys");
+  kid = (keys as readonly { readonly kid: string; readonly alg: string; readonly state: string }[]).find(
+    ({ alg, state }) => alg === "EdDSA" && state === "active",
+  )!.kid;
+});
+
+afterAll(() => provider.stop());
+
+/** What a path's parameters are replaced by. */
+function pathOf(route: string): string {
+  const values: Readonly<Record<string, string>> = {
+    "/console/clients/:id": "/console/clients/app",
+    "/console/users/:id": "/console/users/somebody",
+    "/console/resources/:id": "/console/resources/notes",
+    "/console/issuers/:id": "/console/issuers/ci",
+    "/role/:name": "/role/editor",
+    "/group/:name": "/group/staff",
+    ":framework": "auth-js",
+    ":kid": kid,
+    ":secret": secretId,
+    ":one": "unknown",
+  };
+  return Object.entries(values).reduce((text, [name, value]) => text.replace(name, value), route);
+}
+
+/** What is written into a form, by the names of its fields. */
+const written: Readonly<Record<string, string>> = {
+  ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600", username: "renamed" },
+  ...{ name: "anything", given: "articles:read", identifier: "https://photos.example.com/api", alg: "ES256" },
+  ...{ profile: "service", subject: '{"sub":"repo"}' },
+};
+
+/** What ends a record comes last, and before it what ends a part of one. */
+function rankOf({ path }: { readonly path: string }): number {
+  return /\/(delete|revoke)$/.test(path) ? 2 : Number(path.endsWith("/end"));
+}
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+}
+
+async function createConsole() {
+  const { client_id: id, client_secret: secret } = provider.admin;
+  const authorization = basicAuthorization({ client_id: id, client_secret: secret });
+  const form = { grant_type: "client_credentials" };
+  const { body } = await postForm(`${provider.origin}/token`, form, { authorization });
+  const env = { ISSUER: provider.issuer, OP_MASTER_KEY: provider.stores.masterKey } as OwnEnv;
+  const execution = { waitUntil: () => undefined, passThroughOnException: () => undefined, props: {} };
+  const session = {
+    ...{ id: "one", token: String(body["access_token"]), sub: "admin", name: "Administration" },
+    ...{ expiresAtMs: Date.now() + 3_600_000, scopes: String(body["scope"]).split(" ") },
+  };
+  const cookie = (
+    await sessionCookie(createRequestContext(new Request(provider.origin), env, execution), session)
+  ).split(";")[0]!;
+  const sent: Sent[] = [];
+  const app = createAppWith<OwnEnv>((worker, request) => {
+    expect(worker).toBe("MANAGEMENT");
+    sent.push({ method: request.method, path: new URL(request.url).pathname.replace(/^\/admin/, "") });
+    return fetch(request);
+  });
+  const call = async (path: string, form?: URLSearchParams): Promise<Response> => {
+    const init = form === undefined ? { headers: { cookie } } : { method: "POST", headers: { cookie }, body: form };
+    return app.fetch(new Request(`${provider.origin}${path}`, init), env, execution);
+  };
+  return { sent, call };
+}
+
+/** The fields of the page's own form: the last one signs out. */
+function readForm(html: string): URLSearchParams {
+  const form = /<form method="post" action="(?!\/console\/sign-out|\/flow)[\s\S]*?<\/form>/.exec(html)?.[0] ?? "";
+  const fields = new URLSearchParams();
+  for (const [tag] of form.matchAll(/<(?:input|textarea|select)[^>]*>/g)) {
+    const name = /name="([^"]*)"/.exec(tag)?.[1] ?? "";
+    if (/type="checkbox"/.test(tag)) continue;
+    fields.set(name, written[name] ?? (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&quot;", '"'));
+  }
+  return fields;
+}
+
+/** The operations of the OpenAPI document as patterns of their paths. */
+async function readOperations() {
+  const document = (await (await fetch(`${provider.origin}/admin/openapi.json`)).json()) as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string }>>>>;
+  };
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      operationId,
+      method: method.toUpperCase(),
+      pattern: new RegExp(`^${path.replace(/^\/admin/, "").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+    })),
+  );
+}
+
+describe("the console with op-auth down", () => {
+  it("every page and change works by client credentials, and sends the operations that its route names alone", {
+    timeout: 180_000,
+  }, async () => {
+    expect((await fetch(`${provider.origin}/authorize`)).status).toBe(503);
+    const operations = await readOperations();
+    const operationOf = ({ method, path }: Sent) =>
+      operations.find((each) => each.method === method && each.pattern.test(path))?.operationId ?? `${method} ${path}`;
+    const used = new Map<string, Set<string>>();
+    const problems: string[] = [];
+    const routes = consoleRoutes.toSorted((one, other) => rankOf(one) - rankOf(other));
+    const { sent, call } = await createConsole();
+    for (const route of routes) {
+      sent.length = 0;
+      const path = pathOf(route.path);
+      const page = await call(path);
+      const html = await page.text();
+      if (page.status !== 200) problems.push(`${path}: ${page.status}`);
+      if (html.length > 50_000) problems.push(`${path} has ${html.length} bytes`);
+      if (route.accepts.includes("POST")) {
+        const confirmation = await call(path, readForm(html));
+        const shown = await confirmation.text();
+        const isOver = confirmation.status === 303 || !shown.includes('id="confirm"');
+        const result = isOver ? confirmation : await call(path, readForm(shown));
+        const text = isOver ? shown : await result.text();
+        // Nobody has signed in, so there is no session, consent, grant or factor that could be ended.
+        const isMissing = path.includes("/unknown/end") && result.status === 404;
+        const isRefused = result.status === 409 && route.operations.some((each) => /^end|delete/.test(each));
+        if (result.status >= 400 && !isMissing && !isRefused) {
+          problems.push(`${path}: ${result.status} ${/id="problem"[\s\S]{0,300}/.exec(text)?.[0] ?? ""}`);
+        }
+      }
+      used.set(route.path, new Set(sent.map(operationOf)));
+    }
+    expect(problems).toEqual([]);
+    const named = new Map(consoleRoutes.map(({ path, operations: own }) => [path, new Set(own)]));
+    expect(Object.fromEntries(used)).toEqual(Object.fromEntries(routes.map(({ path }) => [path, named.get(path)])));
+  });
+});
