@@ -98,7 +98,7 @@ it.each([
 });
 
 it("RFC 3986 §6.2.2: the path of any URL is the one that URL reads", () => {
-  const part = fc.constantFrom("/", ".", "..", "token", ".well-known", "%2e", "%74", "\\", ":", "@", "~", "é", "?", "#", "a.b");
+  const part = fc.constantFrom(..."/ . .. token .well-known %2e %74 \\ : @ ~ é ? # a.b".split(" "));
   const text = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(""));
   fc.assert(
     fc.property(fc.constantFrom("https://op.example.com", "http://user@[::1]:80"), text, (origin, rest) => {
