@@ -4,8 +4,8 @@ import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context
 import { UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { readVerdict } from "../src/flow/judge-sign-in.ts";
 import { nextStep } from "../src/flow/next-step.ts";
-import { readVerdict } from "../src/hooks/judge-sign-in.ts";
 import { isDemandMet, isDemandPossible, withDemand } from "../src/steps/demand.ts";
 import type { Flow } from "../src/steps/flow.ts";
 import type { Facts, Policy } from "../src/steps/step.ts";

@@ -14,7 +14,6 @@ import { checkResponseTarget } from "../authorization/checks/response-target.ts"
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { isAllowed } from "../consent/requested-allowances.ts";
-import { demandMore } from "../hooks/judge-sign-in.ts";
 import { planGrant, sessionGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
@@ -25,6 +24,7 @@ import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
 import { type Attempt, findInSession, type InSession, newlyIn } from "./in-session.ts";
+import { demandMore } from "./judge-sign-in.ts";
 import { nextStep } from "./next-step.ts";
 import { readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";

@@ -1,9 +1,7 @@
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Demand } from "./flow.ts";
 import type { Policy } from "./step.ts";
-
-/** What the hook `beforeSignIn` has demanded in a flow: a second factor, or a passkey. */
-export type Demand = "mfa" | "phr";
 
 /** The `acr` values that a passkey has or satisfies. */
 const passkeyAcr: readonly string[] = ["phr", "mfa"];

@@ -6,7 +6,6 @@ import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
-import type { Demand } from "./demand.ts";
 
 /**
  * **A flow**: what a person is doing at this provider, from the first page to the session or the response. It travels sealed in the pages
@@ -64,6 +63,9 @@ export interface Marks {
   /** An identity at an upstream provider that its person may connect, after they have signed in here. */
   readonly link?: LinkMark | undefined;
 }
+
+/** What the hook `beforeSignIn` has demanded in a flow: a second factor, or a passkey. */
+export type Demand = "mfa" | "phr";
 
 /** **Who is signing up in a flow.** Nothing of them is stored before they have an account. */
 export interface Newcomer {

@@ -6,13 +6,8 @@ import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import { isScopeValue } from "@edge-op/protocol/oauth/scope";
 import type { Client } from "../clients/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import {
-  type AttributeClaim,
-  claimNamePattern,
-  claimTokens,
-  type MappedValue,
-  mayReleaseClaims,
-} from "../users/attributes.ts";
+import type { AttributeClaim, MappedValue } from "../users/attributes.ts";
+import { claimNamePattern, claimTokens, mayReleaseClaims } from "../users/claim-rules.ts";
 import type { RbacClaims, User } from "../users/user.ts";
 import { callHook, type HooksBindings, isHookEnabled, UnusableResult } from "./call-hook.ts";
 import { hookClientOf, hookUserOf } from "./hook-person.ts";

@@ -26,7 +26,8 @@ export function plainValue(value: unknown, { size, depth }: ValueLimits): unknow
     }
     if (typeof each === "number") {
       take(String(each).length);
-      return Number.isFinite(each) ? each : unusable("a number that JSON does not have");
+      // JSON has no negative zero.
+      return Number.isFinite(each) ? each + 0 : unusable("a number that JSON does not have");
     }
     if (typeof each !== "object") return unusable(`a ${typeof each}`);
     if (deep >= depth) throw new UnusableResult("the result is nested too deeply");

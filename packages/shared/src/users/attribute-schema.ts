@@ -1,7 +1,7 @@
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import * as z from "zod";
 import { plainText, scopeValue, visibleText } from "../http/plain-text.ts";
-import { claimNamePattern, claimTokens, mayReleaseClaims } from "./attributes.ts";
+import { claimNamePattern, claimTokens, mayReleaseClaims } from "./claim-rules.ts";
 
 /** The most characters of a text; a list has at most as many values as `mostValues`. */
 const longestText = 1024;

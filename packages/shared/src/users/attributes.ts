@@ -1,6 +1,5 @@
 import { isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import type * as z from "zod";
 import { everyId } from "../storage/record-kinds.ts";
@@ -33,16 +32,6 @@ export interface MappedAttributes {
 export interface MappedValue {
   readonly claim: AttributeClaim;
   readonly value: unknown;
-}
-
-/** Where a claim may be contained. */
-export const claimTokens = ["id_token", "access_token", "userinfo"] as const;
-
-export const claimNamePattern = /^[A-Za-z][A-Za-z0-9_.:/-]{0,127}$/;
-
-/** Whether a scope value may release claims about a user. */
-export function mayReleaseClaims(scope: string): boolean {
-  return !isAdminScope(scope) && scope !== "offline_access";
 }
 
 /** What all declarations may have as JSON, in characters: they form one copy. The admin API enforces it. */

@@ -37,7 +37,7 @@ describe("a hook that fails", () => {
       }),
       "RangeError: no",
     ],
-    ["throws no error", workerWith(() => Promise.reject("text")), "string"],
+    ["throws no error", workerWith(() => Promise.reject(Object.create(null) as Error)), "object"],
   ])("because it %s is one line with its name, and no exception", async (_, env, cause) => {
     expect(await call(env)).toEqual({ kind: "failed", cause: expect.stringContaining(cause) as string });
     expect(lines).toHaveLength(1);

@@ -8,12 +8,12 @@ import { plainValue } from "@edge-op/shared/hooks/plain-value";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/users/session-rpc";
 import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
-import { newFlow } from "../flow/sealed-flow.ts";
 import { placeOf } from "../session/place-of.ts";
 import { isDemandMet, isDemandPossible } from "../steps/demand.ts";
 import type { Flow } from "../steps/flow.ts";
 import { sinceOf } from "../steps/second-factor.ts";
 import type { FlowRequest, Policy } from "../steps/step.ts";
+import { newFlow } from "./sealed-flow.ts";
 
 interface Judged {
   readonly flow: Flow;
