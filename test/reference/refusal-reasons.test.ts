@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { explainReason } from "../../packages/protocol/src/oauth/explain-reason.ts";
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
-import { explainReason } from "../../packages/protocol/src/oauth/refusal-remedies.ts";
 
 /** The reasons are keys of one record, so they are distinct; the types refuse an unknown reason. */
 const tables = ["refusal-reasons.ts", "refusal-remedies.ts", "proof-faults.ts"].map(
@@ -45,7 +45,7 @@ test("every reason has an explanation, a remedy that is a sentence for whoever c
 
 test("of the Workers, only those that show remedies contain them", () => {
   const importing = sources.filter((path) =>
-    readFileSync(join(repositoryRoot, path), "utf8").includes("/refusal-remedies"),
+    readFileSync(join(repositoryRoot, path), "utf8").match(/\/(refusal-remedies|explain-reason)"/),
   );
   expect(new Set(importing.map((path) => path.split("/")[1]))).toEqual(new Set(["edge-op", "op-management"]));
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { explainReason } from "@edge-op/protocol/oauth/explain-reason";
 import { isRefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { explainReason } from "@edge-op/protocol/oauth/refusal-remedies";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { Failure } from "../console/failure.ts";

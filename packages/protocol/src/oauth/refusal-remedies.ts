@@ -1,4 +1,4 @@
-import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
+import type { RefusalReason } from "./refusal-reasons.ts";
 
 const sameClock =
   "Set the sender's clock (NTP). The error description says by how much it differs; 30 seconds are tolerated.";
@@ -334,70 +334,6 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "verifier-missing": "Keep the `code_verifier` of the authorization request (in the session) and send it to `/token`.",
   "verifier-unexpected": "Send `code_challenge` in the authorization request, or no `code_verifier`.",
   "verifier-wrong": "Send the verifier of this authorization request: two tabs or two servers may have mixed them up.",
-  "webhook-signature": "Compare the signing secret of the provider of mail with `RESEND_WEBHOOK_SECRET`, and its clock.",
+  "webhook-signature":
+    "Compare the signing secret of the provider of mail with `RESEND_WEBHOOK_SECRET`, and its clock.",
 };
-
-/** The page of the documentation about a reason, by the beginning of its code. */
-const pages: Readonly<Record<string, string>> = {
-  "access-token": "operating/protect-an-api",
-  acr: "operating/second-factors",
-  actor: "operating/acting-for-users",
-  attribute: "reference/admin-api",
-  authority: "reference/admin-api",
-  backups: "operating/backup",
-  certificate: "operating/mutual-tls",
-  details: "operating/authorization-details",
-  document: "operating/agents",
-  exchange: "operating/acting-for-users",
-  factor: "operating/second-factors",
-  fapi: "operating/fapi",
-  host: "operating/agents",
-  "id-jag": "operating/acting-for-users",
-  invitation: "operating/sign-up",
-  invitations: "operating/sign-up",
-  issued: "operating/workloads",
-  issuer: "operating/workloads",
-  key: "operating/rotate-keys",
-  keys: "operating/rotate-keys",
-  may: "operating/acting-for-users",
-  registration: "operating/agents",
-  registrations: "operating/agents",
-  scope: "reference/scopes-and-tokens",
-  shards: "operating/resharding",
-  generations: "operating/resharding",
-  software: "operating/agents",
-  subject: "operating/acting-for-users",
-  upstream: "operating/upstream",
-  upstreams: "operating/upstream",
-  webhook: "operating/mail",
-};
-
-export interface ExplainedReason {
-  /** What the reason means, in Markdown. */
-  readonly explanation: string;
-  /** What to change, in Markdown. */
-  readonly remedy: string;
-  /** The path of a page in the repository. */
-  readonly documentation: string;
-}
-
-/** **What a reason means and what to do about it.** An object or Worker of another release may have given a reason that is not in the table. */
-export function explainReason(reason: string): ExplainedReason {
-  if (!isRefusalReason(reason)) {
-    return {
-      explanation: "This release does not know the reason.",
-      remedy: "Deploy the same release of every Worker.",
-      documentation: "docs/operating/rollback.md",
-    };
-  }
-  return {
-    explanation: refusalReasons[reason],
-    remedy: refusalRemedies[reason],
-    documentation: refusalPage(reason),
-  };
-}
-
-function refusalPage(reason: RefusalReason): string {
-  const [first = "", second] = reason.split("-");
-  return `docs/${pages[`${first}-${second}`] ?? pages[first] ?? "reference/endpoints"}.md`;
-}
