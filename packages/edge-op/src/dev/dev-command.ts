@@ -94,18 +94,19 @@ async function run(
 
 function describe(
   { origin }: LocalProvider,
-  { admin, clients, users }: Registered,
+  { admin, clients, users, administrator }: Registered,
   demoPort: number | undefined,
 ): string {
   const lines = [
     `Edge OP listens at ${origin}`,
     `  refusals    ${origin}/dev/refusals`,
     `  mailbox     ${origin}/dev/mailbox`,
+    `  console     ${origin}/console`,
     `  discovery   ${origin}/.well-known/openid-configuration`,
     ...(demoPort === undefined ? [] : [`  demo        http://localhost:${demoPort}`]),
     "",
     "Users",
-    ...Object.values(users).map(({ username, password }) => `  ${username.padEnd(28)} ${password}`),
+    ...[...Object.values(users), administrator ?? []].flat().map(({ username, password }) => `  ${username.padEnd(28)} ${password}`),
     "",
     "Clients",
     ...[admin, ...Object.values(clients)].map(
