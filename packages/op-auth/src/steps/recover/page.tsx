@@ -3,7 +3,6 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
 import { formTargets } from "../../upstream/discovery.ts";
 import type { StepPageRequest } from "../step.ts";
