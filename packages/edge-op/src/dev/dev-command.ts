@@ -106,7 +106,9 @@ function describe(
     ...(demoPort === undefined ? [] : [`  demo        http://localhost:${demoPort}`]),
     "",
     "Users",
-    ...[...Object.values(users), administrator ?? []].flat().map(({ username, password }) => `  ${username.padEnd(28)} ${password}`),
+    ...[...Object.values(users), administrator ?? []]
+      .flat()
+      .map(({ username, password }) => `  ${username.padEnd(28)} ${password}`),
     "",
     "Clients",
     ...[admin, ...Object.values(clients)].map(

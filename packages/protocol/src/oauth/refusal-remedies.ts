@@ -333,7 +333,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "verifier-missing": "Keep the `code_verifier` of the authorization request (in the session) and send it to `/token`.",
   "verifier-unexpected": "Send `code_challenge` in the authorization request, or no `code_verifier`.",
   "verifier-wrong": "Send the verifier of this authorization request: two tabs or two servers may have mixed them up.",
-  "webhook-signature": "Compare the signing secret of the provider of mail with `RESEND_WEBHOOK_SECRET`, and its clock.",
+  "webhook-signature":
+    "Compare the signing secret of the provider of mail with `RESEND_WEBHOOK_SECRET`, and its clock.",
 };
 
 /** The page of the documentation about a reason, by the beginning of its code. */
