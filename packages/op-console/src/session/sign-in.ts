@@ -103,7 +103,9 @@ function sessionOf(
   if (claims["nonce"] !== nonce || claims["aud"] !== consoleClientId)
     throw signInFailed("the ID token is of another sign-in");
   if (claims["acr"] !== "mfa" && claims["acr"] !== "phr") throw signInFailed("the sign-in had one factor");
-  const permissions = Array.isArray(claims["permissions"]) ? claims["permissions"].map(String) : [];
+  // Permissions are in access tokens alone (docs/reference/scopes-and-tokens.md); this one is of the same provider, and says only what is shown.
+  const { permissions: given } = decodeClaims(token) ?? {};
+  const permissions = Array.isArray(given) ? given.map(String) : [];
   const sub = String(claims["sub"]);
   return {
     id: randomBase64Url(16),
