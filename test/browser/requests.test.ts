@@ -134,7 +134,7 @@ describe.each<Language>(languages)("%s", (language) => {
     for (const shown of [
       "Merchant A",
       "Remittance information:",
-      "123.50",
+      language === "german" ? "123,50 EUR" : "EUR 123.50",
       "Z".repeat(90),
       "Calendar",
       "Make, move and cancel",
