@@ -34,9 +34,8 @@ beforeAll(async () => {
 
 afterAll(() => fixtures.close());
 
-/** The console runs no script, so its pages are seen without. */
 async function openConsole(language: Language, name: string, permissions = consoleScopes): Promise<Page> {
-  const context = await openContext(fixtures.browser, language, { javaScriptEnabled: false });
+  const context = await openContext(fixtures.browser, language);
   return signInToConsole(fixtures, context, `${name}-${language}`, permissions);
 }
 
@@ -78,7 +77,7 @@ const pages = {
   branding: "/console/branding",
 } as const;
 
-describe("an administrator of everything, 390×844 and 1280×900, without scripts", () => {
+describe("an administrator of everything, 390×844 and 1280×900", () => {
   it.each<Language>(languages)("%s", { timeout: 400_000 }, async (language) => {
     const { provider } = fixtures;
     // A refusal for the page that explains it.
@@ -322,6 +321,23 @@ describe("changes", () => {
     await page.click("#sign-out");
     await see(page, "console-signed-out");
     expect((await context.cookies()).map(({ name }) => name)).not.toContain("op-console");
+  });
+});
+
+describe("without scripts", () => {
+  it("an administrator signs in, changes a client and signs out", async () => {
+    const context = await openContext(fixtures.browser, "english", { javaScriptEnabled: false });
+    const page = await signInToConsole(fixtures, context, "no-scripts", consoleScopes);
+    await open(page, "/console/clients/demo-app/edit");
+    await page.fill("#field-client_name", "Without scripts");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("Without scripts");
+    await page.click("#sign-out");
+    await page.waitForSelector("h1");
+    expect((await context.cookies()).map(({ name }) => name)).not.toContain("op-console");
+    await context.close();
   });
 });
 
