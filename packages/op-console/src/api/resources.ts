@@ -10,7 +10,7 @@ export interface Paged {
 export interface ClientResource extends Partial<ClientMetadata> {
   readonly client_id: string;
   readonly status: "active" | "disabled";
-  readonly created_at?: number;
+  readonly client_id_issued_at?: number;
   readonly updated_at?: number;
 }
 

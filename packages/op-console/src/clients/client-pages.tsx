@@ -76,7 +76,7 @@ const one = definePage<ClientKey>({
             [t("client.audiences"), client.audiences],
             [t("client.skipConsent"), client.skip_consent ?? false],
             [t("client.requireMfa"), client.require_mfa ?? false],
-            [t("client.created"), timeText(client.created_at)],
+            [t("client.created"), timeText(client.client_id_issued_at)],
             [t("client.updated"), timeText(client.updated_at)],
           ]}
         />
