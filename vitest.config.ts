@@ -290,6 +290,7 @@ export default defineConfig({
                 name: "browser",
                 include: ["test/browser/**/*.test.ts"],
                 exclude: notNow,
+                globalSetup: ["./test/browser/share-builds.ts"],
                 testTimeout: 60_000,
                 hookTimeout: 60_000,
               },

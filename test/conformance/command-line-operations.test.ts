@@ -171,6 +171,7 @@ const life: readonly (readonly string[])[] = [
   ["held-records decide", "--decision", "refuse", "--records", '[{"kind":"client","id":"app"}]'],
   ["audit search", "--type", "client.*"],
   ["audit gaps"],
+  ["refusals list", "--client-id", "app"],
   ["tokens revoke-everything", "--confirm", "$issuer"],
 ];
 
