@@ -26,7 +26,7 @@ const longFiles = [
   "test/browser/{second-factors,upstream,recovery,sign-up,requests,console}.test.ts",
   "test/compatibility/*.test.ts",
   "test/conformance/{soak,soak-judge,slow-stores,unavailable-objects,ends-of-grants,ends-on-two-generations,lost-control}.test.ts",
-  "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement}.test.ts",
+  "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement,hooks,rehearse-restore}.test.ts",
   "test/deployment/{deploy,deploy-button,interruption,shapes}.test.ts",
   "test/memory/*.test.ts",
 ];
@@ -66,6 +66,7 @@ const compactExcluded = [
   "edge-op-package",
   "ends-of-grants",
   "ends-on-two-generations",
+  "hooks",
   "resource-server-guides",
   "resource-server-package",
   "isolate-process",

@@ -16,7 +16,7 @@ declare global {
 const files = import.meta.glob(["../src/**/*messages.ts", "../../pages/src/**/*messages.ts"], { eager: true });
 
 /** Texts that are the same in German. */
-const alike = ["Code", "Passkeys", "{resource}: {description}"];
+const alike = ["Code", "Name", "Passkeys", "{resource}: {description}"];
 
 const parametersOf = (text: string) => new Set([...text.matchAll(/\{(\w+)[,}]/g)].map(([, name]) => name));
 

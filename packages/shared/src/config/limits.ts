@@ -147,7 +147,7 @@ export const isolateMemory = {
   /** Users with their claims: about 5,000. A miss costs a KV read. */
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */
-  rbacClaims: 2.5 * megabyte,
+  rbacClaims: 2.25 * megabyte,
   /** The attributes that are mapped to claims: one entry, of 64 K characters at most. */
   attributes: 256 * kilobyte,
   /** Resources with their scopes: about 1,000. A miss costs a KV read. */
