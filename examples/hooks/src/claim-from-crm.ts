@@ -11,7 +11,7 @@ export default class extends WorkerEntrypoint<Env> implements Hooks {
   async claims({ user }: ClaimsRequest): Promise<HookClaim[]> {
     const response = await fetch(`${this.env.CRM}/people/${encodeURIComponent(user.sub)}`);
     if (response.status === 404) return [];
-    const { tenant } = await response.json<{ readonly tenant: string }>();
+    const { tenant } = (await response.json()) as { readonly tenant: string };
     return [{ name: "tenant", value: tenant }];
   }
 }
