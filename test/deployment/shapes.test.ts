@@ -124,7 +124,7 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
         ? (/\/workers\/scripts\/([^/]+)(?:\/versions)?$/.exec(path)?.[1] ?? [])
         : [],
     );
-    expect([uploaded.at(-1), uploaded.length]).toEqual(["op-state", 6]);
+    expect([uploaded.at(-1), uploaded.length]).toEqual(["op-state", 7]);
     expect(local.account.domains.get("op.example.com")?.service).toBe("op");
     expect(consumersOf("op-audit")).toEqual(["op-management"]);
     expect(await requestToken("op.example.com", secret)).toBe(200);

@@ -35,7 +35,9 @@ export function ApplicationsSection({ t, applications, resources, date }: Props)
               <Item title={application.name}>{describeOrigin(t.language, application, date)}</Item>
               <p class="small">{describeAllowed(t, application, resources)}</p>
               {application.details.map(({ title, members }) => (
-                <p class="detail small">{[title, ...members.map(({ label, value }) => `${label}: ${value}`)].join(" · ")}</p>
+                <p class="detail small">
+                  {[title, ...members.map(({ label, value }) => `${label}: ${value}`)].join(" · ")}
+                </p>
               ))}
             </div>
             <Actions t={t} application={application} />

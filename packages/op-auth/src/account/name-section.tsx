@@ -76,7 +76,11 @@ export function changeName(at: AccountRequest): Promise<Response> {
       `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?3), claims = json_set(claims, '$.name', ?2, '$.updated_at', ?4)
          WHERE sub = ?1`,
     ).bind(sub, name, atMs, Math.floor(atMs / 1000));
-    const event = recordAdminEvent(context, { action: "account.renamed", target: sub, actor: sub }, { ifChanged: true });
+    const event = recordAdminEvent(
+      context,
+      { action: "account.renamed", target: sub, actor: sub },
+      { ifChanged: true },
+    );
     await commitControlChange(context, [update, event], [{ kind: "user", id: sub }]);
     wakeAuditLog(context);
     return redirect(accountWith("name-changed"));
