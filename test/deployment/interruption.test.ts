@@ -43,7 +43,7 @@ const kinds: readonly (readonly [string, RegExp, RegExp?])[] = [
   ["the host of the front door", /\/domains\/records$/],
   ["a host or route deleted", /\/(?:domains|routes)\/[^/]+$/],
   ["op", /\/scripts\/op$/],
-  ["an endpoint Worker", /\/scripts\/op-(?:token|management|userinfo|auth)$/],
+  ["an endpoint Worker", /\/scripts\/op-(?:token|management|userinfo|auth|console)$/],
   ["another Worker", /\/scripts\/[^/]+$/],
   ["a second upload", /\/(?:versions|deployments)$/],
   ["what follows an upload", /./],
