@@ -21,7 +21,7 @@ const { SIMULATION_SEED: replayed, SIMULATION_RUNS: requested } = process.env;
 const firstSeed = Number(replayed ?? Math.floor(Math.random() * 2 ** 31));
 const runs = replayed === undefined ? Number(requested ?? 80) : 1;
 const mutantRuns = 400;
-const timeout = 240_000 + 500 * runs;
+const timeout = 900_000 + 500 * runs;
 
 afterAll(installPlatform());
 
