@@ -237,10 +237,10 @@ export default defineConfig({
           include: ["test/deployment/**/*.test.ts"],
           exclude: notNow,
           testTimeout: 300_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
         },
       },
-      { test: { name: "memory", include: ["test/memory/**/*.test.ts"], exclude: notNow, testTimeout: 60_000 } },
+      { test: { name: "memory", include: ["test/memory/**/*.test.ts"], exclude: notNow, testTimeout: 240_000 } },
       {
         test: {
           name: "load-tests",
@@ -268,7 +268,7 @@ export default defineConfig({
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
         },
       },
       {
@@ -280,7 +280,7 @@ export default defineConfig({
           exclude: compactExcluded.map(conformanceFile),
           globalSetup: ["./test/conformance/fixtures/global-setup-compact.ts"],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
         },
       },
       ...(findChromium() === undefined
@@ -293,7 +293,7 @@ export default defineConfig({
                 exclude: notNow,
                 globalSetup: ["./test/browser/share-builds.ts"],
                 testTimeout: 60_000,
-                hookTimeout: 60_000,
+                hookTimeout: 180_000,
               },
             },
           ]),
