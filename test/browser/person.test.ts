@@ -236,7 +236,8 @@ describe("a person's own page", () => {
     expect(await page.textContent("#notice")).toContain("consent_required");
     await page.goto(`${fixtures.application.origin}/login`);
     await page.waitForSelector("#allow");
-    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+    // The application may also say that the removal has signed the person out there.
+    expect(await greeting(page)).toContain(`Hello, ${person.name}`);
     await context.close();
   });
 });

@@ -499,7 +499,7 @@ describe("edge-op/testing", () => {
       `TMPDIR=${own}`,
       "sh",
       "-c",
-      `mkdir -p tmp && ${vitest} run page.test.js`,
+      `mkdir -p tmp && ${vitest} run --hook-timeout=60000 page.test.js`,
     ]);
     expect(output).toContain("1 passed");
     const [sockets = ""] = readdirSync(own).filter((name) => name.startsWith("edge-op-"));

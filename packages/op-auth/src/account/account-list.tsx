@@ -1,11 +1,18 @@
 import type { Child } from "hono/jsx";
 
 /** A line of a list of the account page. */
-export function Item({ title, children }: { readonly title: string; readonly children?: Child }) {
+export interface ItemProps {
+  readonly title: string;
+  /** Those that are absent are left out. Names are in `bdi`, because their direction may not be the page's. */
+  readonly details: readonly Child[];
+}
+
+export function Item({ title, details }: ItemProps) {
+  const shown = details.filter(Boolean);
   return (
     <div>
       <strong>{title}</strong>
-      <p class="muted small">{children}</p>
+      <p class="muted small">{shown.map((detail, index) => [index > 0 && " · ", detail])}</p>
     </div>
   );
 }

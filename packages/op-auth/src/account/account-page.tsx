@@ -152,10 +152,13 @@ function Passkeys({ t, view }: SectionProps) {
           const { credentialId, name, createdAtMs, lastUsedAtMs } = passkey;
           return (
             <li>
-              <Item title={name}>
-                {t("account.created", { date: date(createdAtMs) })}
-                {lastUsedAtMs !== undefined && `, ${t("account.lastUsed", { date: date(lastUsedAtMs) })}`}
-              </Item>
+              <Item
+                title={name}
+                details={[
+                  t("account.created", { date: date(createdAtMs) }),
+                  lastUsedAtMs !== undefined && t("account.lastUsed", { date: date(lastUsedAtMs) }),
+                ]}
+              />
               <RemoveLink path="/account/passkeys/remove" name="credential_id" value={credentialId} subject={name}>
                 {t("account.removePasskey")}
               </RemoveLink>
@@ -235,7 +238,7 @@ function Sessions({ t, view }: SectionProps) {
           const details = [session.isThis ? t("account.thisDevice") : undefined, place, at];
           return (
             <li>
-              <Item title={session.device}>{details.filter(Boolean).join(" · ")}</Item>
+              <Item title={session.device} details={details} />
               <RemoveLink path="/account/sessions/end" name="sid" value={session.sid} subject={session.device}>
                 {t("account.endSession")}
               </RemoveLink>

@@ -5,7 +5,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { type EventPlace, formatPlace, listEvents, parsePlace } from "@edge-op/shared/audit/list-events";
 import { showEventTo } from "@edge-op/shared/audit/shown-event";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import { Item } from "./account-list.tsx";
+import { Item, type ItemProps } from "./account-list.tsx";
 import { activityMessages, isShownEvent } from "./activity-messages.ts";
 import { personalDates } from "./personal-dates.ts";
 import { type AccountRequest, asPerson } from "./require-person.ts";
@@ -15,11 +15,6 @@ const path = "/account/activity";
 const shownAtOnce = 25;
 /** Rows that are read for it: others, such as issued tokens, lie between those that are shown. */
 const readAtOnce = 200;
-
-interface ShownActivity {
-  readonly title: string;
-  readonly details: string;
-}
 
 /**
  * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page begins.
@@ -37,12 +32,10 @@ export function showActivity(at: AccountRequest): Promise<Response> {
       events.map(async ({ type, time: at, address, client_id: clientId }) => ({
         title: isShownEvent(type) ? t(type) : type,
         details: [
-          time(Date.parse(at)),
-          clientId && (await nameOf(clientId)),
+          <time datetime={at}>{time(Date.parse(at))}</time>,
+          clientId && <bdi>{await nameOf(clientId)}</bdi>,
           address && t("network", { network: address }),
-        ]
-          .filter(Boolean)
-          .join(" · "),
+        ],
       })),
     );
     return respondPage(<ActivityPage frame={frame} events={shown} isFirst={before === undefined} next={next} />);
@@ -65,7 +58,7 @@ async function readActivity({ context }: AccountRequest, sub: string, before: Ev
 
 function ActivityPage(props: {
   readonly frame: AuthPageFrame;
-  readonly events: readonly ShownActivity[];
+  readonly events: readonly ItemProps[];
   readonly isFirst: boolean;
   readonly next: string | undefined;
 }) {
@@ -81,7 +74,7 @@ function ActivityPage(props: {
       <ul class="list">
         {events.map(({ title, details }) => (
           <li>
-            <Item title={title}>{details}</Item>
+            <Item title={title} details={details} />
           </li>
         ))}
       </ul>

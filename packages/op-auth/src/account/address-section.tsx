@@ -30,11 +30,14 @@ export function AddressSection({ t, view }: { readonly t: Translator<AccountText
       <ul class="list">
         {email !== undefined && (
           <li>
-            <Item title={email}>
-              {primary === undefined
-                ? t("account.addressUnconfirmed")
-                : t("account.addressConfirmed", { date: date(primary.verifiedAtMs) })}
-            </Item>
+            <Item
+              title={email}
+              details={[
+                primary === undefined
+                  ? t("account.addressUnconfirmed")
+                  : t("account.addressConfirmed", { date: date(primary.verifiedAtMs) }),
+              ]}
+            />
           </li>
         )}
         {addresses.map((each) => {
@@ -43,7 +46,7 @@ export function AddressSection({ t, view }: { readonly t: Translator<AccountText
           if (heldUntilMs === undefined) return <OtherAddress language={t.language} date={date} address={each} />;
           return (
             <li>
-              <Item title={address}>{t("account.addressHeld", { date: date(heldUntilMs) })}</Item>
+              <Item title={address} details={[t("account.addressHeld", { date: date(heldUntilMs) })]} />
             </li>
           );
         })}
@@ -72,7 +75,7 @@ function OtherAddress({ language, date, address }: OtherAddressProps) {
   const query = new URLSearchParams({ address: address.key });
   return (
     <li>
-      <Item title={address.address}>{t("confirmed", { date: date(address.verifiedAtMs) })}</Item>
+      <Item title={address.address} details={[t("confirmed", { date: date(address.verifiedAtMs) })]} />
       <a class="button slim" href={`${primaryPath}?${query}`} aria-label={`${t("primary")}: ${address.address}`}>
         {t("primary")}
       </a>

@@ -32,7 +32,7 @@ export function ApplicationsSection({ t, applications, resources, date }: Props)
         {applications.map((application) => (
           <li>
             <div>
-              <Item title={application.name}>{describeOrigin(t.language, application, date)}</Item>
+              <Item title={application.name} details={describeOrigin(t.language, application, date)} />
               <p class="small">{describeAllowed(t, application, resources)}</p>
               {application.details.map(({ title, members }) => (
                 <p class="detail small">
@@ -52,15 +52,14 @@ function describeOrigin(
   language: Language,
   { clientIds, source, sinceMs }: Application,
   date: (atMs: number) => string,
-): string {
+): readonly (string | undefined)[] {
   const t = createTranslator(applicationsMessages, language);
   const count = String(clientIds.length);
   const registered = clientIds.length === 1 ? t("selfRegistered") : t("selfRegisteredTimes", { count });
-  const parts = [
+  return [
     source && (source.host === undefined ? registered : t("fromHost", { host: source.host })),
     sinceMs === undefined ? undefined : t("since", { date: date(sinceMs) }),
   ];
-  return parts.filter(Boolean).join(" · ");
 }
 
 function describeAllowed(t: Props["t"], { allowed }: Application, resources: readonly Resource[]): string {

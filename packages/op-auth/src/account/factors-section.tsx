@@ -33,7 +33,7 @@ export function FactorsSection({ language, date, created, lastUsed, factors }: P
           ];
           return (
             <li>
-              <Item title={name}>{details.filter(Boolean).join(" · ")}</Item>
+              <Item title={name} details={details} />
               <RemoveLink path="/account/factors/remove" name="factor_id" value={id} subject={name}>
                 {t("remove")}
               </RemoveLink>

@@ -29,14 +29,14 @@ export function IdentitiesSection({ language, date, formToken, created, lastUsed
       <ul class="list">
         {identities.map(({ id, upstreamId, label, createdAtMs, lastUsedAtMs }) => {
           const details = [
-            label,
+            <bdi>{label}</bdi>,
             created(date(createdAtMs)),
             lastUsedAtMs === undefined ? undefined : lastUsed(date(lastUsedAtMs)),
           ];
           const name = nameOf(upstreamId);
           return (
             <li>
-              <Item title={name}>{details.filter(Boolean).join(" · ")}</Item>
+              <Item title={name} details={details} />
               <RemoveLink path="/account/identities/remove" name="identity" value={id} subject={`${name} ${label}`}>
                 {t("disconnect")}
               </RemoveLink>

@@ -34,7 +34,7 @@ export function NameSection(props: {
       <h2>{t("account.name")}</h2>
       <ul class="list">
         <li>
-          <Item title={name ?? t("account.noName")}>{t("account.nameText")}</Item>
+          <Item title={name ?? t("account.noName")} details={[t("account.nameText")]} />
           {canChange && (
             <details class="rename">
               <summary aria-label={t("account.changeName")}>{t("account.change")}</summary>

@@ -39,3 +39,9 @@ function scryptCost({ ln, r, p }: ScryptCost): number {
 export function relativeCost(hash: StoredHash): number {
   return costOf(hash) / scryptCost(currentCost);
 }
+
+/** The scrypt that a comparison with a cheaper hash adds, so that it costs as much as with a new one. */
+export function missingCost(hash: StoredHash): ScryptCost | undefined {
+  const missing = 1 - relativeCost(hash);
+  return missing <= 0 ? undefined : { ...currentCost, p: Math.ceil(currentCost.p * missing) };
+}

@@ -10,7 +10,7 @@
 
 import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 import { deriveHashKey, deriveScrypt, matchesBcrypt } from "./derive-hash.ts";
-import { relativeCost } from "./hash-cost.ts";
+import { missingCost } from "./hash-cost.ts";
 import { currentCost } from "./password-cost.ts";
 import { readHash, type ScryptHash, type StoredHash } from "./stored-hash.ts";
 
@@ -70,10 +70,8 @@ async function matches(hash: StoredHash, password: string): Promise<boolean> {
 
 /** The work that a cheaper hash has saved: the time of a refusal must not tell that an account was imported. */
 async function makeUp(hash: StoredHash, password: string): Promise<void> {
-  const missing = 1 - relativeCost(hash);
-  if (missing <= 0) return;
-  const cost = { ...currentCost, p: Math.ceil(currentCost.p * missing) };
-  await deriveScrypt(encodeUtf8(password), nobody.salt, cost, keyBytes);
+  const cost = missingCost(hash);
+  if (cost !== undefined) await deriveScrypt(encodeUtf8(password), nobody.salt, cost, keyBytes);
 }
 
 /** NFC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B-4 §3.1.1.2, RFC 8265 §4.2.2). */
