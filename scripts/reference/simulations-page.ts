@@ -93,7 +93,8 @@ the test runs histories in workerd that show them.
 
 Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/shared/test/control/control-view.test.ts)), a remembered decision that outlives its version
 ([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that ignores the actor's revocation
-([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)). The simulation of the control plane shows what breaks between it and the shards: a shard that passes
+([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)), a predecessor's horizon trusted as one's own
+([horizons.test.ts](../../test/simulation/horizons.test.ts), which runs chains of instances of a shard on clocks that differ). The simulation of the control plane shows what breaks between it and the shards: a shard that passes
 a change on before its own holders have it, a predecessor that is forgotten, a shard that answers before it follows. A model of a grant that moves between generations shows a revocation at one of
 its places and a generation that is retired too early ([drain-model.test.ts](../../packages/op-state/test/drain-model.test.ts)). One log's confirmation that counts for all has no counterpart, because today's tiers have no such part.
 

@@ -5,7 +5,6 @@ import { GrantRevocations } from "../../packages/op-state/src/outbox/grant-revoc
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { UpstreamShard } from "../../packages/op-state/src/relay/upstream-shard.ts";
 import { ConfirmationWaits } from "../../packages/op-state/src/revocation/confirmation-waits.ts";
-import type { Horizon as RevocationHorizon } from "../../packages/op-state/src/revocation/durable-horizon.ts";
 import { HeldCalls } from "../../packages/op-state/src/revocation/held-calls.ts";
 import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
@@ -250,27 +249,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     },
     in: steady,
     from: 7,
-  },
-  "a predecessor's horizon trusted as one's own": {
-    apply: () => {
-      const loaded: RevocationHorizon[] = [];
-      return restoreAll([
-        around(RevocationRows, "load", (_self, load, max) => {
-          const durable = load(max);
-          if (durable.horizon !== undefined) loaded.push(durable.horizon);
-          return durable;
-        }),
-        around(RevocationMachine, "horizonDue", (self, due, leaseMs, nowMs) => {
-          const horizon = firstHolders.has(self) || self.startWait(nowMs).fenceMs === 0 ? undefined : loaded.at(-1);
-          firstHolders.set(self, "");
-          if (horizon !== undefined) self.extend(horizon, horizon.horizonMs - outlast(leaseTiming, horizon.leaseMs));
-          return due(leaseMs, nowMs);
-        }),
-      ]);
-    },
-    // It shows when the clock of the predecessor was ahead.
-    in: { frequent: ["shardRestarts"], runMs: 40_000, modes: { clocks: true } },
-    from: 2175,
   },
   "a filter without the rows after it": {
     apply: () =>
