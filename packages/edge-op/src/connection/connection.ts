@@ -126,7 +126,7 @@ interface WrongField {
   readonly message: string;
 }
 
-/** What a response that is no success means. It names the request, by whose id the log and `edge-op why` know it. */
+/** The failure that an error response describes. It contains the request id, by which the log and `edge-op why` find the request. */
 function failureOf({ status, headers, body, text }: ApiResponse): Failure {
   const { error = `status ${status}`, error_description: description = text.slice(0, 200), fields } = body;
   const requestId = headers.get("request-id");

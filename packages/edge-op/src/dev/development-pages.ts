@@ -5,7 +5,7 @@ import type { Activity, SeenRefusal, SeenRequest } from "./activity.ts";
 import { lookForm, lookStyle, rememberedLook } from "./look.ts";
 import { html, Markup } from "./markup.ts";
 
-/** What the panel shows, known once the demo or the seed is registered. */
+/** The content of the panel, known once the demo or the seed is registered. */
 export interface PanelContent {
   readonly issuer: string;
   readonly demo: string | undefined;

@@ -3,7 +3,7 @@ import type { Finding } from "../console/findings.ts";
 import { fetchKeys, fetchProvider, type Metadata, readMetadata } from "../tokens/provider-documents.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
-/** What the provider tolerates (RFC 7519 §4.1.4). */
+/** The clock difference that the provider tolerates (RFC 7519 §4.1.4). */
 const toleratedSeconds = 30;
 
 export interface ProviderExamination {

@@ -25,7 +25,7 @@ interface At {
   readonly isolate: AuthIsolate;
 }
 
-/** What is asked of the upstream provider. */
+/** The request to the upstream provider. */
 export interface UpstreamRequest {
   readonly state: string;
   readonly nonce: string;
@@ -117,7 +117,7 @@ export async function redeem(
 }
 
 /**
- * What an ID token leaves out: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
+ * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
  * ID token whose the address is.
  */
 async function readUserInfo(

@@ -9,7 +9,7 @@ const tenant = z
   .string()
   .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "must be the id of a directory in lower case");
 
-/** Of this provider, by which a person's identity at an upstream provider may never be described: what an address proves has rules of its own. */
+/** Claims of this provider that no mapping of an upstream claim may set: addresses have rules of their own. */
 const ownClaims: readonly string[] = ["email", "email_verified", "phone_number_verified", "updated_at", "address"];
 export const mappedClaims = Object.keys(claimsSchema.shape).filter((name) => !ownClaims.includes(name));
 
