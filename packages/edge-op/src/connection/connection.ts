@@ -133,7 +133,7 @@ function failureOf({ status, headers, body, text }: ApiResponse): Failure {
   const [, scope] = /scope="([^"]*)"/.exec(headers.get("www-authenticate") ?? "") ?? [];
   const lines = [
     `${String(error)}: ${String(description)}`,
-    ...(status === 403 && scope !== undefined ? [`The scope ${scope} is needed.`] : []),
+    ...(status === 403 && scope !== undefined ? [`The scope ${scope} is required.`] : []),
     ...(Array.isArray(fields) ? (fields as WrongField[]).map(({ path, message }) => `  ${path}: ${message}`) : []),
     ...(requestId === null ? [] : [`Request: ${requestId}`]),
   ];

@@ -111,7 +111,7 @@ export async function redeem(
     readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, email }),
     requireSignature(at, config, tokens.id_token),
   ]);
-  if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person is of another directory");
+  if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person belongs to another directory");
   const signed = { iss, sub, acr, auth_time };
   return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims, ...userInfo, ...signed });
 }

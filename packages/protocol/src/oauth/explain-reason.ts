@@ -39,7 +39,7 @@ const pages: Readonly<Record<string, string>> = {
 export interface ExplainedReason {
   /** The meaning of the reason, in Markdown. */
   readonly explanation: string;
-  /** The change that mends it, in Markdown. */
+  /** The change that fixes it, in Markdown. */
   readonly remedy: string;
   /** The path of a page in the repository. */
   readonly documentation: string;

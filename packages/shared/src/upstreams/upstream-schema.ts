@@ -56,7 +56,7 @@ export const upstreamDocumentSchema = z.strictObject({
   acr_map: z
     .record(z.string().min(1).max(255), z.enum(["mfa", "phr"]))
     .default({})
-    .describe("What an `acr` of the upstream provider amounts to here. Others are one factor."),
+    .describe("The meaning of each `acr` value of the upstream provider. Other values count as one factor."),
   trusted_domains: z
     .array(z.union([domain, z.literal("*")]))
     .max(100)
@@ -85,6 +85,6 @@ export const upstreamDocumentSchema = z.strictObject({
     .enum(["off", "offer", "require"])
     .default("off")
     .describe(
-      "What an address of one of `domains` leads to on the sign-in page: nothing, this provider if no password is typed, or this provider always. With `require`, people with such a verified address sign in with nothing else; open sessions stay.",
+      "The effect of an address of one of `domains` on the sign-in page: none, this provider if no password is typed, or always this provider. With `require`, people with such a verified address sign in with nothing else; open sessions stay.",
     ),
 });
