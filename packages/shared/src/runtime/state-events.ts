@@ -65,7 +65,7 @@ export const stateEvents = {
   "shard-not-told": {
     level: "warn",
     meaning:
-      "A revocation shard did not acknowledge an administrative change. It is told again; the change is in force at the latest when the shard's lease has ended, ten seconds later.",
+      "A revocation shard did not acknowledge an administrative change. It is notified again; the change is in force at the latest when the shard's lease has ended, ten seconds later.",
     fields: { shard: text("The name of the object."), cause },
   },
   "control-registered": {
