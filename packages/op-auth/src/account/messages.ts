@@ -90,8 +90,7 @@ const en = {
   "address.undoSubmit": "Take it back",
   "address.undone":
     "The change was undone. You are signed out everywhere. If somebody else changed your address, set a new password now.",
-  "address.undoGone":
-    "This link is no longer valid: the change was undone, or it was made more than seven days ago.",
+  "address.undoGone": "This link is no longer valid: the change was undone, or it was made more than seven days ago.",
   "address.toAccount": "To your account",
 } as const;
 

@@ -10,7 +10,9 @@ const parameterSchema = z.strictObject({
   sent: values.describe(
     "Its values, shortened to 200 characters. A URI has no user information, query values and fragment.",
   ),
-  registered: values.optional().describe("The values that the client has registered now; absent if it has registered none."),
+  registered: values
+    .optional()
+    .describe("The values that the client has registered now; absent if it has registered none."),
 });
 
 /** **A refused request**, with what its reason means and what to change. */

@@ -43,7 +43,9 @@ const exportSchema = z
       .describe("The person's rows by table, without secrets: times in RFC 3339."),
     events: z
       .array(eventSchema)
-      .describe("The activity of the account, newest first. Events caused by others do not show who they are or where they were."),
+      .describe(
+        "The activity of the account, newest first. Events caused by others do not show who they are or where they were.",
+      ),
     more_events: z
       .boolean()
       .describe(`Whether the audit log has more than these ${exportedEvents} events: ask \`GET /audit?sub=…\`.`),
