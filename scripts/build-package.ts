@@ -4,10 +4,6 @@ import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { buildEdgeOp } from "./build-edge-op.ts";
 import { runCommand } from "./steps.ts";
 
-/**
- * **Builds a package as it is published**: a folder for `npm pack` and `npm publish`. The manifest is the one
- * of the workspace, with the built files in place of the sources and without what only the workspace needs.
- */
 export interface PublishedPackage {
   /** Below `packages/`. */
   readonly folder: string;
@@ -32,6 +28,10 @@ export function packageFolder({ folder }: PublishedPackage): string {
   return join(repositoryRoot, "dist/packages", folder);
 }
 
+/**
+ * **Builds a package as it is published**: a folder for `npm pack` and `npm publish`. The manifest is the one
+ * of the workspace, with the built files in place of the sources and without what only the workspace needs.
+ */
 export async function buildPackage({ folder, build }: PublishedPackage, built: string): Promise<void> {
   const source = join(repositoryRoot, "packages", folder);
   rmSync(built, { recursive: true, force: true });

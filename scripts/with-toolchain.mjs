@@ -64,7 +64,7 @@ function nodeBinary() {
 }
 
 if (Number(process.versions.node.split(".")[0]) < 20) {
-  console.error(`Node 20 or newer is needed; this is ${process.versions.node}.`);
+  console.error(`Node 20 or newer is required; this is ${process.versions.node}.`);
   process.exit(1);
 }
 if (!isInstalled()) install();

@@ -12,7 +12,7 @@ import { prepareSeeds, type Workload, type WorkloadSeeds, wantedOf, workloadsOf 
 export interface DistanceOptions {
   /** Further isolates of each Worker, whose first request is measured: one sample each. */
   readonly isolates: number;
-  /** Of the load on a busy isolate. */
+  /** How long a busy isolate is measured. */
   readonly busySeconds: number;
   /** Names of workloads; empty means all. */
   readonly only: string;
@@ -113,7 +113,7 @@ async function measureSteps(
   return { cold, afterPause, busy: await measureBusy(() => timed(0), busySeconds) };
 }
 
-/** Of the first isolate, one request after the other. */
+/** Latencies of the first isolate, with one request after the other. */
 async function measureBusy(send: () => Promise<number>, seconds: number): Promise<Spread> {
   const warmAt = performance.now() + seconds * 1_000;
   const latencies: number[] = [];
@@ -146,7 +146,7 @@ function stepsOf(seeds: WorkloadSeeds, only: string): Steps[] {
   return [...single.filter(({ name }) => names.includes(name)), ...(only === "" ? [journeyOf(seeds)] : [])];
 }
 
-/** What an application and its API send for a user who returns: each request has the access token of the first. */
+/** The requests of an application and its API for a user who returns: each has the access token of the first. */
 function journeyOf(seeds: WorkloadSeeds): Steps {
   const introspecting = seeds.refresh.es256.client;
   return {

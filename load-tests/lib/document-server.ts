@@ -1,15 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/**
- * **Serves a client metadata document at every path**, on loopback, for the scenario `documents`, for any number of clients. A provider elsewhere
- * needs such a server at a public https URL (`--documents`).
- */
 export interface DocumentServer {
   readonly url: string;
   stop(): void;
 }
 
+/**
+ * **Serves a client metadata document at every path**, on loopback, for the scenario `documents`, for any number of clients. A provider elsewhere
+ * needs such a server at a public https URL (`--documents`).
+ */
 export async function startDocumentServer(redirectUri: string): Promise<DocumentServer> {
   const server = createServer((request, response) => {
     const document = {

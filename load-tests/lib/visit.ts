@@ -29,7 +29,7 @@ export interface Reached {
   readonly html: string;
 }
 
-/** What the application got. */
+/** The tokens that the application has received. */
 export interface Tokens {
   readonly claims: Readonly<Record<string, unknown>>;
   readonly accessToken: string;

@@ -1,6 +1,6 @@
-/** What the platform charges for on a day of a deployment, as counted by `scripts/count-days.ts`. */
+/** A day of a deployment, in the units that the platform charges for, as counted by `scripts/count-days.ts`. */
 export interface MeasuredDay {
-  /** Of a month. */
+  /** Users in a month. */
   readonly users: number;
   readonly isolates: number;
   /** Shards of revocations. */

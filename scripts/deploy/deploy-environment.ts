@@ -16,7 +16,7 @@ import { workerSteps } from "./worker-steps.ts";
 
 export interface DeployOptions {
   readonly verify: boolean;
-  /** Who is invited as an administrator, if this is the first deployment. */
+  /** The administrator to invite with the first deployment. */
   readonly administrator: EmailAddress | undefined;
 }
 

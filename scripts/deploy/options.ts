@@ -35,7 +35,7 @@ export interface Options {
   /** The members of the environment's file that the options contain. */
   readonly file: EnvironmentFile;
   readonly account: string | undefined;
-  /** Who is invited with the first deployment. */
+  /** The administrator to invite with the first deployment. */
   readonly administrator: EmailAddress | undefined;
   readonly takeOver: readonly string[];
   readonly dryRun: boolean;

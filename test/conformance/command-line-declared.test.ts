@@ -210,9 +210,9 @@ test("a refused record stops the rest, and names itself and what is wrong", asyn
 test.each([
   ["users: { alice: {} }", "People are not declared"],
   ["client: {}", 'no member "client"'],
-  ["clients: []", "an object is needed"],
-  ["clients: { a: [] }", "an object or null is needed"],
-  ["roles: { a: {} }", "a list or null is needed"],
+  ["clients: []", "an object is required"],
+  ["clients: { a: [] }", "an object or null is required"],
+  ["roles: { a: {} }", "a list or null is required"],
   ["clients: { a: { client_secret: x } }", "secrets are not declared"],
   ["upstreams: { a: { client_secret: x } }", "client_secret_env names an environment variable"],
   ["upstreams: { a: { client_secret_env: 1 } }", "must be the name of an environment variable"],

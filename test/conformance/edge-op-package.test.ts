@@ -231,12 +231,12 @@ describe("edge-op init", () => {
 });
 
 test.each([
-  [[], "the seed: an object is needed"],
-  [{ clients: { a: 1 } }, "clients.a: an object is needed, not 1"],
+  [[], "the seed: an object is required"],
+  [{ clients: { a: 1 } }, "clients.a: an object is required, not 1"],
   [{ clients: { a: { client_secret: "short" } } }, "clients.a.client_secret: at least 16 characters"],
-  [{ users: { a: {} } }, "users.a.password: a text is needed"],
+  [{ users: { a: {} } }, "users.a.password: a text is required"],
   [{ users: { a: { password: "p", role: [] } } }, 'users.a: there is no member "role"'],
-  [{ roles: { a: [1] } }, "roles.a[0]: a text is needed, not 1"],
+  [{ roles: { a: [1] } }, "roles.a[0]: a text is required, not 1"],
 ])("the seed %j is refused", (seed, message) => {
   expect(() => checkSeed(seed)).toThrow(message);
 });

@@ -9,7 +9,7 @@ export interface DemoState {
   readonly notice: string | undefined;
   /** URL of the provider's account page. */
   readonly accountUrl: string;
-  /** Who can sign in. */
+  /** The users who can sign in. */
   readonly users: readonly DemoUser[];
 }
 

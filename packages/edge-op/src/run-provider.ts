@@ -101,7 +101,7 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
-  /** What an operator has beside the provider: the database, the bucket of backups, the key. */
+  /** Direct access, as an operator has it, to the database, the bucket of backups and the key. */
   readonly stores: {
     readonly masterKey: string;
     /** In one transaction; returns the rows of each. */

@@ -62,7 +62,7 @@ export interface SignInRequest {
   readonly user: HookUser;
   /** Absent for the person's own account page. */
   readonly client?: HookClient;
-  /** What the proofs amount to. */
+  /** The authentication context class of the proofs. */
   readonly acr: string;
   readonly amr: readonly string[];
   /** Where the request came from, as far as the platform knows. */

@@ -74,7 +74,7 @@ describe("a change of address", () => {
     ]);
     const html = await (await browser.get("/account")).text();
     expect(html).toContain("Alice.New@example.org");
-    expect(html).toContain("takes it back");
+    expect(html).toContain("can undo this until");
     // Sessions and grants stay.
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
   });

@@ -52,7 +52,7 @@ export function createAppWith<Env extends OwnEnv>(callWorker: Call<Env>) {
       respondRoute(at, route, parameters);
     serve(route.path, Object.fromEntries(route.accepts.map((method) => [method, respond])));
   }
-  // Of an origin of its own; at the issuer's, op-auth serves the same.
+  // Only on an origin of its own; on that of the issuer, op-auth serves the same.
   serve(languagePath, { POST: ({ context, request }) => changeLanguage(context, request) });
   serve("/assets/:name", {
     GET: async ({ context }, { name = "" }) => serveAsset(readConsoleBranding(context.env), [], name) ?? notFound(),

@@ -7,5 +7,5 @@ export type ConsoleEnv = ConsoleBindings & BrandingVariables;
 /** The Workers that the console calls. */
 export type Callee = "TOKEN" | "MANAGEMENT";
 
-/** What the console's own code reads. */
+/** The bindings that the console's own code reads. */
 export type OwnEnv = Omit<ConsoleEnv, Callee>;

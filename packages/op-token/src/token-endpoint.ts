@@ -35,7 +35,7 @@ import { namedValues } from "./issuing/requested-target.ts";
 import { requireProof } from "./issuing/require-proof.ts";
 import { reportIssued } from "./report-issued.ts";
 
-export const grants: readonly GrantModule[] = [
+export const grantModules: readonly GrantModule[] = [
   authorizationCode,
   refreshToken,
   clientCredentials,
@@ -44,7 +44,7 @@ export const grants: readonly GrantModule[] = [
   jwtBearer,
 ];
 
-const grantsByType: ReadonlyMap<string, GrantModule> = new Map(grants.map((grant) => [grant.type, grant]));
+const modulesByType: ReadonlyMap<string, GrantModule> = new Map(grantModules.map((module) => [module.type, module]));
 
 const path = "/token";
 
@@ -131,7 +131,7 @@ async function decideRequest(
   form: Form,
 ): Promise<Decision> {
   const { client, accepted } = await identifyClient(context, isolate, request, form);
-  const { type, parameters, decide } = requireGrant(client, form);
+  const { type, parameters, decide } = requireGrantModule(client, form);
   await refuseIdOfResource(context, isolate, client);
   const certificate = await readClientCertificate(context, request);
   const proof = await requireProof(context, isolate, client, request, certificate);
@@ -170,20 +170,20 @@ async function refuseIdOfResource(
   });
 }
 
-function requireGrant(client: Client, form: Form): GrantModule {
+function requireGrantModule(client: Client, form: Form): GrantModule {
   const grantType = form.require("grant_type");
-  const grant = grantsByType.get(grantType);
-  if (grant === undefined) {
+  const module = modulesByType.get(grantType);
+  if (module === undefined) {
     throw new OAuthError("unsupported_grant_type", "grant-type-unknown", {
       description: `The grant type ${shownValue(grantType)} is not supported.`,
     });
   }
-  if (!client.metadata.grant_types.includes(grant.type)) {
+  if (!client.metadata.grant_types.includes(module.type)) {
     throw new OAuthError("unauthorized_client", "grant-type-not-registered", {
       description: `The client is not registered for the grant type ${grantType}.`,
     });
   }
-  return grant;
+  return module;
 }
 
 function issueTokens(
@@ -200,5 +200,5 @@ function issueTokens(
     await open.commit();
     await proof?.spend();
   };
-  return grantsByType.get(type)!.issue({ context, isolate, client, proof, validate, commit }, due);
+  return modulesByType.get(type)!.issue({ context, isolate, client, proof, validate, commit }, due);
 }

@@ -1,9 +1,9 @@
 import { type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { expect, it } from "vitest";
-import { grants } from "../src/token-endpoint.ts";
+import { grantModules } from "../src/token-endpoint.ts";
 
 it("every grant type that a client can register and discovery announces has one module", () => {
-  expect(grants.map(({ type }) => type).toSorted()).toEqual(grantTypes.toSorted());
+  expect(grantModules.map(({ type }) => type).toSorted()).toEqual(grantTypes.toSorted());
 });
 
 /** The parameters of every grant type; a grant type without an entry does not compile. */
@@ -25,6 +25,6 @@ const parametersOf: Readonly<Record<GrantType, readonly string[]>> = {
   ],
 };
 
-it.each(grants)("$type reads its own parameters and no other", ({ type, parameters }) => {
+it.each(grantModules)("$type reads its own parameters and no other", ({ type, parameters }) => {
   expect(parameters).toEqual(parametersOf[type]);
 });

@@ -18,7 +18,7 @@ const retryMs = 10_000;
 
 /** The document, by settings: a deployment has one object of settings. */
 interface OfDeployment {
-  /** What administrators decide of it; absent until it is known. */
+  /** The part that administrators decide; absent until it is known. */
   decided: HostList | undefined;
   document?: { readonly of: HostList | undefined; readonly text: JsonDocument };
 }

@@ -46,7 +46,7 @@ export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
       algorithms: [...algorithms],
       typ,
       clockTolerance: clockToleranceSeconds,
-      // Of a provider's JWTs of the type `JWT`, only access tokens have `client_id`.
+      // Among a provider's JWTs of the type `JWT`, only access tokens have `client_id`.
       requiredClaims: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"],
     });
     return claims === undefined ? null : validateClaims(claims as TokenClaims, resource, validation);

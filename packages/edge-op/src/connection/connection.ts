@@ -126,14 +126,14 @@ interface WrongField {
   readonly message: string;
 }
 
-/** What a response that is no success means. It names the request, by whose id the log and `edge-op why` know it. */
+/** The failure that an error response describes. It contains the request id, by which the log and `edge-op why` find the request. */
 function failureOf({ status, headers, body, text }: ApiResponse): Failure {
   const { error = `status ${status}`, error_description: description = text.slice(0, 200), fields } = body;
   const requestId = headers.get("request-id");
   const [, scope] = /scope="([^"]*)"/.exec(headers.get("www-authenticate") ?? "") ?? [];
   const lines = [
     `${String(error)}: ${String(description)}`,
-    ...(status === 403 && scope !== undefined ? [`The scope ${scope} is needed.`] : []),
+    ...(status === 403 && scope !== undefined ? [`The scope ${scope} is required.`] : []),
     ...(Array.isArray(fields) ? (fields as WrongField[]).map(({ path, message }) => `  ${path}: ${message}`) : []),
     ...(requestId === null ? [] : [`Request: ${requestId}`]),
   ];

@@ -8,7 +8,7 @@ export interface StoredTokens {
   readonly access_token: string;
   /** Seconds since the epoch. */
   readonly expires_at: number;
-  /** Of a person's sign-in. */
+  /** Present after a sign-in of a person. */
   readonly refresh_token?: string;
 }
 

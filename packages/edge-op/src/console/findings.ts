@@ -9,7 +9,7 @@ export interface Finding {
   /** `unknown`: it could not be looked at; `text` says why. */
   readonly result: "right" | "wrong" | "unknown";
   readonly text: string;
-  /** What to change. */
+  /** The change that fixes it. */
   readonly mend?: string;
 }
 

@@ -7,7 +7,7 @@ import { type Change, remainingDifferences } from "./make-plan.ts";
 export interface Applied {
   /** Secrets of new clients, by `client_id`. They cannot be read again. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** What the provider stores in another form than declared, by `kind.name`. */
+  /** Members that the provider stores in another form than declared, by `kind.name`. */
   readonly remaining: Readonly<Record<string, readonly Difference[]>>;
 }
 

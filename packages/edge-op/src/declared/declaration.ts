@@ -46,9 +46,9 @@ export function readDeclaration(path: string): Declaration {
   const records = new Map(declaredKinds.map((kind) => [kind, new Map<string, Wanted>()] as const));
   const settings: Record<string, string> = {};
   for (const { file, document } of documents) {
-    if (!isJsonObject(document)) throw usageFailure(`${file}: an object is needed.`);
+    if (!isJsonObject(document)) throw usageFailure(`${file}: an object is required.`);
     for (const [member, content] of Object.entries(document)) {
-      if (!isJsonObject(content)) throw usageFailure(`${file}: ${member}: an object is needed.`);
+      if (!isJsonObject(content)) throw usageFailure(`${file}: ${member}: an object is required.`);
       if (member === "settings") {
         Object.assign(
           settings,
@@ -74,7 +74,7 @@ function addRecords(kind: DeclaredKind, content: object, file: string, into: Map
     const place = `${file}: ${kind.name}.${name}`;
     const isForm = kind.values === undefined ? isJsonObject(wanted) : Array.isArray(wanted);
     if (wanted !== null && !isForm)
-      throw usageFailure(`${place}: ${kind.values ? "a list" : "an object"} or null is needed.`);
+      throw usageFailure(`${place}: ${kind.values ? "a list" : "an object"} or null is required.`);
     if (into.has(name)) throw usageFailure(`${place} is declared twice.`);
     if (isJsonObject(wanted) && kind.key in wanted) throw usageFailure(`${place}: ${kind.key} is the name itself.`);
     const secret = ["client_secret", "private_key"].find((member) => isJsonObject(wanted) && member in wanted);

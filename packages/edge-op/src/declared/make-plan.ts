@@ -109,7 +109,7 @@ function creationOf(document: ApiDocument, { name }: DeclaredKind): Schema {
   return schemaOf(document, create?.requestBody) ?? {};
 }
 
-/** What still differs in the response to a change: the provider stores it in another form than it was declared. */
+/** Differences that remain in the response to a change: the provider stores these members in another form than declared. */
 export function remainingDifferences(
   document: ApiDocument,
   { kind, request }: Change,

@@ -61,7 +61,7 @@ function mapped<T>(name: string, value: unknown, check: (name: string, value: un
 
 function members(name: string, value: unknown): Members {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
-  throw new SeedError(`${name}: an object is needed, not ${JSON.stringify(value)}`);
+  throw new SeedError(`${name}: an object is required, not ${JSON.stringify(value)}`);
 }
 
 function known(name: string, value: unknown, names: readonly string[]): Members {
@@ -73,10 +73,10 @@ function known(name: string, value: unknown, names: readonly string[]): Members 
 
 function text(name: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
-  throw new SeedError(`${name}: a text is needed, not ${JSON.stringify(value)}`);
+  throw new SeedError(`${name}: a text is required, not ${JSON.stringify(value)}`);
 }
 
 function texts(name: string, value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.map((each, index) => text(`${name}[${index}]`, each));
-  throw new SeedError(`${name}: a list of texts is needed, not ${JSON.stringify(value)}`);
+  throw new SeedError(`${name}: a list of texts is required, not ${JSON.stringify(value)}`);
 }

@@ -22,7 +22,7 @@ export interface SeenRefusal {
   readonly client: string;
   /** The meaning of the reason, in Markdown. */
   readonly cause: string;
-  /** What is special about the request; empty if there is nothing. */
+  /** Details of the request; empty if there are none. */
   readonly detail: string;
   /** In Markdown; empty if the cause says it. */
   readonly mend: string;

@@ -5,7 +5,7 @@ import type { Activity, SeenRefusal, SeenRequest } from "./activity.ts";
 import { lookForm, lookStyle, rememberedLook } from "./look.ts";
 import { html, Markup } from "./markup.ts";
 
-/** What the panel shows, known once the demo or the seed is registered. */
+/** The content of the panel, known once the demo or the seed is registered. */
 export interface PanelContent {
   readonly issuer: string;
   readonly demo: string | undefined;
@@ -191,7 +191,7 @@ function mailbox(mails: readonly SentMail[], address: string | null): Markup {
   return html`<h1>Mailbox</h1>
 <p class="muted">The mails that this run has sent${address === null ? "" : ` to ${address}`}, the newest first. A deployment sends them by its provider of mail; this run sends none.</p>
 <nav aria-label="Pages"><a href="/">Development</a></nav>
-${articles.length === 0 ? html`<p>No mail was sent. People are told of changes to their accounts if their address is verified.</p>` : articles}`;
+${articles.length === 0 ? html`<p>No mail was sent. People receive mails about changes to their accounts if their address is verified.</p>` : articles}`;
 }
 
 /** The detail of a URI that is not registered. */

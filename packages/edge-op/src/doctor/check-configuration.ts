@@ -4,7 +4,7 @@ import type { Metadata } from "../tokens/provider-documents.ts";
 import type { Registration } from "./check-requests.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
-/** **What the configuration says by itself**, compared with the metadata and, if it can be read, the registration. */
+/** **Checks the configuration by itself**, and against the metadata and, if it can be read, the registration. */
 export function checkConfiguration(
   party: RelyingParty,
   metadata: Metadata,

@@ -3,7 +3,7 @@ import type { Finding } from "../console/findings.ts";
 import { fetchKeys, fetchProvider, type Metadata, readMetadata } from "../tokens/provider-documents.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
-/** What the provider tolerates (RFC 7519 §4.1.4). */
+/** The clock difference that the provider tolerates (RFC 7519 §4.1.4). */
 const toleratedSeconds = 30;
 
 export interface ProviderExamination {
@@ -63,7 +63,7 @@ async function findMetadata(
     if (!(error instanceof Failure)) throw error;
     const isMalformed = error.outcome === "refused";
     const mend = isMalformed
-      ? "Something between changes the document, or it is of another provider: compare it with the deployment."
+      ? "A proxy changes the document, or it belongs to another provider: compare it with the deployment."
       : "Compare host and port with the deployment; a proxy or firewall may be in between.";
     const text = isMalformed ? error.message : `${url}: ${error.message}`;
     return { finding: { check, result: "wrong", text, mend } };

@@ -15,7 +15,7 @@ const knownColumns = new Set([
 ]);
 
 /**
- * **Users of Cognito**: CSV with the columns of its import header, and `sub` if the file has it. Cognito gives out neither password hashes nor secrets of
+ * **Users of Cognito**: CSV with the columns of its import header, and `sub` if the file has it. Cognito exports neither password hashes nor secrets of
  * apps.
  *
  * @see https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-using-import-tool-csv-header.html

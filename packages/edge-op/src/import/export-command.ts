@@ -33,7 +33,7 @@ export const exportCommands: readonly Command[] = [
   },
 ];
 
-/** What a creation accepts. */
+/** The members that the creation of a client accepts. */
 function clientLine({ client_id_issued_at: _, updated_at: __, origin, ...client }: Item): Item | undefined {
   return origin === undefined ? client : undefined;
 }

@@ -8,7 +8,7 @@ function base64(value: string | Uint8Array, encoding: BufferEncoding = "base64")
 interface Encoded {
   readonly salt: string | Uint8Array;
   readonly key: string | Uint8Array;
-  /** Of texts; base64 in either alphabet by default. */
+  /** The encoding of salt and hash; by default base64 in either alphabet. */
   readonly encoding?: BufferEncoding;
 }
 

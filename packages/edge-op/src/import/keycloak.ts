@@ -125,7 +125,7 @@ function toApp(secret: Json, data: Json, created: number | undefined): Credentia
   const isUsual =
     data["subType"] === "totp" && data["digits"] === 6 && data["period"] === 30 && data["algorithm"] === "HmacSHA1";
   const value = String(secret["value"]);
-  if (!isUsual) return { leftOut: "authenticator app that is not of SHA-1, six digits and 30 seconds" };
+  if (!isUsual) return { leftOut: "authenticator app that does not use SHA-1, six digits and 30 seconds" };
   const isBase32 = data["secretEncoding"] === "BASE32";
   return { app: compact({ secret: isBase32 ? value : encodeBase32(Buffer.from(value)), created_at: created }) };
 }

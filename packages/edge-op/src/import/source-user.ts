@@ -1,7 +1,7 @@
 /** **A user as a file of another product has them**, in the form of `POST /admin/import/users`. The provider validates it. */
 export interface SourceUser {
   readonly line: Readonly<Record<string, unknown>> & { readonly sub?: unknown };
-  /** What the user has there and will not have here, as sentences. */
+  /** Data of the user that is not imported, as sentences. */
   readonly leftOut: readonly string[];
 }
 

@@ -20,7 +20,7 @@ export function runInitCommand(starter: string, args: readonly string[]): void {
       return;
     }
     const [folder = ".", ...others] = positionals;
-    if (others.length > 0) throw new Error(`One folder is needed, not ${positionals.length}.`);
+    if (others.length > 0) throw new Error(`Give one folder, not ${positionals.length}.`);
     console.log(describe(folder, copyStarter(starter, resolve(folder))));
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);

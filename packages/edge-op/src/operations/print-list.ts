@@ -20,7 +20,7 @@ const largestPage = "200";
 export interface Page {
   readonly items: readonly Item[];
   readonly cursor: string | undefined;
-  /** What the response has beside its items. */
+  /** The members of the response beside its items. */
   readonly beside: Item;
 }
 

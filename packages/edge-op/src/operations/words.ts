@@ -1,6 +1,6 @@
 import type { Operation } from "./api-document.ts";
 
-/** What a person reads about an operation where the document's own words are not the best ones. */
+/** The text of an operation, where that of the OpenAPI document is not the best. */
 interface Wording {
   readonly words?: readonly string[];
   /** The members of a list that its table shows. */

@@ -6,7 +6,7 @@ const hookNames = ["claims", "beforeSignIn", "afterSignUp", "legacyPassword"] as
 
 export interface ServedHooks {
   readonly origin: string;
-  /** What enables those that the object has; an operator's own settings go before. */
+  /** Settings that enable the hooks of the object; an operator's own settings override them. */
   readonly settings: Readonly<Record<string, string>>;
   close(): void;
 }

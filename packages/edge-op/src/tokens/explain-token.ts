@@ -206,7 +206,7 @@ async function sightOf(connection: Connection, { client_id: client, aud }: JWTPa
   });
 }
 
-/** What the context may not read is unknown, not wrong. */
+/** A record that the context may not read is unknown, not wrong. */
 async function known(check: string, look: () => Promise<Finding>): Promise<Finding> {
   try {
     return await look();

@@ -37,7 +37,7 @@ const metadataSchema = z.object({
 
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string().exactOptional() })) });
 
-/** What is examined of the metadata of a provider. */
+/** The members of provider metadata that are examined. */
 export type Metadata = z.output<typeof metadataSchema>;
 
 /** @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata */

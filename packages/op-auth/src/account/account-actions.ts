@@ -21,8 +21,8 @@ import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-l
 import { type AccountRequest, asPersonPosting } from "./require-person.ts";
 
 /**
- * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. One that the
- * browser created without asking, only after a password.
+ * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. A passkey that
+ * the browser created without asking requires a sign-in by password.
  */
 export function addPasskey(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;

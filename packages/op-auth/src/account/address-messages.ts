@@ -6,13 +6,13 @@ const en = {
   remove: "Remove",
   add: "Add another address",
   addText:
-    "A code is sent to the address, to confirm that it is yours. With it you can set a new password if you forget yours, and it is told of changes of your account.",
+    "A code is sent to the address, to confirm that it is yours. You can then use the address to set a new password if you forget yours, and it receives mails about changes to your account.",
   primaryTitle: "Make this your main address?",
-  primaryText: "Applications see {address} from then on. Your other addresses stay.",
+  primaryText: "Applications see {address} from then on. Your other addresses are kept.",
   primarySubmit: "Make it the main address",
   removeTitle: "Remove this address?",
   removeText:
-    "You can no longer set a new password with {address}. It is told; if it is your oldest one, it can take the removal back for seven days.",
+    "You can no longer set a new password with {address}. A mail is sent to it; if it is your oldest address, that mail can undo the removal for seven days.",
   removeSubmit: "Remove",
 } as const;
 

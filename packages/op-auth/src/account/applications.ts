@@ -9,7 +9,7 @@ export interface Application {
   /** Several for a program that has registered itself several times; the one that was used last comes first. */
   readonly clientIds: readonly string[];
   readonly name: string;
-  /** Who answers for it: the host of its metadata document; nobody, if it registered itself. */
+  /** The host that is responsible for it: that of its metadata document; none if the client registered itself. */
   readonly source: { readonly host: string | undefined } | undefined;
   readonly allowed: readonly string[];
   /** Absent for an application that has only its administrator's consent. */

@@ -56,8 +56,8 @@ export function showChangeAddress(at: AccountRequest): Promise<Response> {
 }
 
 /**
- * **A posted address, or the code that was mailed to it.** The address changes with the code and not before: one that was mistyped changes nothing, and one
- * that somebody else has is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those of commit-address.ts.
+ * **A posted address, or the code that was mailed to it.** The address changes only with the code, so a mistyped one changes nothing. That an address
+ * belongs to somebody else is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those of commit-address.ts.
  */
 export function changeAddress(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
@@ -187,7 +187,7 @@ async function renderAddress(
   return respondPage(page, respondingTo(problem));
 }
 
-/** **The page of the link to the previous address.** It changes nothing, so a program that opens links takes nothing back. Cost: 1 D1 call. */
+/** **The page of the link to the previous address.** It changes nothing, so a program that opens links does not undo the change. Cost: 1 D1 call. */
 export async function showUndo({ context, request }: AccountRequest): Promise<Response> {
   const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
   const undo = await findUndo(context, sealed);

@@ -23,8 +23,8 @@ const undoBound = "undo of an address";
 export const undoPath = "/account/address/undo";
 
 /**
- * **Makes an address that a person has proven their own**, the one of their claims. The previous one finds nobody any more, is told with a link that takes
- * the change back, and is kept from everybody else for a week. Returns false if somebody else has or holds the address, or has it as their username.
+ * **Makes a proven address the address of a person**, the one of their claims. The previous one no longer identifies anybody, receives a mail with a link that
+ * undoes the change, and nobody else can use it for a week. Returns false if somebody else has or holds the address, or has it as their username.
  * Sessions and grants stay. Cost: tell-person.ts and one control change.
  */
 export async function commitAddress(
@@ -119,8 +119,8 @@ export async function undoLink({ env }: RequestContext<AuthEnv>, { sub, key }: U
 }
 
 /**
- * Reads the link of a mail; `undefined` if the change cannot be taken back any more, or was. An address takes nothing back from one that the person had
- * before it: a thief who has added one gains nothing when its owner removes it. Cost: 1 D1 call; 0 for a forged one.
+ * Reads the link of a mail; `undefined` if the change was undone or can no longer be undone. An address cannot undo a change in favour of an earlier
+ * address of the person, so a thief who has added one gains nothing when the owner removes it. Cost: 1 D1 call; 0 for a forged one.
  */
 export async function findUndo(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
@@ -142,8 +142,8 @@ export function mayTakeBack(removed: UserAddress, addresses: readonly UserAddres
 }
 
 /**
- * **Takes a change of address back**: whoever made it is signed out everywhere, and later addresses are gone. Nobody is signed in by it; the person sets a
- * new password by the address. Cost: one control change, with a cut-off.
+ * **Undoes a change of address**: whoever made it is signed out everywhere, and later addresses are removed. It signs nobody in; the person sets a
+ * new password with the address. Cost: one control change, with a cut-off.
  */
 export async function undoAddress(
   context: RequestContext<AuthEnv>,

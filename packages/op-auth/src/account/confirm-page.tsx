@@ -7,7 +7,7 @@ export interface ConfirmView {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
   readonly submit: string;
-  /** What the button does; a removal unless given. A page with a download stays and may submit it again. */
+  /** The effect of the button; a removal by default. A page with a download stays and may submit it again. */
   readonly effect?: "removal" | "change" | "download";
 }
 

@@ -5,15 +5,15 @@ const en = {
   activity: "Activity",
   download: "Download your data",
   downloadText:
-    "The file contains everything that is stored about you here: your profile, how you sign in, where you are signed in, which applications have access, and what happened with your account. It contains no password and no other secret. Keep it where nobody else can read it.",
+    "The file contains everything that is stored about you here: your profile, how you sign in, where you are signed in, which applications have access, and the activity of your account. It contains no password and no other secret. Keep it where nobody else can read it.",
   downloadSubmit: "Download",
   remove: "Delete your account",
   removeText:
-    "You are signed out everywhere, and applications lose their access at once. After {days, plural, one {# day} other {# days}} your account is deleted for ever, with everything that is stored about you here. If you change your mind, sign in before.",
+    "You are signed out everywhere, and applications lose their access at once. After {days, plural, one {# day} other {# days}} your account is permanently deleted, with everything that is stored about you here. If you change your mind, sign in before then.",
   removeSubmit: "Delete account",
   leavingTitle: "Your account will be deleted",
   leavingText:
-    "You are signed out everywhere. In {days, plural, one {# day} other {# days}} your account is deleted for ever. If you want to keep it, sign in before.",
+    "You are signed out everywhere. In {days, plural, one {# day} other {# days}} your account is permanently deleted. If you want to keep it, sign in before then.",
 } as const;
 
 type DataMessageKey = keyof typeof en;

@@ -48,7 +48,7 @@ export function deleteAccount(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **The page after it**, which depends on nobody. Cost: 0. */
+/** **The page after the deletion**, the same for everyone. Cost: 0. */
 export function showLeaving({ context, request }: AccountRequest): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(dataMessages, frame.t.language);

@@ -1,6 +1,6 @@
 /**
- * **Further addresses of a person**: each is verified, finds them when they forget their password, and is told of changes. The main one is that of their
- * claims, and is never removed: another one becomes it first. All changes are made soon after a sign-in at the level of the account.
+ * **Further addresses of a person**: each is verified, identifies them when they forget their password, and receives mails about changes. The main one is that of
+ * their claims. It cannot be removed; another one must become the main one first. All changes are made soon after a sign-in at the level of the account.
  */
 
 import { redirect } from "@edge-op/pages/respond-page";
@@ -72,9 +72,8 @@ export const makePrimary = changeOther(async (context, { sub, claims }, { key, a
 }, "address-changed");
 
 /**
- * **Removes a further address**: it finds nobody any more, is kept from others for a week, and is told; with a link that takes the removal
- * back, unless another one is older. Cost: 3 object
- * calls, 3 D1 calls.
+ * **Removes a further address**: it no longer identifies anybody, nobody else can use it for a week, and it receives a mail, with a link that undoes the
+ * removal if it is the oldest one. Cost: 3 object calls, 3 D1 calls.
  */
 export const removeOtherAddress = changeOther(
   async (context, { sub, claims }, { key, address, mayTakeBack: isOldest }) => {

@@ -15,7 +15,7 @@ import type { AccountRequest } from "./require-person.ts";
 import { resetMessages } from "./reset-messages.ts";
 
 /**
- * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links uses nothing up. Cost: 1 D1 call; 0 for a link
+ * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0 for a link
  * that this provider did not make.
  */
 export async function showReset(at: AccountRequest): Promise<Response> {

@@ -140,7 +140,7 @@ async function receive(
   }
 }
 
-/** What a person may have chosen there. */
+/** Errors that a person may have caused by their own choice at the upstream provider. */
 const cancelledCodes = ["access_denied", "login_required", "interaction_required", "consent_required"];
 
 function reasonOf(error: unknown): UpstreamProblem["reason"] {

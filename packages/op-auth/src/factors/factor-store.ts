@@ -24,7 +24,7 @@ interface CodesRow {
   readonly used: number;
 }
 
-/** What a code of a person is compared with. */
+/** The stored factors with which a code of a person is compared. */
 export interface StoredFactors {
   readonly status: UserRow["status"];
   readonly epoch: number;

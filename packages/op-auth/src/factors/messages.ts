@@ -49,7 +49,7 @@ const en = {
   download: "Download as text",
   done: "I have saved the codes",
   firstCodesText:
-    "Save these codes now. Each works once in place of a code of your app, for the day when you do not have your phone.",
+    "Save these codes now. Each works once in place of a code of your app, in case you do not have your phone.",
   newCodesText:
     "You have used a recovery code. Save these new ones: once you confirm that, the old ones stop working. Each works once.",
   withoutCodes: "Continue without recovery codes",

@@ -39,7 +39,7 @@ export async function findRecoveryCode(sub: string, hashes: string, code: string
   return found;
 }
 
-/** What was typed as a recovery code, `undefined` for anything else. */
+/** The canonical form of a typed recovery code; `undefined` for any other text. */
 export function readRecoveryCode(typed: string): string | undefined {
   const code = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
   return code.length === characters && [...code].every((each) => alphabet.includes(each)) ? code : undefined;

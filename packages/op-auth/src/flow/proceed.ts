@@ -30,7 +30,7 @@ import { readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 
-/** What the submitted step adds to the flow. */
+/** The additions of the submitted step to the flow. */
 type Added = Pick<
   Extract<StepResult, { kind: "done" }>,
   "proofs" | "allowed" | "factors" | "isActive" | "cookies" | "write"
@@ -88,7 +88,7 @@ function spendingOf({ fid, startedAtMs }: Flow): SessionFlow {
   return { fid, untilMs: startedAtMs + flowMs };
 }
 
-/** What is known when nobody is signed in. */
+/** The facts when nobody is signed in. */
 const nobody: Facts = { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
 
 async function proceedToAccount(

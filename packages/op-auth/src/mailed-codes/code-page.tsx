@@ -7,7 +7,7 @@ import { OtherWays } from "../pages/other-ways.tsx";
 import type { MailedCode, Problem } from "../steps/flow.ts";
 import { mailedCodeMessages } from "./messages.ts";
 
-/** What is wrong with an address or a code, as a flow keeps it: `refused` with one of these as its method. */
+/** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
 export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
 export type CodeFault = (typeof codeFaults)[number];
 

@@ -39,7 +39,7 @@ export interface WantedCode {
   readonly purpose: CodePurpose;
   readonly address: EmailAddress;
   readonly language: Language;
-  /** Of `address`: the person whose address it is to be. */
+  /** For the purpose `address`: the person whose address it will be. */
   readonly sub?: string;
 }
 

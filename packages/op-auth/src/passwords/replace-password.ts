@@ -13,7 +13,7 @@ import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
-/** What is wrong with the new password of a form (`new`, `repeat`); `undefined`: nothing. Cost: that of breached-password.ts. */
+/** The fault of the new password of a form (`new`, `repeat`); `undefined` if there is none. Cost: that of breached-password.ts. */
 export async function checkNewPassword(
   context: RequestContext<AuthEnv>,
   { username, claims }: Pick<User, "username" | "claims">,

@@ -22,7 +22,7 @@ export interface PlannedGrant extends GrantIdentity {
   readonly tokenLifetimeSeconds: number;
 }
 
-/** Who and what a grant is for. */
+/** The client, user and resources of a grant. */
 interface GrantPlan {
   readonly client: Client;
   /** The version that the sign-in rests on, even if the grant is given much later. */

@@ -5,7 +5,7 @@ import type { StepPageRequest } from "../steps/step.ts";
 import { stepFrame } from "../steps/step-frame.ts";
 import { signUpMessages } from "./messages.ts";
 
-/** What a step says of an address that has an account, to a person who has proven to read its mail. */
+/** The result of a step for an address that has an account, shown only to a person who has proven the mailbox. */
 export const taken = { kind: "again", problem: { kind: "refused", method: "taken" } } as const;
 
 /** **The page for a person whose address has an account**, with a link to signing in. `undefined` for any other person. */

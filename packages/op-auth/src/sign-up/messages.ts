@@ -10,7 +10,7 @@ const en = {
   submit: "Continue",
   hasAccount: "I have an account",
   badName: "Enter your name, of at most 100 characters.",
-  badDomain: "An account here needs an email address of {domains}.",
+  badDomain: "An account here requires an email address of {domains}.",
   taken: "You already have an account",
   takenText: "{address} belongs to an account. Sign in to it.",
   signIn: "Sign in",

@@ -1,6 +1,6 @@
 import { isPlainText } from "@edge-op/shared/http/is-plain-text";
 
-/** Of a person who signs up, in characters. */
+/** The longest name of a person who signs up, in characters. */
 export const longestName = 100;
 
 /** A typed name: one line of text, trimmed and normalized to NFC; `undefined` for anything else. Pure. */

@@ -50,11 +50,11 @@ export interface Marks {
   readonly consentedBy?: string;
   /** The code that was mailed last. */
   readonly mailed?: MailedCode | undefined;
-  /** Who gets new recovery codes, and the id of the set that they replace, "" for none. */
+  /** The person who gets new recovery codes, and the id of the set that they replace, "" for none. */
   readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
-  /** Who is signing up. */
+  /** The person who is signing up. */
   readonly newcomer?: Newcomer | undefined;
-  /** What the hook `beforeSignIn` has demanded beyond the proofs. */
+  /** The demand of the hook `beforeSignIn` beyond the proofs. */
   readonly demanded?: Demand | undefined;
   /** The person is asked to sign up and says that they have an account. */
   readonly hasAccount?: boolean;
@@ -64,10 +64,10 @@ export interface Marks {
   readonly link?: LinkMark | undefined;
 }
 
-/** What the hook `beforeSignIn` has demanded in a flow: a second factor, or a passkey. */
+/** A demand of the hook `beforeSignIn` in a flow: a second factor, or a passkey. */
 export type Demand = "mfa" | "phr";
 
-/** **Who is signing up in a flow.** Nothing of them is stored before they have an account. */
+/** **The person who is signing up in a flow.** Nothing about them is stored before they have an account. */
 export interface Newcomer {
   readonly name: string;
   readonly address: EmailAddress;

@@ -3,7 +3,7 @@ import type { Flow, Newcomer } from "./flow.ts";
 
 export type ProvenNewcomer = Newcomer & { readonly sub: string };
 
-/** **Who is signing up**; `undefined` for a person who has proven to have an account: by it, or by the new one. */
+/** **The person who is signing up**; `undefined` for one who has proven an existing or the new account. */
 export function newcomerOf({ marks, proofs }: Pick<Flow, "marks" | "proofs">): Newcomer | undefined {
   return proofs.some(({ method }) => !codeMethods.includes(method)) ? undefined : marks.newcomer;
 }

@@ -55,7 +55,7 @@ export type SignInResult =
       readonly kind: "signed in";
       readonly proof: Pick<Proof, "method" | "sub" | "credential">;
       readonly cookies: readonly string[];
-      /** What the person has allowed the client of the request. */
+      /** The access that the person has allowed the client of the request. */
       readonly allowed: readonly string[];
       /** Their second factors, if they were read with the credential. */
       readonly factors?: Factors;

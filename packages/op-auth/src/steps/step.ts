@@ -62,7 +62,7 @@ export interface StepInput {
   readonly nowMs: number;
 }
 
-/** What is known of the signed-in person. Before somebody is, no page depends on an account. */
+/** The facts about the signed-in person. Before a sign-in, no page depends on an account. */
 export interface Facts {
   readonly person:
     | {
@@ -76,17 +76,17 @@ export interface Facts {
         readonly isLeaving: boolean;
       }
     | undefined;
-  /** What they can prove beside a password. Read only if it matters. */
+  /** Their factors beside a password. Read only if the decision depends on them. */
   readonly factors: Factors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
   /** The upstream provider that they must sign in with. Read only for a person who has proven something in this flow. */
   readonly requiredUpstream?: string | undefined;
-  /** What they have allowed the client. Read only if the policy remembers consent. */
+  /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
 }
 
-/** What the client, its request and the deployment require. Computed anew for each request, and never part of a page. */
+/** The requirements of the client, its request and the deployment. Computed anew for each request, and never part of a page. */
 export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   readonly consent: ConsentRule;
@@ -106,11 +106,11 @@ export type StepResult =
   | {
       readonly kind: "done";
       readonly proofs?: readonly Proof[];
-      /** The proofs of before are void, and so is the session of before. */
+      /** The previous proofs and the previous session are void. */
       readonly isAnew?: boolean;
       readonly marks?: Marks;
       readonly cookies?: readonly string[];
-      /** What the person has allowed the client, if it was read with their credential. */
+      /** The access that the person has allowed the client, if it was read with their credential. */
       readonly allowed?: readonly string[] | undefined;
       /** Their second factors, likewise. */
       readonly factors?: Factors | undefined;

@@ -12,7 +12,7 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
   return user?.status === "suspended" ? undefined : user;
 }
 
-/** What the person has allowed the client, to be read beside a proof: the decision after it then needs no call for it. Cost: 1 D1 call. */
+/** The access that the person has allowed the client, read beside a proof, so that the decision after it needs no call. Cost: 1 D1 call. */
 export async function findAllowed({ context, authorization }: StepRequest, sub: string): Promise<readonly string[]> {
   if (authorization === undefined) return [];
   return (await findConsent(context.env.DB, sub, authorization.client.clientId))?.allowed ?? [];

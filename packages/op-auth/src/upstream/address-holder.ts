@@ -1,7 +1,7 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 
-/** Who has verified an address, and not replaced it by another one; `key` is a parameter, and NULL finds nobody. */
+/** The user who has verified an address and not replaced it; `key` is a parameter, and NULL finds nobody. */
 const holder =
   "SELECT u.sub, u.status FROM user_addresses a JOIN users u ON u.sub = a.sub WHERE a.address_key = ?1 AND a.held_until_ms IS NULL";
 

@@ -10,7 +10,7 @@ export function claimsOf({ document }: Upstream, { claims, address }: UpstreamPe
   const named = mappedClaims.map((name) => [name, readClaim(name, claims[document.claims[name] ?? name])]);
   const valid = Object.fromEntries(named.filter(([, value]) => value !== undefined)) as UserClaims;
   if (address === undefined || readClaim("email", address.address) === undefined) return valid;
-  // What cannot be compared cannot be verified.
+  // An address that cannot be compared cannot be verified.
   const isVerified = address.isBelieved && parseEmailAddress(address.address) !== undefined;
   return { ...valid, email: address.address, email_verified: isVerified };
 }

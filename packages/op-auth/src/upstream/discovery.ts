@@ -9,7 +9,7 @@ import { upstreamKinds } from "./kinds.ts";
 import { domainOf } from "./upstream-person.ts";
 
 /**
- * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it says nothing of an account. A domain is compared
+ * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it reveals nothing about an account. A domain is compared
  * exactly: `corp.example.evil` and subdomains are other domains. Cost warm: 0.
  */
 export async function discoverUpstream(

@@ -10,12 +10,12 @@ export type IdentityKey = Pick<Identity, "upstreamId" | "issuer" | "subject">;
 export interface KnownIdentity {
   readonly sub: string;
   readonly status: "active" | "suspended";
-  /** What the person has allowed the client that was asked about. */
+  /** The access that the person has allowed the given client. */
   readonly allowed: readonly string[];
   readonly factors: Factors;
 }
 
-/** Who an identity belongs to, their consent to a client, and their factors, which the same sign-in needs. Cost: 1 D1 call. */
+/** The owner of an identity, with their consent to a client and their factors, which the same sign-in needs. Cost: 1 D1 call. */
 export async function findIdentity(
   database: D1Database,
   { upstreamId, issuer, subject }: IdentityKey,
@@ -79,7 +79,7 @@ export function insertIdentity(
 
 const longestLabel = 128;
 
-/** What tells people's accounts at one provider apart. */
+/** A label that distinguishes a person's accounts at one provider. */
 export function labelOf({ address, claims, subject }: UpstreamPerson): string {
   const name = claims["preferred_username"] ?? claims["name"];
   const label = address?.address ?? (typeof name === "string" && name.trim() !== "" ? name : subject);

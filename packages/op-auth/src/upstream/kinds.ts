@@ -7,7 +7,7 @@ export interface UpstreamKind {
   /** The URL below which its metadata is. */
   issuerOf(document: UpstreamDocument): string;
   readonly scopes: readonly string[];
-  /** What asks for a new authentication, or at least for a choice; absent: the provider knows no such parameter. */
+  /** The `prompt` for a new authentication, or at least for a choice of account; absent if the provider has none. */
   readonly promptAgain?: "login" | "select_account";
   /** It posts its response, because it sends a name in it. */
   readonly isPosting?: true;
@@ -15,7 +15,7 @@ export interface UpstreamKind {
   readonly endpoints?: {
     readonly authorization_endpoint: string;
     readonly token_endpoint: string;
-    /** Who the person is, and their addresses. */
+    /** The URLs of the person and of their addresses. */
     readonly user: string;
     readonly emails: string;
   };

@@ -25,7 +25,7 @@ interface At {
   readonly isolate: AuthIsolate;
 }
 
-/** What is asked of the upstream provider. */
+/** The request to the upstream provider. */
 export interface UpstreamRequest {
   readonly state: string;
   readonly nonce: string;
@@ -111,13 +111,13 @@ export async function redeem(
     readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, email }),
     requireSignature(at, config, tokens.id_token),
   ]);
-  if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person is of another directory");
+  if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person belongs to another directory");
   const signed = { iss, sub, acr, auth_time };
   return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims, ...userInfo, ...signed });
 }
 
 /**
- * What an ID token leaves out: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
+ * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
  * ID token whose the address is.
  */
 async function readUserInfo(

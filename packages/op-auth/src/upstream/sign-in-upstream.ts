@@ -97,7 +97,7 @@ function isFreshEnough(
   return authTimeMs >= transaction.beganAtMs - ageMs - clockMs;
 }
 
-/** What the record says of its `acr`: no other value raises it. */
+/** The method by the record of the provider: only the `acr` values that it names raise it. */
 function methodOf({ document }: Upstream, { acr }: UpstreamPerson): ProofMethod {
   const mapped = acr !== undefined && Object.hasOwn(document.acr_map, acr) ? document.acr_map[acr] : undefined;
   if (mapped === undefined) return "upstream";

@@ -8,7 +8,7 @@ export interface UpstreamPerson {
   readonly issuer: string;
   readonly subject: string;
   readonly address: UpstreamAddress | undefined;
-  /** Of the ID token. */
+  /** The `acr` of the ID token. */
   readonly acr: string | undefined;
   readonly authTimeMs: number | undefined;
   /** All claims, unchecked. */

@@ -170,7 +170,7 @@ const endSecret = defineChange<ClientKey>({
 
 const userScopes = "openid profile email offline_access";
 
-/** What the profiles of docs/clients.md register. */
+/** The registrations of the profiles in docs/clients.md. */
 const profiles = {
   web: {
     token_endpoint_auth_method: "client_secret_basic",

@@ -2,7 +2,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 
 const en = {
   "keys.title": "Keys",
-  "keys.text": "A key is published first, then it signs, then it is only there to verify. The line marks this moment.",
+  "keys.text": "A key is published first, then it signs, then it only verifies. The line marks the present time.",
   "key.kind": "Key",
   "key.published": "published {time}",
   "key.signs": "signs {from} to {until}",

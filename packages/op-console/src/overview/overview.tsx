@@ -8,7 +8,7 @@ import { type OverviewKey, overviewMessages } from "./messages.ts";
 
 const newest = "8";
 
-/** **The first page**: what the person's scopes show of it, read beside each other. Nothing is counted. */
+/** **The first page**: the parts that the person's scopes allow, read at the same time. Nothing is counted. */
 export const overviewRoutes = [
   definePage<OverviewKey>({
     path: "/console",

@@ -7,7 +7,7 @@ const en = {
   "refusals.byRequest": "Request id",
   "refusals.byClient": "Client id",
   "refusal.rule": "The rule",
-  "refusal.mend": "What would mend it",
+  "refusal.mend": "How to fix it",
   "refusal.docs": "Documentation",
   "refusal.detail": "In this request",
   "refusal.request": "Request",

@@ -26,7 +26,7 @@ interface Refusal {
   readonly omitted_before: number;
 }
 
-/** **Why was this refused?** By the id of a request, or the last refusals of a client: the rule, what was sent, and what would mend it. */
+/** **Why was this refused?** By the id of a request, or the last refusals of a client: the rule, the sent parameters, and how to fix it. */
 export const refusalPages: readonly ConsoleRoute[] = [
   definePage<RefusalKey>({
     path: "/console/refusals",

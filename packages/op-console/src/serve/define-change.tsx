@@ -24,7 +24,7 @@ interface ChangeSpec<Key extends string, Changed extends Found> {
   readonly operations: readonly string[];
   readonly messages: Catalog<Key>;
   readonly title: Key;
-  /** What the change ends, or brings about: on the page that confirms it. */
+  /** The consequence of the change, shown on the page that confirms it. */
   readonly ends: Key;
   readonly submit: Key;
   readonly isDangerous?: true;

@@ -10,7 +10,7 @@ export interface Field<Key extends string> {
   readonly label: Key | ConsoleKey;
   readonly help?: Key | ConsoleKey;
   readonly kind: "text" | "lines" | "check" | "choice";
-  /** Of a choice: the values, with their texts where they are not data. */
+  /** The values of a choice, with their texts unless the values are data. */
   readonly options?: readonly (readonly [value: string, label?: Key | ConsoleKey])[];
   readonly isRequired?: true;
 }
@@ -104,7 +104,7 @@ function OneField<Key extends string>({
   );
 }
 
-/** What a form changes: the fields whose values differ. */
+/** The changes of a form: the fields whose values differ. */
 export function changedFields<Key extends string>(
   fields: readonly Field<Key>[],
   before: Values,

@@ -63,7 +63,7 @@ function signInAgain({ context, request }: ConsoleCall): Promise<Response> {
   return respondPage(page, { status: 401, cookies: [endSessionCookie(context)], foreignImages: false });
 }
 
-/** **`POST /console/sign-out`**: ends the console's session; the page leads on to the provider's. */
+/** **`POST /console/sign-out`**: ends the console's session; the next page offers the provider's sign-out. */
 export async function signOut(at: ConsoleCall): Promise<Response> {
   const { context, request } = at;
   const session = await readSession(context, request);

@@ -9,7 +9,7 @@ import type { ConsoleCall } from "../api/console-call.ts";
 
 export const consoleClientId = "console";
 
-/** What the console asks for: `permissions` says which of the admin scopes the person has. */
+/** The scope that the console requests: `permissions` shows which of the admin scopes the person has. */
 export const consoleScopes = [
   ...["openid", "profile", "permissions"],
   ...["admin:clients", "admin:issuers", "admin:users", "admin:keys", "admin:shards", "admin:audit"],

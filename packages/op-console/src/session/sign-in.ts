@@ -101,7 +101,7 @@ function sessionOf(
   }: Awaited<ReturnType<typeof requestToken>>,
 ): ConsoleSession {
   if (claims["nonce"] !== nonce || claims["aud"] !== consoleClientId)
-    throw signInFailed("the ID token is of another sign-in");
+    throw signInFailed("the ID token belongs to another sign-in");
   if (claims["acr"] !== "mfa" && claims["acr"] !== "phr") throw signInFailed("the sign-in had one factor");
   // Permissions are in access tokens alone (docs/reference/scopes-and-tokens.md); this one is of the same provider, and says only what is shown.
   const { permissions: given } = decodeClaims(token) ?? {};

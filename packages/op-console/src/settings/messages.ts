@@ -3,7 +3,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 const en = {
   "settings.title": "Settings",
   "settings.text":
-    "As the admin API runs with them. They belong to the deployment, so a change is made in its file and deployed; it is in force on every Worker then.",
+    "The settings with which the admin API runs. They belong to the deployment: change its file and deploy it. The change is then in force on every Worker.",
   "settings.set": "Set in this deployment",
   "settings.default": "With their defaults",
 } as const;

@@ -24,7 +24,7 @@ interface Leases {
   }[];
 }
 
-/** Of the largest: a page has 50 kB at most, and a deployment up to 900 objects. */
+/** Only the largest objects are shown: a page has 50 kB at most, and a deployment up to 900 objects. */
 const mostShown = 60;
 const mostBytes = 10_000_000_000;
 

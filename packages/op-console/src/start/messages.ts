@@ -3,7 +3,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 const en = {
   "start.title": "Connect an application",
   "start.text":
-    "Choose a framework. The console creates the client and shows the code with its values. Every one of these is run by the tests of Edge OP.",
+    "Choose a framework. The console creates the client and shows the code with its values. The tests of Edge OP run each of these.",
   "start.choose": "Choose",
   "start.connect": "Connect an application",
   "start.name": "Name, as people read it at consent",

@@ -38,12 +38,12 @@ const en = {
   "user.endSession": "End",
   "user.endSessionTitle": "End this session?",
   "user.endSessionEnds":
-    "The browser is signed out, the grants of its applications end, and those with back-channel logout are told. Offline access stays.",
+    "The browser is signed out, the grants of its applications end, and those with back-channel logout are notified. Offline access stays.",
   "user.endSessionSubmit": "End the session",
   "user.endSessions": "End all sessions",
   "user.endSessionsTitle": "End all sessions of this user?",
   "user.endSessionsEnds":
-    "Every browser is signed out, up to 200 by one change, and the grants of their applications end. Offline access stays.",
+    "Every browser is signed out, up to 200 per change, and the grants of their applications end. Offline access stays.",
   "user.endSessionsSubmit": "End all sessions",
   "user.factors": "Second factors and passkeys",
   "user.factorCreated": "added {time}",
@@ -52,7 +52,7 @@ const en = {
   "user.removeFactor": "Remove",
   "user.removeFactorTitle": "Remove this factor?",
   "user.removeFactorEnds":
-    "The user can no longer sign in with it. Every session and grant of the user ends, and the user is told by mail.",
+    "The user can no longer sign in with it. Every session and grant of the user ends, and the user is notified by mail.",
   "user.removeFactorSubmit": "Remove the factor",
   "user.consents": "Consents",
   "user.endConsent": "Withdraw",
@@ -62,7 +62,7 @@ const en = {
   "user.endConsents": "Withdraw all consents",
   "user.endConsentsTitle": "Withdraw all consents of this user?",
   "user.endConsentsEnds":
-    "Up to 20 by one change: all grants of the applications for this user end, and each has to ask again.",
+    "Up to 20 per change: all grants of the applications for this user end, and each has to ask again.",
   "user.endConsentsSubmit": "Withdraw all consents",
   "user.grants": "Grants with offline access",
   "user.grantEnds": "ends {time}",
@@ -72,7 +72,7 @@ const en = {
   "user.endGrantSubmit": "End the grant",
   "user.endGrants": "End all grants",
   "user.endGrantsTitle": "End all grants of this user?",
-  "user.endGrantsEnds": "Up to 200 by one change: their refresh and access tokens are refused. Consents stay.",
+  "user.endGrantsEnds": "Up to 200 per change: their refresh and access tokens are refused. Consents stay.",
   "user.endGrantsSubmit": "End all grants",
 } as const;
 

@@ -6,7 +6,7 @@ import { attributeDocumentSchema } from "@edge-op/shared/users/attribute-schema"
 import type { AttributeDocument, UserAttributes } from "@edge-op/shared/users/attributes";
 import * as z from "zod";
 
-/** Of one user, as JSON: they are part of tokens. */
+/** The largest values of one user, as JSON: they are part of tokens. */
 const mostValueBytes = 4096;
 
 /** The members that only some types have. */

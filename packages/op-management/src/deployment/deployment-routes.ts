@@ -24,7 +24,7 @@ import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
 const mostCalled = 800;
 
-/** Of 200 rows. */
+/** Each batch has 200 rows. */
 const batchesAtOnce = 10;
 /** Each batch waits for D1 at most three times. */
 const sealingMs = 30_000;

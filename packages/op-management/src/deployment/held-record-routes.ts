@@ -16,7 +16,7 @@ const path = "/held-records";
 const scope = "admin:shards";
 const atOnce = 200;
 
-const kind = z.enum(heldKinds).describe("What the record is.");
+const kind = z.enum(heldKinds).describe("The kind of the record.");
 const id = z.string().min(1).max(512).describe("A sub, client_id, issuer_id, upstream_id, host, identifier or name.");
 
 const heldSchema = z

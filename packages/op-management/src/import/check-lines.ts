@@ -31,7 +31,7 @@ export type CheckedLine =
 
 const areFound = listOf(objectOf<{ readonly found: string }>({ found: isText }));
 
-/** What the databases contain of a batch, as texts. */
+/** The identifiers of a batch that the databases contain already, as texts. */
 class Found {
   readonly users: ReadonlyMap<string, string>;
   readonly clients: ReadonlySet<string>;

@@ -73,7 +73,7 @@ const importUsers = defineRoute({
       dry_run: z.boolean().exactOptional().describe("Only say what would happen."),
     })
     .meta({ id: "UserImport" }),
-  response: { status: 200, description: "What happened to each line.", schema: importSchema },
+  response: { status: 200, description: "The result of each line.", schema: importSchema },
   async handle(call) {
     const { users, dry_run: isDryRun = false } = call.body;
     const lines = users.map((line) => (line instanceof InvalidLine ? undefined : line));

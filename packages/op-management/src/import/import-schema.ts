@@ -1,5 +1,5 @@
 /**
- * **A user as a file has them**: one line of JSON, the same for import and export, with credentials. Times are seconds since the epoch.
+ * **A user in a file**: one line of JSON, the same for import and export, with credentials. Times are seconds since the epoch.
  *
  * @see docs/operating/import.md
  */

@@ -10,7 +10,9 @@ const parameterSchema = z.strictObject({
   sent: values.describe(
     "Its values, shortened to 200 characters. A URI has no user information, query values and fragment.",
   ),
-  registered: values.optional().describe("What the client has registered now; absent if nothing is registered for it."),
+  registered: values
+    .optional()
+    .describe("The values that the client has registered now; absent if it has registered none."),
 });
 
 /** **A refused request**, with what its reason means and what to change. */
@@ -24,11 +26,11 @@ export const refusalSchema = z
     is_authenticated: z.boolean().describe("Whether the client has authenticated, or its token was verified."),
     error: z.string().describe("The error code of the response."),
     reason: z.string().describe("The reason: a stable code."),
-    explanation: z.string().describe("What the reason means, in Markdown."),
+    explanation: z.string().describe("The meaning of the reason, in Markdown."),
     detail: z.string().describe("Details of the request as they were logged; nothing should match on them."),
-    remedy: z.string().describe("What to change, in Markdown."),
+    remedy: z.string().describe("How to fix it, in Markdown."),
     documentation: z.string().describe("The page about it, as a path in the repository of Edge OP."),
-    parameters: z.array(parameterSchema).describe("What was sent, as far as a registration may contradict it."),
+    parameters: z.array(parameterSchema).describe("The sent parameters that a registration may contradict."),
     omitted_before: z.int().describe("Refusals of the deployment since the one before that were not recorded."),
   })
   .meta({

@@ -140,7 +140,7 @@ function routesOf({ noun, gives, table, values, example }: Kind): AdminRoute[] {
     method: "DELETE",
     path: named,
     operationId: `delete${title}`,
-    summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when the call returns.`,
+    summary: `Takes every one of its ${gives} from a ${noun}. Users who have the ${noun} keep it. In force everywhere when the call returns.`,
     scope,
     preconditions: ["If-Match"],
     response: { status: 204, description: `The ${noun} has no assignments.` },

@@ -9,7 +9,7 @@ import { upstreamCreateSchema, upstreamSchema, writableUpstream } from "./upstre
 import { forgetUpstreams, refuseConflicts, type StoredUpstream, upstreams } from "./upstream-table.ts";
 
 /**
- * **`/admin/upstreams`**: the providers of others with which people sign in here (ADR 63). Cost: a read 1 D1; a change 2 D1 and a round of the control
+ * **`/admin/upstreams`**: the upstream providers with which people sign in (ADR 63). Cost: a read 1 D1; a change 2 D1 and a round of the control
  * plane.
  */
 export const upstreamRoutes: readonly AdminRoute[] = defineRecordRoutes({

@@ -45,7 +45,7 @@ const sessionRoutes = defineAccessRoutes({
   missing: "session-not-found",
   words: {
     list: "Lists the browsers in which a user is signed in.",
-    ends: "The grants of its applications end with it, and applications with back-channel logout are told; offline access stays.",
+    ends: "The grants of its applications end with it, and applications with back-channel logout are notified; offline access stays.",
   },
   shown: sessionSchema,
   atOnce: 200,
@@ -88,7 +88,7 @@ const consentRoutes = defineAccessRoutes({
   missing: "consent-not-found",
   words: {
     list: "Lists what a user has allowed applications, and applications with offline access that need no consent.",
-    ends: "The application's grants end, also in sessions; it is told by back-channel logout, and must ask again.",
+    ends: "The application's grants end, also in sessions; it is notified by back-channel logout, and must ask again.",
   },
   shown: consentSchema,
   atOnce: 20,

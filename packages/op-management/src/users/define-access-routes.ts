@@ -15,7 +15,7 @@ type Call = AdminCall<unknown, unknown>;
 export interface AccessPage {
   readonly after: string;
   readonly count: number;
-  /** What ended before is not listed. */
+  /** Items that ended before this time are not listed. */
   readonly atMs: number;
 }
 
@@ -24,7 +24,7 @@ interface AccessKind<Item, Shown extends z.ZodObject> {
   /** The parameter of the path that names an item. */
   readonly key: string;
   readonly missing: RefusalReason;
-  /** What the item is, and what ends with it. */
+  /** The name of the items, and a description of what their end ends. */
   readonly words: { readonly list: string; readonly ends: string };
   readonly shown: Shown;
   /** How many items one call ends at most. */

@@ -15,9 +15,9 @@ const identitySchema = z
   .strictObject({
     identity_id: z.string(),
     upstream_id: z.string(),
-    issuer: z.string().describe("Of the upstream provider."),
+    issuer: z.string().describe("The issuer of the upstream provider."),
     subject: z.string().describe("The person's `sub` there."),
-    label: z.string().describe("What the person sees: an address or a name there."),
+    label: z.string().describe("The label that the person sees: an address or a name there."),
     created_at: z.int().describe("Seconds since the epoch."),
     last_used_at: z.int().exactOptional().describe("Seconds since the epoch; absent: not used yet."),
   })

@@ -43,7 +43,9 @@ const exportSchema = z
       .describe("The person's rows by table, without secrets: times in RFC 3339."),
     events: z
       .array(eventSchema)
-      .describe("What happened to the account, newest first. Of what others did, neither who they are nor where from."),
+      .describe(
+        "The activity of the account, newest first. Events caused by others do not show who they are or where they were.",
+      ),
     more_events: z
       .boolean()
       .describe(`Whether the audit log has more than these ${exportedEvents} events: ask \`GET /audit?sub=…\`.`),
@@ -80,7 +82,7 @@ const erasureSchema = z
     sub: z.string(),
     erased_at: z.string().describe("RFC 3339."),
     erased: z.array(z.string()).describe("The tables whose rows of the person are deleted."),
-    remains: z.array(remainderSchema).describe("What stays, why, and until when."),
+    remains: z.array(remainderSchema).describe("Data that remains, with the reason and the end."),
   })
   .meta({
     id: "Erasure",

@@ -1,6 +1,6 @@
 import type { Settings } from "@edge-op/shared/config/settings";
 
-/** What an erasure does not delete at once. */
+/** Data that an erasure does not delete at once. */
 export interface Remainder {
   readonly where: string;
   readonly what: string;

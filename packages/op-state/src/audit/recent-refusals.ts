@@ -114,7 +114,7 @@ export class RecentRefusals {
     return this.#sql.exec<{ rows: number }>(select, isKnown(sender)).one().rows;
   }
 
-  /** Of clients that exist, the largest lose rows first; other senders may have any name, so of them the oldest rows go. */
+  /** For clients that exist, the one with the most rows loses some first. Other senders may have any name, so their oldest rows are deleted. */
   #trim(sender: Sender): void {
     const target = Math.floor(mostRows[sender] * keptPart);
     if (sender === "known") {

@@ -11,7 +11,7 @@ export interface AddressHolder {
   readonly isHeld: boolean;
 }
 
-/** What is written to an address for which a code was requested. */
+/** The recipient of a mail to an address for which a code was requested. */
 export interface CodeRecipient {
   readonly to: string;
   readonly kind: CodeMailKind;

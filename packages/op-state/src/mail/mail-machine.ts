@@ -22,7 +22,7 @@ export interface MailTimes {
   readonly tries: number;
 }
 
-/** What D1 contains: the evidence of the change, and the verified addresses of its person. */
+/** The result of reading D1: the evidence of the change, and the verified addresses of its person. */
 export type Found = { readonly isCommitted: boolean; readonly addresses: readonly string[] };
 
 /** `unreadable`: the key of its content is lost. */

@@ -9,7 +9,7 @@ import type { ExchangeParty } from "./exchange-party.ts";
 
 /**
  * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there. If the subject
- * were its own actor, this would be impersonation disguised as delegation. A token that is itself delegated acts for no one.
+ * were its own actor, this would be impersonation disguised as delegation. A token that is itself delegated acts for nobody.
  */
 export function requireActor(
   actor: ExchangeParty,

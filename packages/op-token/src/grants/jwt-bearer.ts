@@ -21,7 +21,7 @@ type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
  * **Issues tokens for an assertion**. The client itself asserts a user, signed with its registered key and within its `jwt_bearer` policy (absent: it
- * may assert no one); or a trusted issuer does (jwt-bearer-external.ts). `iss` distinguishes them. The assertion is spent. Cost warm: 1 object call
+ * may assert nobody); or a trusted issuer does (jwt-bearer-external.ts). `iss` distinguishes them. The assertion is spent. Cost warm: 1 object call
  * (the `jti`), 1 verification, 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1

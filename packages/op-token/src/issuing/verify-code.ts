@@ -28,7 +28,7 @@ export function findMismatch(payload: AuthorizationCodePayload, presented: Prese
   return presented.codeChallenge === undefined ? "verifier-missing" : "verifier-wrong";
 }
 
-/** What a redemption asks for. `undefined`: everything that was authorized (RFC 8707 §2.2, RFC 9396 §6). */
+/** The parameters of a redemption. `undefined`: everything that was authorized (RFC 8707 §2.2, RFC 9396 §6). */
 export interface RequestedUse {
   readonly redirectUri: string | undefined;
   readonly resources: readonly string[] | undefined;

@@ -28,20 +28,20 @@ const en = {
   "mail.dataDownloaded": "Your data was downloaded",
   "mail.deletionAsked": "Your account is going to be deleted",
   "mail.deletionAskedText":
-    "Somebody has asked to delete it, and you were signed out everywhere. In {days, plural, one {# day} other {# days}} it is deleted for ever. Do you want to keep it, or was this not you? Sign in before, keep the account and change your password.",
+    "Somebody has asked to delete it, and you were signed out everywhere. In {days, plural, one {# day} other {# days}} it is permanently deleted. Do you want to keep it, or was this not you? Sign in before then, keep the account and change your password.",
   "mail.deletionNear": "Your account will be deleted in three days",
-  "mail.deletionNearText": "It is then deleted for ever. If you want to keep it, sign in before.",
+  "mail.deletionNearText": "It is then permanently deleted. If you want to keep it, sign in before then.",
   "mail.deletionDone": "Your account was deleted",
   "mail.deletionDoneText":
-    "Your account at {name} was deleted, as was asked, with everything that was stored about you there. This is the last mail about it.",
+    "Your account at {name} was deleted as requested, with everything that was stored about you there. This is the last mail about it.",
   "mail.accountRestored": "Your account is not going to be deleted",
   "mail.keepAccount": "Sign in to keep the account",
   "mail.undoText":
-    "This was your address before. Was this not you? Take the change back within seven days. That also signs you out everywhere, and you can then set a new password.",
-  "mail.undo": "Take the change back",
+    "This was your address before. Was this not you? Undo the change within seven days. That also signs you out everywhere, and you can then set a new password.",
+  "mail.undo": "Undo the change",
   "mail.codeRecover": "Your code for a new password",
   "mail.codeRecoverText":
-    "Somebody asked for a new password for your account at {name}. If this was you, enter this code:",
+    "Somebody requested a new password for your account at {name}. If this was you, enter this code:",
   "mail.codeAddress": "Your code to confirm this email address",
   "mail.codeAddressText":
     "Somebody wants to use this email address for their account at {name}. If this was you, enter this code:",
@@ -50,14 +50,14 @@ const en = {
     "Somebody wants to create an account at {name} with this email address. If this was you, enter this code:",
   "mail.accountExists": "You already have an account",
   "mail.accountExistsText":
-    "Somebody wanted to create an account at {name} with this email address. You have one already. If this was you, enter this code to go on:",
+    "Somebody wanted to create an account at {name} with this email address. You have one already. If this was you, enter this code to continue:",
   "mail.addressInUse": "Your email address was entered for another account",
   "mail.addressInUseText":
     "Somebody wanted to use this email address for an account at {name}. It belongs to another account there, so nothing was changed. If this was you, sign in to that account.",
   "mail.codeUse":
     "Enter it on the page on which you asked for it. It is valid for {minutes, plural, one {# minute} other {# minutes}}, and only the newest code counts.",
   "mail.codeNotYou":
-    "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, also not by telephone.",
+    "If this was not you, you do not need to do anything: nobody gets in without the code. Never tell it to anyone, not even by telephone.",
   "mail.invitation": "You are invited to {name}",
   "mail.invitationText":
     "An administrator has invited you to create an account at {name}. The link is for you alone. It works once, for seven days from {at} (UTC).",

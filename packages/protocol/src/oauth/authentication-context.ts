@@ -58,7 +58,7 @@ const ways: readonly Way[] = [
   { acr: "phr", satisfies: ["mfa"], amr: ["fed", "mfa"], strength: 3, factors: [["upstreamPhr"]] },
 ];
 
-/** Who was shown to be present, how and when; the members that an authentication context is computed from. */
+/** A proof of presence: the person, method and time, from which an authentication context is computed. */
 export interface DatedProof {
   readonly method: ProofMethod;
   readonly atMs: number;

@@ -2,7 +2,7 @@ import { namesOf } from "../encoding/names-of.ts";
 
 /**
  * **The client authentication methods**, each with the credential by which a client proves its identity. Types, client
- * metadata and discovery derive from this table; `client-auth/` reads and verifies what a request presents.
+ * metadata and discovery derive from this table; `callers/` of `shared` reads and verifies what a request presents.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication

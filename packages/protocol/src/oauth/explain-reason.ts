@@ -37,9 +37,9 @@ const pages: Readonly<Record<string, string>> = {
 };
 
 export interface ExplainedReason {
-  /** What the reason means, in Markdown. */
+  /** The meaning of the reason, in Markdown. */
   readonly explanation: string;
-  /** What to change, in Markdown. */
+  /** The change that fixes it, in Markdown. */
   readonly remedy: string;
   /** The path of a page in the repository. */
   readonly documentation: string;

@@ -280,7 +280,7 @@ const reasons = {
   "unique-constraint": "Admin API: a unique value already exists.",
   "upstream-not-found": "Admin API: the upstream provider does not exist.",
   "upstream-transaction-unknown":
-    "Nobody waits for this response of an upstream provider: it was received before, it is too late, or it is of another provider.",
+    "The response of the upstream provider is not expected: it was received before, it is late, or it is from another provider.",
   "upstreams-too-many": "Admin API: there are as many upstream providers as are allowed.",
   "user-not-active": "The user is unknown or suspended.",
   "user-not-found": "Admin API: there is no such user.",

@@ -12,7 +12,7 @@ export interface AuditKeeperRpc extends Rpc.DurableObjectBranded {
   auditStatus(): Promise<AuditLogStatus>;
 }
 
-/** What an isolate has noted since its last report. */
+/** The tokens and refusals that an isolate has noted since its last report. */
 export interface RequestReport {
   readonly tokens: readonly IssuedToken[];
   /** The number of those that are not contained. */

@@ -9,7 +9,7 @@ import type { AuditKeeperBindings } from "./admin-event.ts";
 import type { IssuedToken, ReportedRefusal, ReportResult, RequestReport } from "./audit-keeper-rpc.ts";
 import { describeRefusal } from "./describe-refusal.ts";
 
-/** Of each kind in one call; further ones are only counted. */
+/** The maximum of each kind in one call; further ones are only counted. */
 const mostTokens = 20;
 const mostRefusals = 40;
 /** Refusals in one call of one known client, and of all senders that name none: half of the places are left to others. */

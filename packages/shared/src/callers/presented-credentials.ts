@@ -3,13 +3,6 @@ import { OAuthError, type OAuthErrorOptions } from "@edge-op/protocol/oauth/erro
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Form } from "../http/read-form.ts";
 
-/**
- * **Reads the client authentication of a request**: exactly one method, or the request is refused. The comparison with the
- * registered method comes later, in registered-method.ts.
- *
- * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
- * @see https://www.rfc-editor.org/rfc/rfc7521#section-4.2
- */
 export type PresentedCredentials =
   | {
       readonly method: "client_secret_basic" | "client_secret_post";
@@ -57,7 +50,13 @@ function decodeBasic(header: string): { clientId: string; secret: string } | und
   return clientId === undefined || secret === undefined ? undefined : { clientId, secret };
 }
 
-/** `header` is the `Authorization` header. */
+/**
+ * **Reads the client authentication of a request**: exactly one method, or the request is refused. The comparison with the
+ * registered method comes later, in registered-method.ts. `header` is the `Authorization` header.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
+ * @see https://www.rfc-editor.org/rfc/rfc7521#section-4.2
+ */
 export function readPresentedCredentials(header: string | null, form: Form): PresentedCredentials {
   const secret = form.get("client_secret");
   const assertion = form.get("client_assertion");

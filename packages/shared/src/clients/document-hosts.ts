@@ -10,7 +10,7 @@ import { documentPolicy } from "./document-policy.ts";
 /** Maximum number of rows in D1, which form one record. The admin API enforces it. */
 export const mostDocumentHosts = 200;
 
-/** What administrators decide of metadata documents and discovery. */
+/** The decisions of administrators about metadata documents and discovery. */
 export interface HostList {
   readonly hosts: readonly HostPolicy[];
   /** The claims to which attributes are mapped: discovery shows them, and reads nothing else that administrators decide. */

@@ -38,7 +38,7 @@ export function ownMetadata(
   return { metadata, dropped: dropped.slice(0, mostLogged) };
 }
 
-/** What the client asks for, as far as it concerns people; without a request, all of it. */
+/** The requested scope, limited to values that concern people; all of these if none is requested. */
 function ownScope(asked: unknown, dropped: string[]): string {
   if (typeof asked !== "string") return ownScopes.join(" ");
   const values = [...new Set(asked.split(" "))].filter((value) => value !== "");

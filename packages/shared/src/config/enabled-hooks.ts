@@ -1,4 +1,4 @@
-/** What follows if a hook fails: the provider goes on without it, or refuses. */
+/** The consequence of a failed hook: the provider continues without it, or refuses. */
 export type HookFailure = "open" | "closed";
 
 /** The hooks that `ENABLED_HOOKS` names. `undefined`: what follows its failure cannot be chosen. */

@@ -182,7 +182,7 @@ export const workerSettings = {
   passwordBreach: oneOf("PASSWORD_BREACH", ["off", "pwned-passwords"], {
     default: "off",
     meaning:
-      "Where a new password is looked up among those of data breaches, beside the built-in list of common ones. `pwned-passwords`: Have I Been Pwned, which is told five characters of a hash; if it does not respond within 800 ms, the password is accepted.",
+      "Where a new password is looked up among those of data breaches, beside the built-in list of common ones. `pwned-passwords`: Have I Been Pwned, which receives five characters of a hash; if it does not respond within 800 ms, the password is accepted.",
   }),
   clientDocuments: oneOf("CLIENT_DOCUMENTS", documentPolicies, {
     default: "deny",

@@ -20,7 +20,7 @@ export interface ReadCondition {
 export class ReadSet implements ReadLog<ControlKind> {
   readonly #control: RecordVersions;
   readonly #reads: Read[] = [];
-  /** What the attempt has to log. */
+  /** Lines of the attempt for the log. */
   readonly #lines: (() => void)[] = [];
   #isDecided = false;
   /** All of them are current at this version. */

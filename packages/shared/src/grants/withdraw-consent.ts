@@ -4,7 +4,7 @@ import { listUserSessions } from "../users/user-sessions.ts";
 import { dismissClient, type EndingContext, type SessionEnder } from "./end-session.ts";
 import { revokeGrants } from "./revoke-grants.ts";
 
-/** Who ends the access: the reason of the revocations, and the reason that the client's logout tokens are recorded with. */
+/** By the party that ends the access: the reason of the revocations, and the reason that the client's logout tokens are recorded with. */
 const endings = {
   consent_withdrawn: "consent taken back",
   administrator: "ended by an administrator",

@@ -36,7 +36,7 @@ export type HookResult<Value> =
   | { readonly kind: "answered"; readonly value: Value }
   | { readonly kind: "failed"; readonly cause: string };
 
-/** What the operator's Worker returned cannot be used, and why. */
+/** The result of the operator's Worker cannot be used; the message says why. */
 export class UnusableResult extends Error {
   override readonly name = "UnusableResult";
 }

@@ -63,7 +63,7 @@ export interface RefusalReports<Env> {
   noteRefusal(context: RequestContext<Env>, refusal: OAuthError, request: SentRequest | undefined): void;
 }
 
-/** What was sent, as far as it was kept. */
+/** The sent request, as far as it was kept. */
 export interface SentRequest {
   readonly method: string;
   readonly url: string;

@@ -2,8 +2,8 @@ import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-js
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 /**
- * **Creates a grant**: its id names the revocation shard on which all of its tokens are revoked, refreshed and exchanged ones
- * included (docs/reference/protocols.md §1), and the control versions by which cut-offs decide about it (grant-id.ts).
+ * **The identity of a grant**: all of its tokens, refreshed and exchanged ones included, are revoked on one shard (docs/reference/protocols.md §1). The
+ * id contains the control versions by which cut-offs decide about the grant (grant-id.ts).
  */
 export interface GrantIdentity {
   readonly grantId: string;

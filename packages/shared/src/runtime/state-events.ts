@@ -3,7 +3,7 @@ import { cause, type LogEvent, number, optional, requestId, text } from "./log-e
 const sizeFields = {
   database: text("`DB` or `AUDIT_DB`."),
   bytes: number("Its size."),
-  limitBytes: number("What the platform allows."),
+  limitBytes: number("The limit of the platform."),
 };
 const noticeFields = {
   clientId: text("The client that is notified."),
@@ -65,7 +65,7 @@ export const stateEvents = {
   "shard-not-told": {
     level: "warn",
     meaning:
-      "A revocation shard did not acknowledge an administrative change. It is told again; the change is in force at the latest when the shard's lease has ended, ten seconds later.",
+      "A revocation shard did not acknowledge an administrative change. It is notified again; the change is in force at the latest when the shard's lease has ended, ten seconds later.",
     fields: { shard: text("The name of the object."), cause },
   },
   "control-registered": {
@@ -135,18 +135,18 @@ export const stateEvents = {
   "mail-delayed": {
     level: "warn",
     meaning: "The provider of mail did not accept mails. They are sent again, after 10 seconds to 2 hours.",
-    fields: { mails: number("How many, of one alarm."), problem: text("What the provider responded to one of them.") },
+    fields: { mails: number("How many, of one alarm."), problem: text("The response of the provider to one of them.") },
   },
   "mail-misconfigured": {
     level: "error",
     meaning:
       "The provider of mail accepts no mail of this deployment: see [mail](../operating/mail.md). Mails are kept for a day.",
-    fields: { problem: text("What is wrong.") },
+    fields: { problem: text("The problem.") },
   },
   "mail-suppressed": {
     level: "info",
     meaning: "A mail was not sent, because its address cannot receive mail.",
-    fields: { problem: text("What the provider said.") },
+    fields: { problem: text("The response of the provider.") },
   },
   "mail-abandoned": {
     level: "error",

@@ -4,15 +4,15 @@ import type { StoredHash } from "./stored-hash.ts";
 
 /** CPU time in workerd, as `load-tests/measure/measure-hashes.ts` has measured it on one machine. Only the proportion counts. */
 const milliseconds = {
-  /** Of N × r × p of scrypt. */
+  /** Per unit of N × r × p of scrypt. */
   scrypt: 200 / (2 ** 14 * 8 * 5),
-  /** Of bcrypt with one round. */
+  /** Per round of bcrypt. */
   bcrypt: 113 / 2 ** 10,
-  /** Of an iteration of PBKDF2 by the platform. */
+  /** Per iteration of PBKDF2 by the platform. */
   pbkdf2: 0.0006,
   /** The same where there are more than the platform computes. */
   ownPbkdf2: 0.004,
-  /** Of a KiB of argon2id in one pass. */
+  /** Per KiB of argon2id in one pass. */
   argon2id: 0.007,
 } as const;
 

@@ -27,7 +27,7 @@ export async function macText(env: MasterKeyBindings, purpose: MacPurpose, text:
   return macOf(await deriveKey(env, purpose), text);
 }
 
-/** What {@link macText} returns, with the current secret and, during a replacement, with the previous one: for a code that is derived from a MAC. */
+/** The results of {@link macText} with the current secret and, during a replacement, with the previous one: for a code that is derived from a MAC. */
 export async function macTexts(env: MasterKeyBindings, purpose: MacPurpose, text: string): Promise<string[]> {
   const previous = await derivePreviousKey(env, purpose);
   const keys = [await deriveKey(env, purpose), ...(previous === undefined ? [] : [previous])];

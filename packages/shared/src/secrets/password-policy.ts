@@ -3,7 +3,7 @@ import { normalizePassword } from "./password-hash.ts";
 
 export const passwordFaults = [
   ...(["malformed", "tooShort", "tooLong", "common", "personal", "simple"] as const),
-  /** Of the list of `PASSWORD_BREACH` (breached-password.ts). */
+  /** In the list of `PASSWORD_BREACH` (breached-password.ts). */
   "breached",
 ] as const;
 

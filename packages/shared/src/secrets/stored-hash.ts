@@ -10,7 +10,7 @@ import type { ScryptCost } from "./password-cost.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What a password is hashed with, and compared to. */
+/** The salt and the hash with which a password is compared. */
 interface Salted {
   readonly salt: Bytes;
   readonly key: Bytes;
@@ -56,7 +56,7 @@ export interface LegacyHash {
 export type StoredHash = ScryptHash | FirebaseHash | Pbkdf2Hash | Argon2Hash | BcryptHash | LegacyHash;
 
 /**
- * What one hash may cost, whoever made it: memory beside which an isolate of 128 MB still works, and seconds of CPU at most (measured by
+ * The maximum cost of one hash, whoever made it: memory beside which an isolate of 128 MB still works, and seconds of CPU at most (measured by
  * `load-tests/measure/measure-hashes.ts`).
  */
 const most = {

@@ -99,7 +99,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
     });
     this.#presence = new IsolateCache({ maxBytes: presenceBytes });
     control.onChange(options.kind, (id, record) => {
-      // What was read before the first version carries a version of its own.
+      // A copy that was read before the first version carries a version of its own.
       if (control.version === undefined) return;
       const isHeld = record !== undefined && this.#holds(id ?? everyId);
       for (const cache of [this.#memory, this.#presence]) {
@@ -280,7 +280,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
     cache.set(id, isJudged ? { value } : { value, cv: readAt }, nowMs() + ttlSeconds * 1000);
   }
 
-  /** What a cache holds, unless a change that has become known names it. */
+  /** The entry of a cache, unless a change that has become known names it. */
   #held<Kept>(cache: IsolateCache<Held<Kept>>, id: string, atMs: number): Held<Kept> | undefined {
     const held = cache.get(id, atMs);
     if (held?.cv === undefined || this.#control.version === undefined) return held;

@@ -148,7 +148,7 @@ export async function readAccessToken(
   return read;
 }
 
-/** What the text of a token of this provider says, to read records ahead: nothing is verified. */
+/** The names in the text of a token of this provider, to read records ahead: nothing is verified. */
 export async function peekAccessToken(
   context: RequestContext<MasterKeyBindings>,
   token: string,

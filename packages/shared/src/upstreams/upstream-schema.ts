@@ -9,7 +9,7 @@ const tenant = z
   .string()
   .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "must be the id of a directory in lower case");
 
-/** Of this provider, by which a person's identity at an upstream provider may never be described: what an address proves has rules of its own. */
+/** Claims of this provider that no mapping of an upstream claim may set: addresses have rules of their own. */
 const ownClaims: readonly string[] = ["email", "email_verified", "phone_number_verified", "updated_at", "address"];
 export const mappedClaims = Object.keys(claimsSchema.shape).filter((name) => !ownClaims.includes(name));
 
@@ -56,7 +56,7 @@ export const upstreamDocumentSchema = z.strictObject({
   acr_map: z
     .record(z.string().min(1).max(255), z.enum(["mfa", "phr"]))
     .default({})
-    .describe("What an `acr` of the upstream provider amounts to here. Others are one factor."),
+    .describe("The meaning of each `acr` value of the upstream provider. Other values count as one factor."),
   trusted_domains: z
     .array(z.union([domain, z.literal("*")]))
     .max(100)
@@ -85,6 +85,6 @@ export const upstreamDocumentSchema = z.strictObject({
     .enum(["off", "offer", "require"])
     .default("off")
     .describe(
-      "What an address of one of `domains` leads to on the sign-in page: nothing, this provider if no password is typed, or this provider always. With `require`, people with such a verified address sign in with nothing else; open sessions stay.",
+      "The effect of an address of one of `domains` on the sign-in page: none, this provider if no password is typed, or always this provider. With `require`, people with such a verified address sign in with nothing else; open sessions stay.",
     ),
 });

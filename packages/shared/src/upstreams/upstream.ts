@@ -31,7 +31,7 @@ export const fixedIssuers = {
   github: "https://github.com/login/oauth",
 } as const;
 
-/** What the sealed secret is bound to: in another row it does not open. */
+/** The context of the sealed secret: in another row it does not open. */
 export function upstreamSeal(upstreamId: string): string {
   return `upstream ${upstreamId}`;
 }

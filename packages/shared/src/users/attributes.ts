@@ -34,7 +34,7 @@ export interface MappedValue {
   readonly value: unknown;
 }
 
-/** What all declarations may have as JSON, in characters: they form one copy. The admin API enforces it. */
+/** The maximum size of all declarations as JSON, in characters: they form one copy. The admin API enforces it. */
 export const mostDeclaredCharacters = 65_536;
 
 /** The id of the record. */
@@ -74,7 +74,7 @@ function typeOf(value: UserAttributes[string]): string {
   return Array.isArray(value) ? "strings" : typeof value;
 }
 
-/** Who gets a token or a response, and what was allowed. */
+/** The recipient of a token or response, and the allowed access. */
 interface ClaimRecipient {
   readonly clientId: string;
   readonly scope: readonly string[];

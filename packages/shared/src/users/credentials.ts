@@ -12,7 +12,7 @@ export interface PasswordRecord {
   readonly hash: string | undefined;
   /** An administrator's password, which the person replaces by their own and does nothing else by. There is no other one then. */
   readonly temporary: { readonly hash: string; readonly untilMs: number } | undefined;
-  /** What the user has allowed the client that was asked about. */
+  /** The access that the user has allowed the given client. */
   readonly allowed: readonly string[];
   readonly factors: Factors;
 }

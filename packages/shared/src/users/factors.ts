@@ -1,7 +1,7 @@
 import { queryDatabase } from "../storage/query-database.ts";
 import { activeIdentities, hasOwnPassword } from "./identities.ts";
 
-/** **What a person can prove**: the factors beside a password, and whether there is one. */
+/** **The factors of a person** beside a password, and whether there is a password. */
 export interface Factors {
   /** An authenticator app. A person who has one is asked for its code at each sign-in by password. */
   readonly totp: boolean;
@@ -62,7 +62,7 @@ export async function findFactors(database: D1Database, sub: string): Promise<Fa
 export interface ListedFactor {
   readonly id: string;
   readonly kind: FactorKind;
-  /** Of a passkey. */
+  /** The name of a passkey. */
   readonly name: string | undefined;
   readonly createdAtMs: number;
   readonly lastUsedAtMs: number | undefined;
@@ -146,7 +146,7 @@ export function removeFactor(
   ];
 }
 
-/** What the sealed secret of an app is bound to: in another row it does not open. */
+/** The context of the sealed secret of an app: in another row it does not open. */
 export function factorSeal(sub: string, factorId: string): string {
   return `${sub}\n${factorId}`;
 }

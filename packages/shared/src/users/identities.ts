@@ -8,7 +8,7 @@ export interface Identity {
   readonly upstreamId: string;
   readonly issuer: string;
   readonly subject: string;
-  /** What its person sees in the list: an address or a name there. */
+  /** The label of the identity in the person's list: an address or a name at the provider. */
   readonly label: string;
   readonly createdAtMs: number;
   readonly lastUsedAtMs: number | undefined;

@@ -64,7 +64,7 @@ export interface PreparedNotice {
 /** How long a mailed code is accepted. */
 export const mailedCodeMs = 10 * 60_000;
 
-/** **What a mailed code is for**: a new password, an address of an account, a new account. A code for one is refused for another. */
+/** **The purpose of a mailed code**: a new password, an address of an account, a new account. A code for one is refused for another. */
 export const codePurposes = ["recover", "address", "sign-up"] as const;
 export type CodePurpose = (typeof codePurposes)[number];
 
@@ -76,7 +76,7 @@ export interface CodeMail {
   readonly to: EmailAddress;
   readonly code: string;
   readonly atMs: number;
-  /** Of `address`: the person whose address it is to be. */
+  /** For the purpose `address`: the person whose address it will be. */
   readonly sub?: string | undefined;
   /** The language of the page. */
   readonly locale: string;

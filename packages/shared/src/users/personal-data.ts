@@ -6,7 +6,7 @@
 interface PersonalTable {
   readonly table: string;
   readonly exported: readonly string[];
-  /** Of no use to the person: secrets, and what only this provider reads. */
+  /** Omitted from the export: secrets, and data that only this provider reads. */
   readonly withheld: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 
 /**
- * **What the link of an administrator's reset contains**, sealed: it is stored nowhere. It proves the mailbox for a day, and ends with the first change that
+ * **The content of the link of an administrator's reset**, sealed: it is stored nowhere. It proves the mailbox for a day, and ends with the first change that
  * ends what rests on a password, because it rests on a control version as a sign-in does (ADR 28): the new password itself is such a change.
  */
 export interface ResetLink {

@@ -23,7 +23,7 @@ export function checkRedirectUri(client: Client, parameters: Form): string {
 
 const longestList = 10;
 
-/** What was sent and what is registered, for the log. */
+/** The sent and the registered URIs, for the log. */
 export function describeUnregistered(parameter: string, sent: string, registered: readonly string[] = []): string {
   const further = registered.length > longestList ? [`and ${registered.length - longestList} more`] : [];
   const listed = [...registered.slice(0, longestList).map(loggedUri), ...further].join(", ");

@@ -114,7 +114,7 @@ function toTexts(name: string, value: unknown): readonly string[] {
   const isJson = name === "claims" || name === "authorization_details";
   if (isJson && typeof value === "object" && value !== null) return [JSON.stringify(value)];
   if (name === "resource" && Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-  throw refusal("request-object-claims", `${name} is not of the type that it must be`);
+  throw refusal("request-object-claims", `${name} has the wrong type`);
 }
 
 function refusal(reason: RefusalReason, detail?: string, description?: string): OAuthError {

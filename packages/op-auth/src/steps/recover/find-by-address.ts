@@ -8,7 +8,7 @@ export interface RecoveringAccount {
   /** False: they have asked to delete their account, and may keep it. */
   readonly isActive: boolean;
   readonly factors: Factors;
-  /** Of the temporary password. */
+  /** The hash of the temporary password. */
   readonly temporaryHash?: string | undefined;
 }
 

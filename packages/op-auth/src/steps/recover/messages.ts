@@ -2,7 +2,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 
 const en = {
   title: "Forgot your password?",
-  text: "Enter the email address of your account. You are sent a code, and then choose a new password.",
+  text: "Enter the email address of your account. You receive a code by mail, and then choose a new password.",
 } as const;
 
 /** **Texts of the page for a person who forgot their password.** */

@@ -10,7 +10,7 @@ import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed } from "../subject.ts";
 import { findRecovering } from "./find-recovering.ts";
 
-/** What the page can say of a new password. */
+/** The faults of a new password that the page can show. */
 export const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
   ...passwordFaults,
   ...(["differ", "temporary"] as const),

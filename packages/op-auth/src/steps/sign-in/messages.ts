@@ -12,7 +12,7 @@ const en = {
   "signIn.forgot": "Forgot your password?",
   "signIn.other": "Use another account",
   "flow.spent": "You are already signed in",
-  "flow.spentText": "This page was already used. Continue where it led to.",
+  "flow.spentText": "This page was already used. Continue on the page that it opened.",
 } as const;
 
 const de: Readonly<Record<keyof typeof en, string>> = {

@@ -13,8 +13,8 @@ import {
 import type { AuthEnv } from "../../auth-env.ts";
 
 /**
- * **Finds upstream providers**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are found
- * by nobody. Cost warm: 0.
+ * **Finds upstream providers**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are not
+ * found. Cost warm: 0.
  */
 export class UpstreamDirectory {
   readonly #lists: ReadThrough<UpstreamList>;

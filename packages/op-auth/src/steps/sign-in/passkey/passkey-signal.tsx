@@ -5,7 +5,7 @@ import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { relyingParty, userHandle } from "./passkey-ceremony.ts";
 
-/** What a page tells the browser's authenticators, in the names of WebAuthn Level 3 §5.1.10. */
+/** A signal of a page to the browser's authenticators, in the names of WebAuthn Level 3 §5.1.10. */
 export interface Signal {
   /** All passkeys of a person: others of theirs are forgotten. */
   readonly accepted?: { rpId: string; userId: string; allAcceptedCredentialIds: readonly string[] };

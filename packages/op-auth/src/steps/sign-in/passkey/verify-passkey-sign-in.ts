@@ -33,7 +33,7 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
   if (passkey === undefined || use === undefined || passkey.status !== "active") {
     const seconds = await attempt.countWrong(passkey?.sub, reasonOf(passkey, use !== undefined));
     if (seconds !== undefined) return { kind: "throttled", seconds };
-    // Of an account that is suspended, or a signature that does not verify, the authenticator must not forget the passkey.
+    // If the account is suspended or the signature does not verify, the authenticator must not forget the passkey.
     return { kind: "refused", unknownCredential: passkey === undefined ? unknownId(credential) : undefined };
   }
   context.waitUntil(attempt.release());

@@ -7,7 +7,7 @@ import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } fro
 import type { FlowRequest } from "../../step.ts";
 
 /**
- * Of a name in any spelling. A name without an account has one too, so that throttling does not reveal which names exist; so has text that no account
+ * The counter of a name, the same for every spelling. A name without an account has one too, so that throttling does not reveal which names exist; so has text that no account
  * can have as its name.
  */
 export function passwordWayIn(username: string): WayIn {
