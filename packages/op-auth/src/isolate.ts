@@ -5,6 +5,7 @@ import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/users/sessions";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
+import { RefusalTimes } from "./steps/sign-in/password/refusal-times.ts";
 import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";
 import { createUpstreamMetadata } from "./upstream/records/upstream-metadata.ts";
 
@@ -20,6 +21,7 @@ export function createIsolate() {
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),
+    refusalTimes: new RefusalTimes(),
     upstreams: new UpstreamDirectory(control),
     upstreamMetadata: createUpstreamMetadata(),
   };

@@ -157,18 +157,29 @@ describe("legacyPassword", () => {
     expect(await hashOf("mallory")).toBe("$legacy$");
   });
 
-  it("a refusal takes as long, whoever is named: a marked person, another, nobody, one who is suspended", async () => {
-    const legacyPassword = async () => false;
+  it("a refusal takes as long, whoever is named: a marked person, nobody, one who is suspended (refusal-times.test.ts)", async () => {
+    const slowestMs = 400;
+    vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+    const earlier = fixtures.isolate.refusalTimes.hold(async () => {
+      vi.setSystemTime(Date.now() + slowestMs);
+      return { isRefused: true, askedHook: true };
+    });
+    await vi.runAllTimersAsync();
+    await earlier;
+    vi.useRealTimers();
+    vi.spyOn(Math, "random").mockReturnValue(0.9);
+    const legacyPassword = vi.fn(async () => false);
     const refusals = ["bob", "nobody", "mallory"].map(async (user) => {
       const browser = withHooks({ legacyPassword });
       const page = locationOf(await browser.authorize());
       const startedAtMs = Date.now();
       const again = locationOf(await postPassword(browser, page, user));
-      return { step: stepOf(again), isHeld: Date.now() - startedAtMs >= 1_990, hasSession: hasSession(browser) };
+      return { step: stepOf(again), isHeld: Date.now() - startedAtMs >= slowestMs, hasSession: hasSession(browser) };
     });
     for (const refusal of await Promise.all(refusals)) {
       expect(refusal).toEqual({ step: "sign-in", isHeld: true, hasSession: false });
     }
+    expect(legacyPassword).toHaveBeenCalledTimes(1);
   });
 
   it("no password matches the mark where the hook is not enabled, not even the mark itself", async () => {
