@@ -47,7 +47,7 @@ const middle = (values: readonly number[] | undefined) =>
     0.5,
   );
 
-const hooks = { entry: "examples/hooks/src/claims-by-client.ts" };
+const hooks = { path: "examples/hooks/src/claims-by-client.ts" };
 const without = await start({});
 const withHook = await start({ hooks, vars: { ENABLED_HOOKS: "claims=closed" } });
 try {

@@ -57,10 +57,10 @@ async function hashOf({ admin }: ProviderFixtures, sub: string): Promise<unknown
   return (users as readonly Readonly<Record<string, unknown>>[]).find((user) => user["sub"] === sub)?.["password_hash"];
 }
 
-test("docs/operating/hooks.md shows the recipe as it is", () => {
+test.each(["docs/operating/hooks.md", "packages/hooks/README.md"])("%s shows a recipe as it is", (page) => {
   const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-  const [, shown] = /<!-- recipe claim-from-crm -->\n```ts\n([\s\S]*?)```/.exec(read("docs/operating/hooks.md")) ?? [];
-  expect(shown).toBe(read("examples/hooks/src/claim-from-crm.ts"));
+  const [, name, shown] = /<!-- recipe ([\w-]+) -->\n```ts\n([\s\S]*?)```/.exec(read(page)) ?? [];
+  expect(shown).toBe(read(`examples/hooks/src/${name}.ts`));
 });
 
 describe.each(shapes)("recipes, called by %s", (shape) => {
