@@ -113,7 +113,11 @@ describe("edge-op dev", () => {
     folder.link("wrangler", "");
     const [, secret = ""] = /^ +admin +(\S+)/m.exec(await start(...words)) ?? [];
     const issuer = `http://localhost:${port}`;
-    const fixtures = new ProviderFixtures({ origin: issuer, issuer, admin: { client_id: "admin", client_secret: secret } });
+    const fixtures = new ProviderFixtures({
+      origin: issuer,
+      issuer,
+      admin: { client_id: "admin", client_secret: secret },
+    });
     const shop = await Application.register(fixtures, { client_name: "Shop" });
     const person = await registerPerson(fixtures);
     expect((await shop.signIn(person.browser())).claims).toMatchObject({ customer: { id: person.sub } });

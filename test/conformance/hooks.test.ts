@@ -8,11 +8,11 @@ import { afterEach, describe, expect, test } from "vitest";
 import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { hostileResults } from "../fixtures/hostile-results.ts";
 import { Application } from "./fixtures/application.ts";
 import { HookedProvider, type HookFile, type HookShape, newAddress, OtherSystem } from "./fixtures/hooked-provider.ts";
 import { accessToken, api, claimsOf, otherApi, type ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
-import { hostileResults } from "../fixtures/hostile-results.ts";
 
 const shapes: readonly HookShape[] = ["binding", "double"];
 const password = "a long enough password";
@@ -261,7 +261,11 @@ describe("a hook that an attacker has taken over", () => {
     const registered = await registerPerson(on.fixtures);
     const { accessToken: token } = await application.signIn(registered.browser());
     const names = Object.keys(hostileResults);
-    const users = names.map((_, index) => ({ sub: `case-${index}`, username: `case-${index}`, password_hash: "$legacy$" }));
+    const users = names.map((_, index) => ({
+      sub: `case-${index}`,
+      username: `case-${index}`,
+      password_hash: "$legacy$",
+    }));
     await on.fixtures.admin.require("POST", "/import/users", { users });
     const failuresOf = async (act: () => Promise<void>) => {
       const known = on.failures.length;
@@ -285,7 +289,12 @@ describe("a hook that an attacker has taken over", () => {
         expect(page, name).toMatchObject({ kind: "page", name: "sign-in", status: 400 });
         expect(person.cookies.has("op-session"), name).toBe(false);
       });
-      expect([name, ofUserInfo, ofSignIn, ofPassword]).toEqual([name, ["claims"], ["beforeSignIn"], ["legacyPassword"]]);
+      expect([name, ofUserInfo, ofSignIn, ofPassword]).toEqual([
+        name,
+        ["claims"],
+        ["beforeSignIn"],
+        ["legacyPassword"],
+      ]);
     }
     current = "";
     expect((await application.authorize(registered.browser())).authorizationResponse.has("code")).toBe(true);

@@ -30,5 +30,8 @@ export async function withHooks(
         : worker,
   );
   const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
-  return [...bound, { compatibilityDate, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];
+  return [
+    ...bound,
+    { compatibilityDate, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } },
+  ];
 }

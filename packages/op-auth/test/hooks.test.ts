@@ -5,24 +5,19 @@ import { savePassword } from "@edge-op/shared/users/credentials";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-});
+const { fixtures } = useDeployment({ skip_consent: true });
 
 function withHooks(hooks: Partial<HooksWorker>, settings: Partial<AuthEnv> = {}): Browser {
   const ENABLED_HOOKS = Object.keys(hooks).join(" ");

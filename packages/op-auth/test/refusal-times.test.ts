@@ -56,7 +56,9 @@ it("a right password is not held, and does not count: an earlier system may be s
 
 it("the deadline is as probable for a person about whom the hook is asked as for anybody else, however long it takes", async () => {
   const orders = (rest: readonly number[]): number[][] =>
-    rest.length === 0 ? [[]] : rest.flatMap((each) => orders(rest.filter((other) => other !== each)).map((order) => [each, ...order]));
+    rest.length === 0
+      ? [[]]
+      : rest.flatMap((each) => orders(rest.filter((other) => other !== each)).map((order) => [each, ...order]));
   const late = { marked: 0, others: 0 };
   const all = orders([10, 20, 700, 1_500]);
   for (const [index, [last = 0, ...known]] of all.entries()) {

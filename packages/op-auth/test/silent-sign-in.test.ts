@@ -2,35 +2,26 @@ import { passwordAcr } from "@edge-op/protocol/oauth/authentication-context";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
-import { origin } from "../../../test/fixtures/call.ts";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
-  type Browser,
   codeClient,
-  createAuthFixtures,
+  contextOf,
   locationOf,
   redirectUri,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment();
 
 afterEach(() => {
   vi.useRealTimers();
@@ -42,14 +33,14 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
 
 /** The payload that /token would receive for a code. */
 async function redeem(code: string) {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const context = contextOf();
   const opened = await fixtures.isolate.codes.open(context, code);
   if (opened === undefined) throw new Error("not a code");
   return opened.payload;
 }
 
 async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const context = contextOf();
   const client = await fixtures.isolate.clients.find(context, clientId);
   return signIdToken(context, fixtures.isolate, {
     grant: await grantNow(context, fixtures.isolate),
@@ -149,8 +140,7 @@ describe("cost", () => {
     await browser.signInWhole();
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
     const counts = { object: 0, kv: 0, d1: 0 };
-    const counted = fixtures.browser(countCalls(authEnv, counts));
-    for (const [name, value] of browser.cookies) counted.cookies.set(name, value);
+    const counted = fixtures.copyOf(browser, countCalls(authEnv, counts));
     expect(sentToClient(await counted.authorize({ prompt: "none" })).code).toBeDefined();
     expect(counts).toEqual({ object: 1, kv: 0, d1: 0 });
   });
@@ -321,7 +311,7 @@ describe("the content of the code", () => {
       "loopback-tls": ["https://localhost/cb"],
       "loopback-tls2": ["https://localhost/cb"],
     };
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const subjects = new Map<string, string | undefined>();
     for (const [clientId, redirect_uris] of Object.entries(clients)) {
       await seedClient(authEnv, clientId, { ...pairwise, redirect_uris });
