@@ -5,7 +5,7 @@ import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc"
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   authEnv,
@@ -22,10 +22,6 @@ import { MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment();
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function signInToAccount(visitor = browser, username = "alice", secret = password): Promise<void> {
   await visitor.signIn(locationOf(await visitor.get("/account")), username, secret);

@@ -1,6 +1,6 @@
 /** **Second factors on the account page**: who may change them, what a change ends, and what is shown once. */
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   type Browser,
@@ -16,10 +16,6 @@ import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticato
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 /** Signs in at the account page by password, and by a code if the person has an app. */
 async function signIn(visitor: Browser, app?: AuthenticatorApp, offset = 0): Promise<void> {

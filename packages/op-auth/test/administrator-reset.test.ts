@@ -3,7 +3,7 @@
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { resetLinkTo } from "@edge-op/shared/users/reset-link";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   authEnv,
   contextOf,
@@ -23,10 +23,6 @@ const temporary = "k7m2x-9qfhd-w4tbn-6rzcp";
 const dayMs = 86_400_000;
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function hashOf(sub: string): Promise<string | null> {
   return authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = ?1").bind(sub).first<string>("hash");

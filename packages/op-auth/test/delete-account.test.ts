@@ -1,6 +1,6 @@
 /** **Deletion of an account by its person**: at once for sessions and grants, after some days for the rest, and kept by a sign-in. */
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authEnv, formTokenOf, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, postOnce, useMailedCodes } from "./fixtures/mailed-codes.ts";
@@ -9,10 +9,6 @@ const { DB } = authEnv;
 
 const mailed = useMailedCodes();
 const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function signIn(visitor = browser): Promise<string> {
   return locationOf(await visitor.signIn(locationOf(await visitor.get("/account"))));

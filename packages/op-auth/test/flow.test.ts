@@ -3,7 +3,7 @@
 import { authenticationOf, findAuthentication, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import { formBody, receiveRequest } from "@edge-op/shared/http/received-request";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import { nextStep } from "../src/flow/next-step.ts";
 import { newFlow, pathOf } from "../src/flow/sealed-flow.ts";
@@ -29,10 +29,6 @@ import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment();
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const form = { "content-type": "application/x-www-form-urlencoded" };
 const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
@@ -54,13 +50,6 @@ function parameterOf(page: string): string {
 async function signOut(visitor: Browser): Promise<void> {
   const html = await (await visitor.get("/logout")).text();
   await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
-}
-
-async function redeem(code: string) {
-  const context = contextOf();
-  const opened = await fixtures.isolate.codes.open(context, code);
-  if (opened === undefined) throw new Error("not a code");
-  return opened.payload;
 }
 
 describe("RFC 9110 §15.4.4: every form is answered with a redirect", () => {
@@ -264,7 +253,7 @@ describe("a step", () => {
 
 describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () => {
   async function codeOf(response: Response): Promise<Awaited<ReturnType<typeof redeem>>> {
-    return redeem(sentToClient(response).code!);
+    return fixtures.payloadOf(sentToClient(response).code!);
   }
 
   async function signInByPasskey(parameters: Record<string, string>, passkey: SoftwarePasskey): Promise<Response> {
@@ -285,7 +274,7 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
   });
 
   it("a step-up keeps the sid, changes the cookie, and leaves the earlier proof valid", async () => {
-    const before = await redeem((await browser.signInWhole()).get("code")!);
+    const before = await fixtures.payloadOf((await browser.signInWhole()).get("code")!);
     const cookie = browser.cookies.get("__Host-op-session");
     const after = await codeOf(await signInByPasskey(essential("phr"), await SoftwarePasskey.register("alice")));
     expect(after.sid).toBe(before.sid);

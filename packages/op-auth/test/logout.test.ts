@@ -23,18 +23,11 @@ beforeEach(async () => {
   hint = await idTokenOf((await browser.signInWhole()).get("code")!);
 });
 
-async function payloadOf(code: string) {
-  const context = contextOf();
-  const opened = await fixtures.isolate.codes.open(context, code);
-  if (opened === undefined) throw new Error("not a code");
-  return opened.payload;
-}
-
 /** The ID token that /token would issue for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = contextOf();
   return signIdToken(context, fixtures.isolate, {
-    ...(await payloadOf(code)),
+    ...(await fixtures.payloadOf(code)),
     client: (await fixtures.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
@@ -170,7 +163,7 @@ describe("RP-initiated logout", () => {
         userClaims: {},
       });
     const code = (await browser.signInWhole()).get("code")!;
-    const session = (await payloadOf(code)) as { sub: string; sid: string };
+    const session = (await fixtures.payloadOf(code)) as { sub: string; sid: string };
     // The subject belongs to a sector that the client has left; only the sid identifies this session.
     const subject = "subject-of-another-sector";
     const sectorSid = await sectorSessionId(authEnv, session, subject);

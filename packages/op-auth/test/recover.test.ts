@@ -1,6 +1,6 @@
 /** **Forgotten passwords**: the way from an address to a new password, and who is refused on it. */
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   authorizationPath,
@@ -18,10 +18,6 @@ const chosen = "purple monkey dishwasher 42";
 
 const mailed = useMailedCodes();
 const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 /** The page for an address. */
 async function recoverPage(visitor = browser, path = authorizationPath()): Promise<string> {

@@ -15,6 +15,7 @@ import {
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
+import { follow } from "./fixtures/mailed-codes.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
 
@@ -28,11 +29,7 @@ async function html(visitor: Browser, page: string): Promise<string> {
 
 /** By password and a code; the next page. */
 async function signIn(visitor: Browser, code: string, from = visitor.authorize()): Promise<string> {
-  const next = locationOf(await visitor.signIn(locationOf(await from)));
-  const form_token = formTokenOf(await html(visitor, next));
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const body = new URLSearchParams({ form_token, code }).toString();
-  return locationOf(await visitor.once(next, { method: "POST", headers, body }));
+  return follow(visitor, locationOf(await visitor.signIn(locationOf(await from))), { code });
 }
 
 /** Sets up a first app during the sign-in; the page that follows. */

@@ -1,12 +1,11 @@
 /** **Second factors, attacked**: what is asked of whom, and every way around it that is known. */
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   AuthFixtures,
   authEnv,
   type Browser,
-  contextOf,
   countRows,
   formTokenOf,
   locationOf,
@@ -19,10 +18,6 @@ import { postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
@@ -44,9 +39,7 @@ function isCode(location: string): boolean {
 }
 
 async function idTokenContext(response: Response): Promise<Record<string, unknown>> {
-  const opened = await fixtures.isolate.codes.open(contextOf(), sentToClient(response).code!);
-  if (opened === undefined) throw new Error("not a code");
-  const { acr, amr } = opened.payload;
+  const { acr, amr } = await fixtures.payloadOf(sentToClient(response).code!);
   return { acr, amr };
 }
 

@@ -1,14 +1,10 @@
 import { passwordAcr, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { signInMethods } from "../src/steps/sign-in/methods.ts";
 import { type AuthorizationParameters, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { browser } = useDeployment();
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function signInPage(parameters: AuthorizationParameters): Promise<string> {
   return (await browser.get(locationOf(await browser.authorize(parameters)))).text();

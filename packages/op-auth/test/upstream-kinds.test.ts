@@ -1,7 +1,7 @@
 /** **Google, Microsoft, Apple and GitHub, as they document themselves**: whom each signs in, and which addresses are believed. */
 
 import { decodeJwt } from "jose";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { authEnv, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { pressUpstream, StandInUpstream, seedUpstream, upstreamSecret } from "./fixtures/stand-in-upstream.ts";
 
@@ -10,10 +10,6 @@ const otherTid = "22222222-2222-2222-2222-222222222222";
 const microsoftOf = (tenant: string) => `https://login.microsoftonline.com/${tenant}/v2.0`;
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
 
 /** A record of a kind, without the members of an OpenID provider. */
 function seedKind(kind: string, document: Record<string, unknown> = {}, secret = upstreamSecret): Promise<void> {

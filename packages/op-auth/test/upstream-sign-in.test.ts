@@ -1,7 +1,7 @@
 /** **Sign-in with an upstream provider, attacked**: who is signed in, who gets an account, and every response that must be refused. */
 
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   authEnv,
   contextOf,
@@ -21,11 +21,6 @@ import {
 } from "./fixtures/stand-in-upstream.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
 
 async function connect(sub: string, { subject = "their-1", upstreamId = "idp", issuer = upstreamIssuer } = {}) {
   await authEnv.DB.prepare("INSERT INTO user_identities VALUES (?1, ?2, ?3, ?4, 'label', 0, NULL)")
