@@ -22,7 +22,8 @@ export async function withHooks(
   { path, vars }: LocalHooks,
 ): Promise<V4WorkerOptions[]> {
   const { contents, options } = await buildHooks(path);
-  const { compatibilityDate } = provider[0]!;
+  const [{ compatibilityDate } = {}] = provider;
+  const dated = compatibilityDate === undefined ? {} : { compatibilityDate };
   const bound = provider.map(
     (worker): V4WorkerOptions =>
       bindsHooks(worker.name!)
@@ -32,6 +33,6 @@ export async function withHooks(
   const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
   return [
     ...bound,
-    { compatibilityDate, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } },
+    { ...dated, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } },
   ];
 }

@@ -3,6 +3,7 @@ import { createClientLogos } from "@edge-op/shared/clients/client-logos";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { Attempts } from "@edge-op/shared/users/attempts";
 import { Sessions } from "@edge-op/shared/users/sessions";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
 import { RefusalTimes } from "./steps/sign-in/password/refusal-times.ts";
@@ -21,6 +22,7 @@ export function createIsolate() {
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),
+    attempts: new Attempts(shardMap),
     refusalTimes: new RefusalTimes(),
     upstreams: new UpstreamDirectory(control),
     upstreamMetadata: createUpstreamMetadata(),

@@ -252,9 +252,7 @@ describe("a step", () => {
 });
 
 describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () => {
-  async function codeOf(response: Response): Promise<Awaited<ReturnType<typeof redeem>>> {
-    return fixtures.payloadOf(sentToClient(response).code!);
-  }
+  const codeOf = (response: Response) => fixtures.payloadOf(sentToClient(response).code!);
 
   async function signInByPasskey(parameters: Record<string, string>, passkey: SoftwarePasskey): Promise<Response> {
     const page = locationOf(await browser.authorize(parameters));

@@ -1,6 +1,7 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
+import { RefusalTimes } from "@edge-op/op-auth/steps/sign-in/password/refusal-times";
 import { UpstreamDirectory } from "@edge-op/op-auth/upstream/records/upstream-directory";
 import { createUpstreamMetadata } from "@edge-op/op-auth/upstream/records/upstream-metadata";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
@@ -14,6 +15,7 @@ import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { Attempts } from "@edge-op/shared/users/attempts";
 import { Sessions } from "@edge-op/shared/users/sessions";
 
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
@@ -34,6 +36,8 @@ export function createIsolate(): CompactIsolate {
     refreshFamilies: new RefreshFamilies(shardMap),
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
+    attempts: new Attempts(shardMap),
+    refusalTimes: new RefusalTimes(),
     documentHosts: clients.documentHosts,
     logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),
