@@ -31,8 +31,5 @@ export async function withHooks(
         : worker,
   );
   const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
-  return [
-    ...bound,
-    { ...dated, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } },
-  ];
+  return [...bound, { ...dated, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];
 }
