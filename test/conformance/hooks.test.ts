@@ -254,7 +254,7 @@ describe("a hook that an attacker has taken over", () => {
     let current = "";
     const cases = await system(() => ({ body: { name: current } }));
     const on = await start("binding", {
-      ...{ folder: "test/conformance/fixtures", name: "hostile-hooks", vars: { CASES: cases.origin } },
+      ...{ folder: "test/faults", name: "hostile-hooks", vars: { CASES: cases.origin } },
       settings: { ENABLED_HOOKS: "claims=closed beforeSignIn legacyPassword" },
     });
     const application = await Application.register(on.fixtures);

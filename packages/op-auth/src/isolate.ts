@@ -5,8 +5,8 @@ import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Attempts } from "@edge-op/shared/users/attempts";
 import { Sessions } from "@edge-op/shared/users/sessions";
+import { RefusalTimes } from "./hooks/refusal-times.ts";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
-import { RefusalTimes } from "./steps/sign-in/password/refusal-times.ts";
 import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";
 import { createUpstreamMetadata } from "./upstream/records/upstream-metadata.ts";
 

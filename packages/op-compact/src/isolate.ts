@@ -1,7 +1,7 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
+import { RefusalTimes } from "@edge-op/op-auth/hooks/refusal-times";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
-import { RefusalTimes } from "@edge-op/op-auth/steps/sign-in/password/refusal-times";
 import { UpstreamDirectory } from "@edge-op/op-auth/upstream/records/upstream-directory";
 import { createUpstreamMetadata } from "@edge-op/op-auth/upstream/records/upstream-metadata";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
