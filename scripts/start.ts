@@ -4,7 +4,7 @@ import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
-import { HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
+import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
@@ -117,7 +117,7 @@ function describe(provider: LocalProvider, { administrator }: Registered): strin
   const direct = Object.entries(provider.direct).map(([name, url]) => `  ${name.padEnd(14)} ${url}`);
   return `
 Edge OP${options.compact ? " (compact: one Worker)" : ""} listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
-${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
+${options.hooks === undefined ? "" : `\nHooks of ${options.hooks}: ${describeHooks(vars)}\n`}${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
 Try:
   open http://localhost:${demoPort} and sign in as alice, "${demoUsers.alice.password}"
   open ${origin}/console, the console, and sign in as ${administrator?.username}, "${administrator?.password}", with an authenticator app

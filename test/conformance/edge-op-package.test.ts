@@ -111,7 +111,9 @@ describe("edge-op dev", () => {
     expect(await start(...words)).toContain("npm install --save-dev wrangler");
     expect(running!.exitCode).toBe(2);
     folder.link("wrangler", "");
-    const [, secret = ""] = /^ +admin +(\S+)/m.exec(await start(...words)) ?? [];
+    const output = await start(...words);
+    expect(output).toContain("Hooks of my-hooks.ts: claims");
+    const [, secret = ""] = /^ +admin +(\S+)/m.exec(output) ?? [];
     const issuer = `http://localhost:${port}`;
     const fixtures = new ProviderFixtures({
       origin: issuer,

@@ -46,6 +46,11 @@ export async function settingsOfHooks(path: string): Promise<Readonly<Record<str
   return settings;
 }
 
+/** Which hooks settings enable, for a person. */
+export function describeHooks({ ENABLED_HOOKS = "", MAIL_PROVIDER }: Readonly<Record<string, string>>): string {
+  return [ENABLED_HOOKS, ...(MAIL_PROVIDER === "hook" ? ["mail"] : [])].join(" ").trim();
+}
+
 function readHooks(path: string): { readonly entry: string; readonly options?: BuiltWorker["options"] } {
   const absolute = resolve(path);
   if (!existsSync(absolute)) throw new HooksError(`There is no file ${absolute}.`);

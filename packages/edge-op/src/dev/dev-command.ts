@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import type { Builds } from "../builds.ts";
 import { readSeedFile, SeedError } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
-import { HooksError, settingsOfHooks } from "../local-hooks.ts";
+import { describeHooks, HooksError, settingsOfHooks } from "../local-hooks.ts";
 import type { LogLine } from "../log-line.ts";
 import type { LocalProvider } from "../run-provider.ts";
 import { SettingError, settingsFrom } from "../settings-variables.ts";
@@ -72,16 +72,14 @@ async function run(
   const log = ({ level, message }: LogLine): void => {
     if (verbose || level === "error" || level === "warn") console.error(`[${level}] ${message}`);
   };
+  const ofHooks = hooks === undefined ? {} : await settingsOfHooks(hooks);
+  const vars = { REQUEST_LOG_PERCENT: "100", ...ofHooks, ...settingsFrom(process.env) };
   const development = new DevelopmentRun(builds, {
     port,
     host: "127.0.0.1",
     demoPort: port + 1,
     shape: "compact",
-    vars: {
-      REQUEST_LOG_PERCENT: "100",
-      ...(hooks === undefined ? {} : await settingsOfHooks(hooks)),
-      ...settingsFrom(process.env),
-    },
+    vars,
     ...(data === undefined ? {} : { stateDir: resolve(data) }),
     ...(seed === undefined ? {} : { seed }),
     ...(hooks === undefined ? {} : { hooks: { path: hooks } }),
@@ -93,6 +91,7 @@ async function run(
     const { provider, registered } = await development.start();
     claimSignals();
     console.log(describe(provider, registered, seed === undefined ? port + 1 : undefined));
+    if (hooks !== undefined) console.log(`Hooks of ${hooks}: ${describeHooks(vars)}\n`);
     console.log(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.`);
   } catch (error) {
     await development.stop();
