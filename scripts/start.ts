@@ -4,7 +4,7 @@ import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
-import { localHooks, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
+import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
@@ -60,11 +60,12 @@ function readPort(name: string, fallback: number): number {
   process.exit(2);
 }
 
-function readSettings(): Record<string, string> {
+/** Those of the environment go before those that enable the hooks. */
+async function readSettings(hooks: string | undefined): Promise<Record<string, string>> {
   try {
-    return settingsFrom(process.env);
+    return { ...(hooks === undefined ? {} : await settingsOfHooks(hooks)), ...settingsFrom(process.env) };
   } catch (error) {
-    if (!(error instanceof SettingError)) throw error;
+    if (!(error instanceof SettingError || error instanceof HooksError)) throw error;
     console.error(error.message);
     process.exit(2);
   }
@@ -83,9 +84,7 @@ const applications = {
 };
 const host = process.env.HOST ?? "127.0.0.1";
 /** Every request has its line in `--verbose`. */
-const hooks = options.hooks === undefined ? undefined : localHooks(options.hooks);
-const ofHooks = hooks === undefined ? {} : await settingsOfHooks(hooks.entry);
-const vars = { REQUEST_LOG_PERCENT: "100", ...ofHooks, ...readSettings() };
+const vars = { REQUEST_LOG_PERCENT: "100", ...(await readSettings(options.hooks)) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")
@@ -101,7 +100,7 @@ const run = new DevelopmentRun(sourceBuilds, {
   stateDir: join(repositoryRoot, ".op"),
   shape: options.compact ? "compact" : "separate",
   direct: options.direct,
-  ...(hooks === undefined ? {} : { hooks }),
+  ...(options.hooks === undefined ? {} : { hooks: { path: options.hooks } }),
   ...(options.distances ? { distances: typicalDistances } : {}),
   onLog: log,
   onProgress: console.log,
@@ -118,7 +117,7 @@ function describe(provider: LocalProvider, { administrator }: Registered): strin
   const direct = Object.entries(provider.direct).map(([name, url]) => `  ${name.padEnd(14)} ${url}`);
   return `
 Edge OP${options.compact ? " (compact: one Worker)" : ""} listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
-${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
+${options.hooks === undefined ? "" : `\nHooks of ${options.hooks}: ${describeHooks(vars)}\n`}${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
 Try:
   open http://localhost:${demoPort} and sign in as alice, "${demoUsers.alice.password}"
   open ${origin}/console, the console, and sign in as ${administrator?.username}, "${administrator?.password}", with an authenticator app

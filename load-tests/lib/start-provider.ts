@@ -36,7 +36,7 @@ export interface ProviderOptions {
   /** Mails are sent to a mailbox, which `/dev/mailbox` shows. */
   readonly mailbox?: boolean;
   /** A Worker of the operator's, bound as `HOOKS`. */
-  readonly hooks?: { readonly entry: string };
+  readonly hooks?: { readonly path: string };
   /** Additional Workers, such as resource servers. */
   readonly applications?: Readonly<Record<string, unknown>>;
 }

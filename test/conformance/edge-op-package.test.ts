@@ -14,7 +14,10 @@ import type * as Testing from "../../packages/edge-op/src/testing/testing.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { randomFrom } from "../simulation/simulated-time.ts";
 import { type AgentOptions, type AgentReport, type RefreshResult, runAgent } from "./fixtures/agent-processes.ts";
+import { Application } from "./fixtures/application.ts";
 import { EmptyFolder } from "./fixtures/packed-package.ts";
+import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
 
 /** `edge-op` as others get it: from its tarball, in an empty folder. */
 const folder = new EmptyFolder();
@@ -98,6 +101,28 @@ describe("edge-op dev", () => {
       body: new URLSearchParams({ grant_type: "none" }),
     });
     expect(await run("why", refused.headers.get("request-id")!)).toContain("client-authentication-missing");
+  });
+
+  test("--hooks: a Worker of the operator's, bundled by the wrangler of their project; its claims are in tokens", async () => {
+    const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
+    const port = await findFreePort("127.0.0.1");
+    writeFileSync(folder.file("my-hooks.ts"), read("examples/hooks/src/claims-by-client.ts"));
+    const words = ["--port", String(port), "--hooks", "my-hooks.ts"];
+    expect(await start(...words)).toContain("npm install --save-dev wrangler");
+    expect(running!.exitCode).toBe(2);
+    folder.link("wrangler", "");
+    const output = await start(...words);
+    expect(output).toContain("Hooks of my-hooks.ts: claims");
+    const [, secret = ""] = /^ +admin +(\S+)/m.exec(output) ?? [];
+    const issuer = `http://localhost:${port}`;
+    const fixtures = new ProviderFixtures({
+      origin: issuer,
+      issuer,
+      admin: { client_id: "admin", client_secret: secret },
+    });
+    const shop = await Application.register(fixtures, { client_name: "Shop" });
+    const person = await registerPerson(fixtures);
+    expect((await shop.signIn(person.browser())).claims).toMatchObject({ customer: { id: person.sub } });
   });
 
   test("--seed and --data: the page's seed with a secret of its own, and a second start with the same keys", async () => {

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { hostileResults } from "../fixtures/hostile-results.ts";
 import { Application } from "./fixtures/application.ts";
 import { HookedProvider, type HookFile, type HookShape, newAddress, OtherSystem } from "./fixtures/hooked-provider.ts";
 import { accessToken, api, claimsOf, otherApi, type ProviderFixtures } from "./fixtures/provider-fixtures.ts";
@@ -57,10 +58,10 @@ async function hashOf({ admin }: ProviderFixtures, sub: string): Promise<unknown
   return (users as readonly Readonly<Record<string, unknown>>[]).find((user) => user["sub"] === sub)?.["password_hash"];
 }
 
-test("docs/operating/hooks.md shows the recipe as it is", () => {
+test.each(["docs/operating/hooks.md", "packages/hooks/README.md"])("%s shows a recipe as it is", (page) => {
   const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-  const [, shown] = /<!-- recipe claim-from-crm -->\n```ts\n([\s\S]*?)```/.exec(read("docs/operating/hooks.md")) ?? [];
-  expect(shown).toBe(read("examples/hooks/src/claim-from-crm.ts"));
+  const [, name, shown] = /<!-- recipe ([\w-]+) -->\n```ts\n([\s\S]*?)```/.exec(read(page)) ?? [];
+  expect(shown).toBe(read(`examples/hooks/src/${name}.ts`));
 });
 
 describe.each(shapes)("recipes, called by %s", (shape) => {
@@ -245,6 +246,58 @@ describe.each(shapes)("recipes, called by %s", (shape) => {
     await application.signIn((await registerPerson(fixtures)).browser());
     expect(legacy.received).toHaveLength(2);
     expect(failures).toEqual([]);
+  });
+});
+
+describe("a hook that an attacker has taken over", () => {
+  test("whatever it returns or throws is one line with its name: 503 or a refusal, never 500, a session or a claim", async () => {
+    let current = "";
+    const cases = await system(() => ({ body: { name: current } }));
+    const on = await start("binding", {
+      ...{ folder: "test/faults", name: "hostile-hooks", vars: { CASES: cases.origin } },
+      settings: { ENABLED_HOOKS: "claims=closed beforeSignIn legacyPassword" },
+    });
+    const application = await Application.register(on.fixtures);
+    const registered = await registerPerson(on.fixtures);
+    const { accessToken: token } = await application.signIn(registered.browser());
+    const names = Object.keys(hostileResults);
+    const users = names.map((_, index) => ({
+      sub: `case-${index}`,
+      username: `case-${index}`,
+      password_hash: "$legacy$",
+    }));
+    await on.fixtures.admin.require("POST", "/import/users", { users });
+    const failuresOf = async (act: () => Promise<void>) => {
+      const known = on.failures.length;
+      await act();
+      return on.failures.slice(known).map((line) => /"hook":"(\w+)"/.exec(line)?.[1]);
+    };
+    for (const [index, name] of names.entries()) {
+      current = name;
+      const ofUserInfo = await failuresOf(async () => {
+        expect((await on.fixtures.userinfo(token)).status, name).toBe(503);
+      });
+      const ofSignIn = await failuresOf(async () => {
+        const person = registered.browser();
+        const page = await person.submit(await person.openPage(application.authorizationUrl()));
+        expect(page, name).toMatchObject({ kind: "page", status: 503 });
+        expect(person.cookies.has("op-session"), name).toBe(false);
+      });
+      const ofPassword = await failuresOf(async () => {
+        const person = new Person(on.fixtures.issuer, { username: `case-${index}`, password });
+        const page = await person.submit(await person.openPage(application.authorizationUrl()));
+        expect(page, name).toMatchObject({ kind: "page", name: "sign-in", status: 400 });
+        expect(person.cookies.has("op-session"), name).toBe(false);
+      });
+      expect([name, ofUserInfo, ofSignIn, ofPassword]).toEqual([
+        name,
+        ["claims"],
+        ["beforeSignIn"],
+        ["legacyPassword"],
+      ]);
+    }
+    current = "";
+    expect((await application.authorize(registered.browser())).authorizationResponse.has("code")).toBe(true);
   });
 });
 

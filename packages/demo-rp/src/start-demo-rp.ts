@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import * as oidc from "openid-client";
 import { type DemoUser, demoPage } from "./demo-page.ts";
+import { forget, type Visit, Visits } from "./visits.ts";
 
 export interface DemoRpOptions {
   readonly port: number;
@@ -17,19 +17,6 @@ export interface DemoRp {
   stop(): Promise<void>;
 }
 
-/** The state of one browser, in memory. */
-interface Visit {
-  pending: { state: string; nonce: string; verifier: string; maxAge: number | undefined } | undefined;
-  tokens: (oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers) | undefined;
-  claims: oidc.IDToken | undefined;
-  idToken: string | undefined;
-  userinfo: oidc.UserInfoResponse | undefined;
-  refreshes: number;
-  notice: string | undefined;
-}
-
-const cookieName = "demo-visit";
-
 /** The path of the metadata document of the demo's MCP client. With the application's origin, it is the client's `client_id`. */
 export const clientDocumentPath = "/mcp-client.json";
 
@@ -39,7 +26,7 @@ export const clientDocumentPath = "/mcp-client.json";
  */
 export async function startDemoRp({ port, issuer, client, users = [] }: DemoRpOptions): Promise<DemoRp> {
   const origin = `http://localhost:${port}`;
-  const visits = new Map<string, Visit>();
+  const visits = new Visits();
   let config: oidc.Configuration | undefined;
   const provider = async () => {
     const authentication = oidc.ClientSecretBasic(client.client_secret);
@@ -70,7 +57,7 @@ interface Exchange {
   readonly origin: string;
   readonly issuer: string;
   readonly users: readonly DemoUser[];
-  readonly visits: Map<string, Visit>;
+  readonly visits: Visits;
   readonly provider: () => Promise<oidc.Configuration>;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -80,7 +67,7 @@ class Application {
   readonly #origin: string;
   readonly #issuer: string;
   readonly #users: readonly DemoUser[];
-  readonly #visits: Map<string, Visit>;
+  readonly #visits: Visits;
   readonly #provider: () => Promise<oidc.Configuration>;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -254,8 +241,7 @@ class Application {
       this.#response.writeHead(400).end();
       return;
     }
-    for (const visit of this.#visits.values()) {
-      if (visit.claims?.sid !== payload.sid) continue;
+    for (const visit of this.#visits.ofSession(payload.sid)) {
       forget(visit);
       visit.notice = "You were signed out by the provider.";
     }
@@ -263,24 +249,7 @@ class Application {
   }
 
   #visit(): Visit {
-    const cookie = this.#request.headers.cookie ?? "";
-    const known = new RegExp(`(?:^|; )${cookieName}=([\\w-]+)`).exec(cookie)?.[1];
-    const visit = known === undefined ? undefined : this.#visits.get(known);
-    if (visit !== undefined) return visit;
-    const id = randomBytes(24).toString("base64url");
-    const fresh: Visit = {
-      pending: undefined,
-      tokens: undefined,
-      claims: undefined,
-      idToken: undefined,
-      userinfo: undefined,
-      refreshes: 0,
-      notice: undefined,
-    };
-    this.#visits.set(id, fresh);
-    this.#request.headers.cookie = `${cookieName}=${id}`;
-    this.#response.setHeader("set-cookie", `${cookieName}=${id}; Path=/; HttpOnly; SameSite=Lax`);
-    return fresh;
+    return this.#visits.of(this.#request, this.#response);
   }
 
   #redirect(location: string): void {
@@ -293,11 +262,4 @@ function describe(error: unknown): string {
     return `${error.error}: ${error.error_description ?? ""}`;
   }
   return error instanceof Error ? error.message : String(error);
-}
-
-function forget(visit: Visit): void {
-  visit.tokens = undefined;
-  visit.claims = undefined;
-  visit.idToken = undefined;
-  visit.userinfo = undefined;
 }

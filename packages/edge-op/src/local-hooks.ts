@@ -1,12 +1,25 @@
-import { dirname, resolve } from "node:path";
-import type { Plugin } from "esbuild";
-import { unstable_readConfig as readConfig } from "wrangler";
-import { bundleWorker } from "./bundle-worker.ts";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import type * as Esbuild from "esbuild";
+import type * as Wrangler from "wrangler";
+import type { BuiltWorker } from "./builds.ts";
 import { settingsFor } from "./testing/serve-hooks.ts";
-import type { LocalHooks } from "./with-hooks.ts";
+import { workerBundle } from "./worker-bundle.ts";
+
+/** **The hooks of an operator in a local run**: a file of TypeScript, or a wrangler file, whose bindings and variables they then have. */
+export interface LocalHooks {
+  readonly path: string;
+  readonly vars?: Readonly<Record<string, string>>;
+}
+
+/** What an operator can mend. */
+export class HooksError extends Error {
+  override readonly name = "HooksError";
+}
 
 /** The classes that a module of Workers extends; nothing of them is called. */
-const standIn: Plugin = {
+const standIn: Esbuild.Plugin = {
   name: "stand-in for cloudflare:workers",
   setup: (build) => {
     build.onResolve({ filter: /^cloudflare:/ }, ({ path }) => ({ path, namespace: "stand-in" }));
@@ -16,20 +29,62 @@ const standIn: Plugin = {
   },
 };
 
-/** **The hooks that a path names**: a file of TypeScript, or a wrangler file, whose bindings they then have. */
-export function localHooks(path: string): LocalHooks {
-  const absolute = resolve(path);
-  if (!/\.(?:toml|jsonc?)$/.test(path)) return { entry: absolute };
-  const { main } = readConfig({ config: absolute });
-  if (main === undefined) throw new Error(`${path} has no main`);
-  return { config: absolute, entry: resolve(dirname(absolute), main) };
+/** Bundles the hooks as they are now. Without a wrangler file they have no bindings. */
+export async function buildHooks(path: string): Promise<BuiltWorker> {
+  const { entry, options = {} } = readHooks(path);
+  return { contents: await bundle(entry), options };
 }
 
-/** **The settings that enable the hooks of a file**, for local runs: its default export is loaded, but not called. */
-export async function settingsOfHooks(entry: string): Promise<Readonly<Record<string, string>>> {
-  const text = await bundleWorker(entry, { plugins: [standIn], external: ["node:*"], sourcemap: false });
+/** The settings that enable the hooks of a file: its default export is loaded, but not called. */
+export async function settingsOfHooks(path: string): Promise<Readonly<Record<string, string>>> {
+  const text = await bundle(readHooks(path).entry, { plugins: [standIn], external: ["node:*"], sourcemap: false });
   const url = `data:text/javascript;base64,${Buffer.from(text).toString("base64")}`;
   const { default: hooks } = (await import(url)) as { readonly default?: { readonly prototype?: object } };
-  if (hooks?.prototype === undefined) throw new Error(`${entry} has no class as its default export`);
-  return settingsFor(hooks.prototype);
+  if (hooks?.prototype === undefined) throw new HooksError(`${path} has no class as its default export.`);
+  const settings = settingsFor(hooks.prototype);
+  if (Object.values(settings).join("") === "") throw new HooksError(`The class of ${path} has no method of a hook.`);
+  return settings;
+}
+
+/** Which hooks settings enable, for a person. */
+export function describeHooks({ ENABLED_HOOKS = "", MAIL_PROVIDER }: Readonly<Record<string, string>>): string {
+  return [ENABLED_HOOKS, ...(MAIL_PROVIDER === "hook" ? ["mail"] : [])].join(" ").trim();
+}
+
+function readHooks(path: string): { readonly entry: string; readonly options?: BuiltWorker["options"] } {
+  const absolute = resolve(path);
+  if (!existsSync(absolute)) throw new HooksError(`There is no file ${absolute}.`);
+  if (!/\.(?:toml|jsonc?)$/.test(path)) return { entry: absolute };
+  const wrangler = requireTool(dirname(absolute), ["wrangler"]) as typeof Wrangler;
+  const { main } = wrangler.unstable_readConfig({ config: absolute });
+  if (main === undefined) throw new HooksError(`${path} has no main.`);
+  const { workerOptions } = wrangler.unstable_getMiniflareWorkerOptions(absolute);
+  return { entry: resolve(dirname(absolute), main), options: workerOptions };
+}
+
+async function bundle(entry: string, options: Esbuild.BuildOptions = {}): Promise<string> {
+  const esbuild = requireTool(dirname(entry), ["wrangler", "esbuild"]) as typeof Esbuild;
+  const built = esbuild.build({ entryPoints: [entry], ...workerBundle, ...options, logLevel: "silent", write: false });
+  const { outputFiles } = await built.catch((error: unknown) => {
+    throw new HooksError(error instanceof Error ? error.message : String(error));
+  });
+  return outputFiles[0]!.text;
+}
+
+/** Wrangler of the operator's project, with which they deploy their Worker, or its own esbuild: the package `edge-op` has neither. */
+function requireTool(folder: string, path: readonly string[]): unknown {
+  const starts = [join(folder, "from.js"), import.meta.url];
+  for (const start of starts) {
+    try {
+      const file = path.reduce((from, name) => createRequire(from).resolve(name), start);
+      return createRequire(import.meta.url)(file);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+  throw new HooksError(`Hooks are bundled by wrangler, which ${folder} does not have: npm install --save-dev wrangler`);
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND";
 }

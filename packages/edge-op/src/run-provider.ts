@@ -26,6 +26,7 @@ import { type Distances, farRegion } from "./distant-stores.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
+import type { LocalHooks } from "./local-hooks.ts";
 import type { LogLine } from "./log-line.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
@@ -42,7 +43,7 @@ import {
   withStoreWorker,
 } from "./store-worker.ts";
 import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
-import { type LocalHooks, withHooks } from "./with-hooks.ts";
+import { withHooks } from "./with-hooks.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 export interface LocalProviderOptions {
@@ -202,7 +203,7 @@ export async function runProvider(builds: Builds, options: LocalProviderOptions 
   };
   const describedWorkers = async () => {
     const provider = await describeProvider(options, sockets);
-    const hooked = options.hooks === undefined ? provider : await withHooks(builds, provider, options.hooks);
+    const hooked = options.hooks === undefined ? provider : await withHooks(provider, options.hooks);
     const described = options.pages === undefined ? hooked : withDevelopmentPages(hooked, front, options.pages);
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };

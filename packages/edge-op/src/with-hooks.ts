@@ -1,12 +1,7 @@
 import { type BindingName, type SeparateWorker, workers } from "@edge-op/workers/workers";
 import type { V4WorkerOptions } from "miniflare";
-import type { ApplicationFiles, Builds } from "./builds.ts";
+import { buildHooks, type LocalHooks } from "./local-hooks.ts";
 import { stateScript } from "./workers.ts";
-
-/** **A Worker with hooks of the operator** beside the provider. Without `config` it has no bindings but `vars`. */
-export interface LocalHooks extends ApplicationFiles {
-  readonly vars?: Readonly<Record<string, string>>;
-}
 
 const hooksName = "operator-hooks";
 
@@ -19,13 +14,16 @@ function bindsHooks(name: string): boolean {
   return row?.binds.some((each) => each === binding) === true;
 }
 
-/** The Workers of a provider, bound to that of the operator, as `npm run deploy` binds them. */
+/**
+ * **The Workers of a provider, bound to that of the operator**, as `npm run deploy` binds them. Hooks without a wrangler file have the compatibility date of the provider.
+ */
 export async function withHooks(
-  builds: Builds,
   provider: readonly V4WorkerOptions[],
-  { vars, ...files }: LocalHooks,
+  { path, vars }: LocalHooks,
 ): Promise<V4WorkerOptions[]> {
-  const { contents, options } = await builds.application(files);
+  const { contents, options } = await buildHooks(path);
+  const [{ compatibilityDate } = {}] = provider;
+  const dated = compatibilityDate === undefined ? {} : { compatibilityDate };
   const bound = provider.map(
     (worker): V4WorkerOptions =>
       bindsHooks(worker.name!)
@@ -33,5 +31,5 @@ export async function withHooks(
         : worker,
   );
   const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
-  return [...bound, { ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];
+  return [...bound, { ...dated, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];
 }

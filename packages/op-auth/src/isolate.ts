@@ -3,7 +3,9 @@ import { createClientLogos } from "@edge-op/shared/clients/client-logos";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { Attempts } from "@edge-op/shared/users/attempts";
 import { Sessions } from "@edge-op/shared/users/sessions";
+import { RefusalTimes } from "./hooks/refusal-times.ts";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
 import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";
 import { createUpstreamMetadata } from "./upstream/records/upstream-metadata.ts";
@@ -20,6 +22,8 @@ export function createIsolate() {
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),
+    attempts: new Attempts(shardMap),
+    refusalTimes: new RefusalTimes(),
     upstreams: new UpstreamDirectory(control),
     upstreamMetadata: createUpstreamMetadata(),
   };

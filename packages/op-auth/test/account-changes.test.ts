@@ -2,37 +2,26 @@ import { scrypt } from "node:crypto";
 import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
+  contextOf,
+  countRows,
   formTokenOf,
   locationOf,
-  origin,
   password,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment();
 
 async function signInToAccount(visitor = browser, username = "alice", secret = password): Promise<void> {
   await visitor.signIn(locationOf(await visitor.get("/account")), username, secret);
@@ -46,13 +35,9 @@ async function formOf(path: string, visitor = browser): Promise<{ action: string
   return { action, fields: Object.fromEntries(inputs.map(([, name, value]) => [name!, value!])) };
 }
 
-function count(table: string): Promise<number | null> {
-  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
-}
-
 describe("a removal is confirmed first, without a script", () => {
   async function expectConfirmed(path: string, title: string, table: string): Promise<void> {
-    const before = (await count(table))!;
+    const before = (await countRows(table))!;
     const account = await (await browser.get("/account")).text();
     expect(account).toContain(path.replaceAll("&", "&amp;"));
     const page = await browser.get(path);
@@ -60,12 +45,12 @@ describe("a removal is confirmed first, without a script", () => {
     const html = await page.text();
     expect(html).toContain(`<h1>${title}</h1>`);
     expect(html).toContain('href="/account"');
-    expect(await count(table)).toBe(before);
+    expect(await countRows(table)).toBe(before);
     const { action, fields } = await formOf(path);
     expect((await browser.post(action, { ...fields, form_token: "x" })).status).toBe(403);
-    expect(await count(table)).toBe(before);
+    expect(await countRows(table)).toBe(before);
     expect(locationOf(await browser.post(action, fields))).toMatch(/^\/account/);
-    expect(await count(table)).toBe(before - 1);
+    expect(await countRows(table)).toBe(before - 1);
   }
 
   it("an application's access", async () => {
@@ -90,7 +75,7 @@ describe("a removal is confirmed first, without a script", () => {
     expect(await (await browser.get(page)).text()).toContain("<h1>Confirm it is you</h1>");
     expect(locationOf(await browser.signIn(page))).toBe(path);
     expect(await (await browser.get(path)).text()).toContain("Remove this passkey?");
-    expect(await count("webauthn_credentials")).toBe(1);
+    expect(await countRows("webauthn_credentials")).toBe(1);
   });
 
   it("a session elsewhere", async () => {
@@ -107,7 +92,7 @@ describe("a removal is confirmed first, without a script", () => {
     await signInToAccount(bob, "bob");
     await browser.signInWhole();
     const { action, fields } = await formOf("/account/sessions/end-others");
-    expect(await count("user_sessions")).toBe(4);
+    expect(await countRows("user_sessions")).toBe(4);
     expect(locationOf(await browser.post(action, fields))).toBe("/account?notice=others-ended");
     for (const other of others) {
       expect(sentToClient(await other.authorize({ prompt: "none" })).error).toBe("login_required");
@@ -250,7 +235,7 @@ describe("changing the password", () => {
     expect(browser.cookies.get("__Host-op-session")).not.toBe(before);
     const page = await browser.get("/account?notice=password-changed");
     expect(await page.text()).toContain("Your password was changed.");
-    expect(await count("user_sessions")).toBe(1);
+    expect(await countRows("user_sessions")).toBe(1);
     expect(locationOf(await elsewhere.get("/account"))).toMatch(/\/sign-in\?f=/);
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
     for (let shard = 0; shard < 8; shard += 1) {
@@ -362,7 +347,7 @@ describe("changing the password", () => {
   });
 
   it("NIST SP 800-63B-4 §4.1.2.1: a fresh session by any other method than a passkey requires the current password, and cannot set a first one", async () => {
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const lifetime = { idleMs: 60_000, absoluteMs: 60_000 };
     const mailedCode = { method: "mailedCode" as ProofMethod, sub: "alice", atMs: Date.now(), controlVersion: 0 };
     const signIn = { sub: "alice", proofs: [mailedCode], version: 0 };

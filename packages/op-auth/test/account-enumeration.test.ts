@@ -11,15 +11,7 @@ import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import { currentCost } from "../../../test/fixtures/password-cost.ts";
 import { seedUser } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
-import {
-  type AuthFixtures,
-  authEnv,
-  Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  origin,
-} from "./fixtures/auth-fixtures.ts";
+import { authEnv, Browser, formTokenOf, locationOf, origin, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
@@ -57,11 +49,11 @@ const accounts: Readonly<Record<string, (sub: string) => Promise<unknown>>> = {
     ),
 };
 
-let fixtures: AuthFixtures;
 let meter: DepthMeter<AuthEnv>;
 
+const { fixtures } = useDeployment();
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
   const hash = await hashPassword("the password of everybody");
   for (const [sub, change] of Object.entries(accounts)) {
     const address = `${sub}@example.com`;

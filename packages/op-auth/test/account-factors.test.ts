@@ -1,31 +1,21 @@
 /** **Second factors on the account page**: who may change them, what a change ends, and what is shown once. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 /** Signs in at the account page by password, and by a code if the person has an app. */
 async function signIn(visitor: Browser, app?: AuthenticatorApp, offset = 0): Promise<void> {
@@ -36,10 +26,6 @@ async function signIn(visitor: Browser, app?: AuthenticatorApp, offset = 0): Pro
 
 async function addAppPage(): Promise<string> {
   return locationOf(await browser.get("/account/apps"));
-}
-
-function count(table: string): Promise<number | null> {
-  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
 }
 
 async function actions(): Promise<string[]> {
@@ -61,7 +47,7 @@ describe("an authenticator app", () => {
     expect(html).toContain(`secret=${key.replaceAll(" ", "")}&amp;issuer=Edge%20OP`);
     const wrong = await browser.submit(page, { code: "000000", setup: page.split("setup=")[1]! });
     expect([wrong.status, (await wrong.text()).includes(key)]).toEqual([400, true]);
-    expect(await count("user_totp")).toBe(0);
+    expect(await countRows("user_totp")).toBe(0);
   });
 
   it("NIST §4.1.2.1: a person who has one adds another only with two factors; an old sign-in is not enough", async () => {
@@ -115,7 +101,7 @@ describe("an authenticator app", () => {
     expect(await (await browser.get(remove)).text()).toContain("Remove this authenticator app?");
     const removed = await browser.submit(remove, { factor_id: app.factorId });
     expect(locationOf(removed)).toBe("/account?notice=factor-removed");
-    expect([await count("user_totp"), await count("user_recovery_codes")]).toEqual([0, 0]);
+    expect([await countRows("user_totp"), await countRows("user_recovery_codes")]).toEqual([0, 0]);
     expect((await browser.get("/account")).status).toBe(200);
     expect(stepOf(locationOf(await other.get("/account")))).toBe("sign-in");
     expect(await authEnv.DB.prepare("SELECT factor_epoch FROM users WHERE sub = 'alice'").first("factor_epoch")).toBe(
@@ -129,7 +115,7 @@ describe("an authenticator app", () => {
     await signIn(browser);
     const html = await (await browser.get("/account")).text();
     await browser.post("/account/factors/remove", { form_token: formTokenOf(html), factor_id: theirs.factorId });
-    expect(await count("user_totp")).toBe(1);
+    expect(await countRows("user_totp")).toBe(1);
   });
 });
 
@@ -173,8 +159,8 @@ it("the last way in is not removed: a passkey of a person without a password", a
   const page = `/account/passkeys/remove?credential_id=${passkey.id}`;
   const kept = await browser.submit(page, { credential_id: passkey.id });
   expect(locationOf(kept)).toBe("/account?notice=last-way-in");
-  expect(await count("webauthn_credentials")).toBe(1);
+  expect(await countRows("webauthn_credentials")).toBe(1);
   await SoftwarePasskey.register("alice");
   expect(locationOf(await browser.submit(page, { credential_id: passkey.id }))).toBe("/account?notice=factor-removed");
-  expect(await count("webauthn_credentials")).toBe(1);
+  expect(await countRows("webauthn_credentials")).toBe(1);
 });

@@ -1,28 +1,14 @@
 /** **What a person sees of their account**: applications, activity, and everything as a file. */
 
 import { saveConsent } from "@edge-op/shared/users/consents";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  codeClient,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  stepOf,
-} from "./fixtures/auth-fixtures.ts";
+import { authEnv, codeClient, formTokenOf, locationOf, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { MailedCodes } from "./fixtures/mailed-codes.ts";
 
 const { DB, AUDIT_DB } = authEnv;
-let fixtures: AuthFixtures;
-let browser: Browser;
 
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { browser } = useDeployment();
 
 const textOf = (html: string) => html.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
 
@@ -149,7 +135,7 @@ describe("GET /account/activity", () => {
 describe("POST /account/data", () => {
   it("sends everything about the person and nothing of others, records it and tells them", async () => {
     const mailed = new MailedCodes();
-    browser = fixtures.browser(mailed.env);
+    browser.restart(mailed.env);
     await record("user.update", { sub: "alice", actor: "root" }, day("2026-03-03"));
     await signIn();
     const response = await browser.submit("/account/data", {});

@@ -1,25 +1,18 @@
 import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/users/offline-grants";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
   AuthFixtures,
   authEnv,
-  type Browser,
   codeClient,
-  createAuthFixtures,
   formTokenOf,
   locationOf,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment();
 
 async function submitAccount(path: string, fields: Record<string, string>): Promise<Response> {
   const token = formTokenOf(await (await browser.get("/account")).text());
@@ -132,8 +125,7 @@ describe("a person's own page", () => {
     await authEnv.DB.prepare("UPDATE clients SET created_at_ms = 7 WHERE client_id = 'app'").run();
     const { keys } = await authEnv.CACHE.list();
     await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
-    const fresh = new AuthFixtures(fixtures.client).browser();
-    for (const [name, value] of browser.cookies) fresh.cookies.set(name, value);
+    const fresh = new AuthFixtures(fixtures.client).copyOf(browser);
     expect(sentToClient(await fresh.authorize({ prompt: "none" })).error).toBe("consent_required");
     const consent = locationOf(await fresh.authorize());
     expect(sentToClient(await fresh.allow(consent)).code).toBeDefined();

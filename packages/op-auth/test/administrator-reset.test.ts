@@ -1,20 +1,17 @@
 /** **People whom an administrator lets back in**: by a temporary password, or by a mailed link; and what neither does. */
 
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { resetLinkTo } from "@edge-op/shared/users/reset-link";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
-  type AuthFixtures,
   authEnv,
-  type Browser,
-  createAuthFixtures,
+  contextOf,
   formTokenOf,
   locationOf,
-  origin,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
@@ -25,17 +22,7 @@ const newPassword = { new: chosen, repeat: chosen };
 const temporary = "k7m2x-9qfhd-w4tbn-6rzcp";
 const dayMs = 86_400_000;
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 async function hashOf(sub: string): Promise<string | null> {
   return authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = ?1").bind(sub).first<string>("hash");
@@ -129,7 +116,7 @@ describe("a temporary password", () => {
 
 describe("NIST SP 800-63B-4 §4.2.1.2: a link of an administrator", () => {
   async function linkFor(change: { sub?: string; key?: string; untilMs?: number } = {}): Promise<string> {
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     await fixtures.isolate.revocation.confirmControl(context);
     const controlVersion = fixtures.isolate.control.version ?? 0;
     const link = { sub: "alice", key: "alice@example.com", controlVersion, untilMs: Date.now() + dayMs, ...change };

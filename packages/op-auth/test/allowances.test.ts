@@ -4,14 +4,12 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { groupAllowances, resourceAllowances, withAttributes } from "../src/pages/allowances.ts";
 import {
-  type AuthFixtures,
   authEnv,
   authorizationQuery,
-  type Browser,
-  createAuthFixtures,
   locationOf,
   redirectUri,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 /** Requested access as shown to people: grouped by resource. */
@@ -83,8 +81,11 @@ describe("RFC 8707 §2: a person consents to every requested resource", () => {
   const sends = resourceOf("https://sends.example/", "Sends", { send: "Send for you" });
   const plain = "https://plain.example/";
   const other = "https://other.example/";
-  let fixtures: AuthFixtures;
-  let browser: Browser;
+  const { fixtures, browser } = useDeployment({
+    scope: "openid profile read send",
+    audiences: [plain, other],
+    grant_types: ["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"],
+  });
 
   beforeEach(async () => {
     await authEnv.DB.batch(
@@ -95,12 +96,6 @@ describe("RFC 8707 §2: a person consents to every requested resource", () => {
         ).bind(identifier, JSON.stringify(metadata)),
       ),
     );
-    fixtures = await createAuthFixtures({
-      scope: "openid profile read send",
-      audiences: [plain, other],
-      grant_types: ["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"],
-    });
-    browser = fixtures.browser();
   });
 
   interface Access {

@@ -4,24 +4,23 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   authorizationPath,
   authorizationQuery,
   codeClient,
-  createAuthFixtures,
   locationOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
 
 /** The storage and look-ups that unauthenticated callers can cause. */
 const counts = { object: 0, kv: 0, d1: 0 };
-let fixtures: AuthFixtures;
 let bindings: AuthEnv;
 
+const { fixtures } = useDeployment({ token_endpoint_auth_method: "client_secret_post" });
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures({ token_endpoint_auth_method: "client_secret_post" });
   const publicClient = { ...codeClient, token_endpoint_auth_method: "none", audiences: [] } as const;
   await seedClient(authEnv, "public", publicClient);
   bindings = countCalls(authEnv, counts);

@@ -1,22 +1,17 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
   authorizationQuery,
   codeClient,
-  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
-let fixtures: AuthFixtures;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-});
+const { fixtures } = useDeployment();
 
 describe("requests that are not redirected", () => {
   it.each<[string, AuthorizationParameters]>([

@@ -1,25 +1,20 @@
 /** **Passwords of data breaches**: what the list is asked, and what a person is told. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
-import { authEnv, type Browser, createAuthFixtures, locationOf, password } from "./fixtures/auth-fixtures.ts";
+import { authEnv, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const chosen = "purple monkey dishwasher 42";
 /** SHA-1 of it, of which the first five characters are sent. */
 const [prefix, suffix] = ["F3CB4", "68C4BF20B3F4042C92AE39A22DDB859AAF6"];
 
-let browser: Browser;
+const env = { ...authEnv, PASSWORD_BREACH: "pwned-passwords" } as AuthEnv;
+const { browser } = useDeployment({}, { env });
 const asked: [string, HeadersInit | undefined][] = [];
 
 beforeEach(async () => {
   asked.length = 0;
-  const fixtures = await createAuthFixtures();
-  browser = fixtures.browser({ ...authEnv, PASSWORD_BREACH: "pwned-passwords" } as AuthEnv);
   await browser.signIn(locationOf(await browser.get("/account/password")));
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 function respond(response: () => Response | Promise<Response>): void {

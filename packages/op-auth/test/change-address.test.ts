@@ -1,35 +1,18 @@
 /** **The address of an account**: who may change it, when it changes, who is told, and how the change is taken back. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  sentToClient,
-  stepOf,
-} from "./fixtures/auth-fixtures.ts";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { authEnv, formTokenOf, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
-import { follow, MailedCodes, seedAddress } from "./fixtures/mailed-codes.ts";
+import { follow, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 
 const path = "/account/address";
 const day = 86_400_000;
 
-let fixtures: AuthFixtures;
-let mailed: MailedCodes;
-let browser: Browser;
+const mailed = useMailedCodes();
+const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
 
 beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  mailed = new MailedCodes();
-  browser = fixtures.browser(mailed.env);
   await signIn();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 async function signIn(visitor = browser, username = "alice"): Promise<void> {

@@ -10,18 +10,16 @@ import {
   AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
   locationOf,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
 
-let signedIn: Browser;
-let first: AuthFixtures;
+const { fixtures: first, browser: signedIn } = useDeployment();
+
 beforeEach(async () => {
-  first = await createAuthFixtures();
-  signedIn = first.browser();
   await signedIn.signInWhole();
 });
 

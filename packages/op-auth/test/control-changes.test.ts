@@ -1,20 +1,19 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { createIsolate } from "../src/isolate.ts";
 import {
-  type AuthFixtures,
   authEnv,
-  type Browser,
   codeClient,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   origin,
   password,
   redirectUri,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
@@ -27,18 +26,10 @@ const document = { client_id: documentId, client_name: "Agent", redirect_uris: [
 const bindings = { ...authEnv, CLIENT_DOCUMENTS: "allow" };
 const day = 86_400_000;
 
-let fixtures: AuthFixtures;
-let browser: Browser;
+const { fixtures, browser } = useDeployment({}, { env: bindings });
 
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser(bindings);
   vi.stubGlobal("fetch", async () => Response.json(document));
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
 });
 
 async function controlChanges(): Promise<number> {
@@ -188,6 +179,6 @@ describe("ADR 47: a first consent takes effect without a control change", () => 
       expect(await refused.text()).toContain("The application is unknown.");
       vi.useRealTimers();
     }
-    expect(await authEnv.DB.prepare("SELECT count(*) AS n FROM consents").first<number>("n")).toBe(0);
+    expect(await countRows("consents")).toBe(0);
   });
 });

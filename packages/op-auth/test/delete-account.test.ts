@@ -1,33 +1,14 @@
 /** **Deletion of an account by its person**: at once for sessions and grants, after some days for the rest, and kept by a sign-in. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  sentToClient,
-  stepOf,
-} from "./fixtures/auth-fixtures.ts";
+import { describe, expect, it } from "vitest";
+import { authEnv, formTokenOf, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
-import { follow, MailedCodes, postOnce } from "./fixtures/mailed-codes.ts";
+import { follow, postOnce, useMailedCodes } from "./fixtures/mailed-codes.ts";
 
 const { DB } = authEnv;
-let fixtures: AuthFixtures;
-let mailed: MailedCodes;
-let browser: Browser;
 
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  mailed = new MailedCodes();
-  browser = fixtures.browser(mailed.env);
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const mailed = useMailedCodes();
+const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
 
 async function signIn(visitor = browser): Promise<string> {
   return locationOf(await visitor.signIn(locationOf(await visitor.get("/account"))));
@@ -73,7 +54,7 @@ describe("a person who deletes their account", () => {
   });
 
   it("cannot where the deployment does not let people", async () => {
-    browser = fixtures.browser({ ...mailed.env, DELETION_GRACE_DAYS: "0" });
+    browser.restart({ ...mailed.env, DELETION_GRACE_DAYS: "0" });
     await signIn();
     const html = await (await browser.get("/account")).text();
     expect(html).not.toContain("/account/delete");

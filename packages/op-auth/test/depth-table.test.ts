@@ -3,7 +3,6 @@
  * ARCHITECTURE.md has the table.
  */
 
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
@@ -17,12 +16,12 @@ import {
   authEnv,
   authorizationQuery,
   Browser,
-  createAuthFixtures,
+  contextOf,
   formTokenOf,
   locationOf,
-  origin,
   password,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
@@ -41,7 +40,7 @@ async function holdLeases(app: FetchApp<AuthEnv>): Promise<void> {
     const address = { generation: 1, region: "wnam", shard };
     const subject = grantSubject({ grantId: "none", address }, { sub: "alice", clientId: "app" });
     for (let use = 0; use < 3; use += 1) {
-      const context = createRequestContext(new Request(origin), bindings, { waitUntil: () => {} });
+      const context = contextOf(bindings);
       await isolate.revocation.isRevoked(context, [{ ...subject, versions: { client: 1, user: 1 } }]);
     }
   };
@@ -51,12 +50,10 @@ async function holdLeases(app: FetchApp<AuthEnv>): Promise<void> {
 /** Sends the request of a browser whose earlier requests another isolate has served. */
 type Send = (browser: Browser) => Promise<Response>;
 
-let fixtures: AuthFixtures;
-let signedIn: Browser;
+const { fixtures, browser: signedIn } = useDeployment();
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
   // The person has consented once.
-  signedIn = fixtures.browser();
   await signedIn.signInWhole();
 });
 

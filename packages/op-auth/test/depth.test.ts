@@ -3,23 +3,21 @@
  * are. ARCHITECTURE.md has the table.
  */
 
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type CallDepth, DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   Browser,
-  createAuthFixtures,
+  contextOf,
   formTokenOf,
   locationOf,
-  origin,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
@@ -37,13 +35,12 @@ useAnnouncedSetUp();
 /** Leases outlast the test: a busy isolate renews them in the background. */
 const bindings = { ...authEnv, LEASE_MS: "10000" };
 
-let fixtures: AuthFixtures;
 let meter: DepthMeter<AuthEnv>;
 let browser: Browser;
 
 /** A busy isolate has a lease on every revocation shard. */
 async function holdLeases(): Promise<void> {
-  const context = createRequestContext(new Request(origin), bindings, { waitUntil: () => {} });
+  const context = contextOf(bindings);
   const { isolate } = fixtures;
   for (let shard = 0; shard < 8; shard += 1) {
     const address = { generation: 1, region: "wnam", shard };
@@ -54,9 +51,10 @@ async function holdLeases(): Promise<void> {
   }
 }
 
+const { fixtures } = useDeployment();
+
 beforeEach(async () => {
   await seedUpstream();
-  fixtures = await createAuthFixtures();
   meter = new DepthMeter(fixtures.app, bindings);
   browser = measured();
   // The isolate has read what it needs, and the person has consented once.

@@ -2,9 +2,8 @@
 
 import { authenticationOf, findAuthentication, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import { formBody, receiveRequest } from "@edge-op/shared/http/received-request";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import { nextStep } from "../src/flow/next-step.ts";
 import { newFlow, pathOf } from "../src/flow/sealed-flow.ts";
@@ -16,27 +15,19 @@ import {
   authEnv,
   type Browser,
   codeClient,
-  createAuthFixtures,
+  contextOf,
+  countRows,
   formTokenOf,
   locationOf,
   origin,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment();
 
 const form = { "content-type": "application/x-www-form-urlencoded" };
 const essential = (acr: string) => ({
@@ -56,20 +47,9 @@ function parameterOf(page: string): string {
   return new URL(page, origin).searchParams.get("f")!;
 }
 
-function count(table: string): Promise<number | null> {
-  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
-}
-
 async function signOut(visitor: Browser): Promise<void> {
   const html = await (await visitor.get("/logout")).text();
   await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
-}
-
-async function redeem(code: string) {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const opened = await fixtures.isolate.codes.open(context, code);
-  if (opened === undefined) throw new Error("not a code");
-  return opened.payload;
 }
 
 describe("RFC 9110 §15.4.4: every form is answered with a redirect", () => {
@@ -134,8 +114,7 @@ describe("a flow of more than half an hour", () => {
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
     const { keys } = await authEnv.CACHE.list();
     await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
-    const elsewhere = new AuthFixtures(fixtures.client).browser();
-    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const elsewhere = new AuthFixtures(fixtures.client).copyOf(browser);
     const refused = await elsewhere.get(`/flow/restart?f=${f}`);
     expect([refused.status, refused.headers.get("location")]).toEqual([400, null]);
   });
@@ -169,7 +148,7 @@ describe("an old or foreign page", () => {
     const [, restart] = /^(\/flow\/restart\?.+)$/.exec(locationOf(await browser.get(consent)))!;
     expect(stepOf(locationOf(await browser.get(restart!)))).toBe("sign-in");
     expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
-    expect(await count("user_sessions")).toBe(0);
+    expect(await countRows("user_sessions")).toBe(0);
   });
 
   it("RFC 9700 §4.7: its form token is good for no other step and no other flow", async () => {
@@ -189,7 +168,7 @@ describe("an old or foreign page", () => {
     const form_token = await tokenOf(consent);
     await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })), "bob");
     expect((await postOnce(browser, consent, { form_token, decision: "allow" })).status).toBe(403);
-    expect(await count("consents")).toBe(0);
+    expect(await countRows("consents")).toBe(0);
   });
 
   it("of someone who was signed in before the password was changed leads to a new sign-in", async () => {
@@ -231,7 +210,7 @@ describe("an old or foreign page", () => {
 
 describe("a step", () => {
   it("cannot add the proof of another step", async () => {
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const page = locationOf(await browser.authorize());
     const body = new URLSearchParams({ f: parameterOf(page), form_token: await tokenOf(page) });
     const cookie = `__Host-op-browser=${browser.cookies.get("__Host-op-browser")}`;
@@ -248,14 +227,14 @@ describe("a step", () => {
     };
     const at = { context, isolate: fixtures.isolate, request };
     await expect(submitStep(at, step)).rejects.toThrow("the step sign-in added a proof by password");
-    expect(await count("user_sessions")).toBe(0);
+    expect(await countRows("user_sessions")).toBe(0);
   });
 
   it.each(["//evil.example", "/\\evil.example", "https://evil.example", "evil", ""])(
     "RFC 9700 §4.11: a sign-in does not return to %s",
     async (path) => {
       expect(isOwnPath(path)).toBe(false);
-      const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+      const context = contextOf();
       await browser.authorize();
       const cookie = `__Host-op-browser=${browser.cookies.get("__Host-op-browser")}`;
       const request = { headers: new Headers({ cookie }) } as Parameters<typeof submitStep>[0]["request"];
@@ -273,9 +252,7 @@ describe("a step", () => {
 });
 
 describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () => {
-  async function codeOf(response: Response): Promise<Awaited<ReturnType<typeof redeem>>> {
-    return redeem(sentToClient(response).code!);
-  }
+  const codeOf = (response: Response) => fixtures.payloadOf(sentToClient(response).code!);
 
   async function signInByPasskey(parameters: Record<string, string>, passkey: SoftwarePasskey): Promise<Response> {
     const page = locationOf(await browser.authorize(parameters));
@@ -295,7 +272,7 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
   });
 
   it("a step-up keeps the sid, changes the cookie, and leaves the earlier proof valid", async () => {
-    const before = await redeem((await browser.signInWhole()).get("code")!);
+    const before = await fixtures.payloadOf((await browser.signInWhole()).get("code")!);
     const cookie = browser.cookies.get("__Host-op-session");
     const after = await codeOf(await signInByPasskey(essential("phr"), await SoftwarePasskey.register("alice")));
     expect(after.sid).toBe(before.sid);

@@ -5,24 +5,19 @@ import { savePassword } from "@edge-op/shared/users/credentials";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-});
+const { fixtures } = useDeployment({ skip_consent: true });
 
 function withHooks(hooks: Partial<HooksWorker>, settings: Partial<AuthEnv> = {}): Browser {
   const ENABLED_HOOKS = Object.keys(hooks).join(" ");
@@ -157,18 +152,29 @@ describe("legacyPassword", () => {
     expect(await hashOf("mallory")).toBe("$legacy$");
   });
 
-  it("a refusal takes as long, whoever is named: a marked person, another, nobody, one who is suspended", async () => {
-    const legacyPassword = async () => false;
+  it("a refusal takes as long, whoever is named: a marked person, nobody, one who is suspended (refusal-times.test.ts)", async () => {
+    const slowestMs = 400;
+    vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+    const earlier = fixtures.isolate.refusalTimes.hold(async () => {
+      vi.setSystemTime(Date.now() + slowestMs);
+      return { isRefused: true, askedHook: true };
+    });
+    await vi.runAllTimersAsync();
+    await earlier;
+    vi.useRealTimers();
+    vi.spyOn(Math, "random").mockReturnValue(0.9);
+    const legacyPassword = vi.fn(async () => false);
     const refusals = ["bob", "nobody", "mallory"].map(async (user) => {
       const browser = withHooks({ legacyPassword });
       const page = locationOf(await browser.authorize());
       const startedAtMs = Date.now();
       const again = locationOf(await postPassword(browser, page, user));
-      return { step: stepOf(again), isHeld: Date.now() - startedAtMs >= 1_990, hasSession: hasSession(browser) };
+      return { step: stepOf(again), isHeld: Date.now() - startedAtMs >= slowestMs, hasSession: hasSession(browser) };
     });
     for (const refusal of await Promise.all(refusals)) {
       expect(refusal).toEqual({ step: "sign-in", isHeld: true, hasSession: false });
     }
+    expect(legacyPassword).toHaveBeenCalledTimes(1);
   });
 
   it("no password matches the mark where the hook is not enabled, not even the mark itself", async () => {

@@ -2,30 +2,24 @@
 
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inviteAdministrator } from "../../edge-op/src/administrators.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
-import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, stepOf } from "./fixtures/auth-fixtures.ts";
-import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+import { authEnv, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
+import { follow, postOnce, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 
 const address = "maria@example.com";
 const name = "Maria Muster";
 const chosen = "a long and new secret of Maria";
 const password = { new: chosen, repeat: chosen };
 
-let fixtures: AuthFixtures;
-let codes: MailedCodes;
-let browser: Browser;
+const codes = useMailedCodes({ ...authEnv, SIGN_UP: "invitation" } as AuthEnv);
+const { fixtures, browser } = useDeployment({}, codes);
 
 function useSettings(settings: Partial<AuthEnv>): void {
-  codes = new MailedCodes({ ...authEnv, ...settings } as AuthEnv);
-  browser = fixtures.browser(codes.env);
+  codes.restart({ ...authEnv, ...settings } as AuthEnv);
+  browser.restart(codes.env);
 }
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  useSettings({ SIGN_UP: "invitation" });
-});
 
 /** Returns the path of its link. */
 async function invite(id = "invitation", { untilMs = Date.now() + 60_000, of = address } = {}): Promise<string> {

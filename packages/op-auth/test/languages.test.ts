@@ -1,13 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import { type AuthFixtures, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";
+import { describe, expect, it } from "vitest";
+import { locationOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { browser } = useDeployment();
 
 const text = async (response: Response | Promise<Response>) => (await response).text();
 const german = '<html lang="de" dir="ltr">';

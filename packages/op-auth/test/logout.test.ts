@@ -1,44 +1,33 @@
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
   codeClient,
-  createAuthFixtures,
+  contextOf,
   locationOf,
-  origin,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 const goodbye = "https://app.example.com/goodbye";
-let fixtures: AuthFixtures;
-let browser: Browser;
 let hint: string;
 
+const { fixtures, browser } = useDeployment({ post_logout_redirect_uris: [goodbye] });
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures({ post_logout_redirect_uris: [goodbye] });
-  browser = fixtures.browser();
   hint = await idTokenOf((await browser.signInWhole()).get("code")!);
 });
 
-async function payloadOf(code: string) {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const opened = await fixtures.isolate.codes.open(context, code);
-  if (opened === undefined) throw new Error("not a code");
-  return opened.payload;
-}
-
 /** The ID token that /token would issue for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const context = contextOf();
   return signIdToken(context, fixtures.isolate, {
-    ...(await payloadOf(code)),
+    ...(await fixtures.payloadOf(code)),
     client: (await fixtures.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
@@ -63,8 +52,7 @@ describe("RP-initiated logout", () => {
   });
 
   it("RP-Initiated §2: the session has also ended for a copied cookie", async () => {
-    const copy = fixtures.browser();
-    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
+    const copy = fixtures.copyOf(browser);
     await logout({ id_token_hint: hint });
     expect(await isSignedIn(copy)).toBe(false);
   });
@@ -159,7 +147,7 @@ describe("RP-initiated logout", () => {
 
   it("RP-Initiated §2: a pairwise client's hint finds the session by its sector's sid", async () => {
     await seedClient(authEnv, "pairwise", { ...codeClient, subject_type: "pairwise", skip_consent: true });
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const hintOf = async (sub: string, sid: string) =>
       signIdToken(context, fixtures.isolate, {
         grant: await grantNow(context, fixtures.isolate),
@@ -175,7 +163,7 @@ describe("RP-initiated logout", () => {
         userClaims: {},
       });
     const code = (await browser.signInWhole()).get("code")!;
-    const session = (await payloadOf(code)) as { sub: string; sid: string };
+    const session = (await fixtures.payloadOf(code)) as { sub: string; sid: string };
     // The subject belongs to a sector that the client has left; only the sid identifies this session.
     const subject = "subject-of-another-sector";
     const sectorSid = await sectorSessionId(authEnv, session, subject);

@@ -1,14 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type MetadataOverrides, seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
-  type Browser,
   codeClient,
-  createAuthFixtures,
   locationOf,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 const https = "https://app.example.com/native";
@@ -19,13 +17,7 @@ const schemes = [
   ["a private-use scheme", "com.example.app:/callback"],
 ] as const;
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment();
 
 /** A client with every kind of redirect URI; public by default. */
 async function register(clientId: string, metadata: MetadataOverrides = {}): Promise<void> {

@@ -1,23 +1,9 @@
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  codeClient,
-  createAuthFixtures,
-  locationOf,
-  sentToClient,
-} from "./fixtures/auth-fixtures.ts";
+import { authEnv, codeClient, locationOf, sentToClient, useDeployment } from "./fixtures/auth-fixtures.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { browser } = useDeployment();
 
 const text = async (response: Response | Promise<Response>) => (await response).text();
 

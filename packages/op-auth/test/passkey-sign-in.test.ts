@@ -2,14 +2,13 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
@@ -20,11 +19,11 @@ const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };
 const home = "192.0.2.1";
 const elsewhere = "198.51.100.7";
 
-let fixtures: AuthFixtures;
 let passkey: SoftwarePasskey;
 
+const { fixtures } = useDeployment();
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
   passkey = await SoftwarePasskey.register("alice");
 });
 

@@ -1,25 +1,12 @@
 /** **Passkeys without a click, signals to authenticators, related origins.** */
 
-import { beforeEach, describe, expect, it } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  sentToClient,
-} from "./fixtures/auth-fixtures.ts";
+import { describe, expect, it } from "vitest";
+import { authEnv, formTokenOf, locationOf, sentToClient, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { DB } = authEnv;
-let fixtures: AuthFixtures;
-let browser: Browser;
 
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 async function signInByPassword(visitor = browser): Promise<void> {
   await visitor.signIn(locationOf(await visitor.get("/account")));
@@ -133,7 +120,7 @@ describe("WebAuthn Level 3 §5.11: related origins", () => {
     ["not listed", "https://example.net", false],
   ])("a passkey of an origin that is %s", async (_, PASSKEY_ORIGINS, isAccepted) => {
     const passkey = await SoftwarePasskey.register("alice");
-    browser = fixtures.browser({ ...authEnv, PASSKEY_ORIGINS });
+    browser.restart({ ...authEnv, PASSKEY_ORIGINS });
     const page = locationOf(await browser.authorize());
     const html = await (await browser.get(page)).text();
     const credential = await passkey.assert(html, related);

@@ -1,36 +1,33 @@
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { Form } from "@edge-op/shared/http/read-form";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
-import { origin, postForm } from "../../../test/fixtures/call.ts";
+import { postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import { openParameters, storeParameters } from "../src/browser/stored-parameters.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
   authorizationQuery,
-  type Browser,
   codeClient,
-  createAuthFixtures,
+  contextOf,
   locationOf,
+  origin,
   redirectUri,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
 
-let fixtures: AuthFixtures;
-let browser: Browser;
 let key: ClientKey;
 
+const { fixtures, browser } = useDeployment();
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
   key = await generateClientKey();
   await seedClient(authEnv, "signer", { ...codeClient, skip_consent: true, jwks: { keys: [key.publicJwk] } });
   await browser.signInWhole();
@@ -69,7 +66,7 @@ describe("pushed authorization requests", () => {
   });
 
   it("RFC 6749 §3.3: of a scope that the client may not have, nothing is stored; of a form that another site posted neither", async () => {
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const stored = async (requestUri: string) => {
       const id = requestUri.split(":").at(-1)!;
       const opened = await openParameters(context, fixtures.isolate, "authorization-request", id);
@@ -128,7 +125,7 @@ describe("pushed authorization requests", () => {
   });
 
   it("a stored flow, a passkey ceremony or a logout is not a request_uri, and none of them is a page", async () => {
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const parameters = new Form(new Map([["client_id", ["app"]]]));
     const logoutForm = { parameters, pushedBy: undefined };
     const lifetime = { openMs: 60_000 };

@@ -1,36 +1,23 @@
 /** **Forgotten passwords**: the way from an address to a new password, and who is refused on it. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
-  type AuthFixtures,
   authEnv,
   authorizationPath,
-  type Browser,
-  createAuthFixtures,
   locationOf,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
-import { follow, MailedCodes, postOnce } from "./fixtures/mailed-codes.ts";
+import { follow, postOnce, useMailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const chosen = "purple monkey dishwasher 42";
 
-let fixtures: AuthFixtures;
-let mailed: MailedCodes;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  mailed = new MailedCodes();
-  browser = fixtures.browser(mailed.env);
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const mailed = useMailedCodes();
+const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
 
 /** The page for an address. */
 async function recoverPage(visitor = browser, path = authorizationPath()): Promise<string> {
@@ -166,8 +153,8 @@ describe("NIST SP 800-63B-4 §4.2.2.2: recovery is never weaker than signing in"
   });
 
   it("where the deployment requires two factors, the new password is followed by what is missing", async () => {
-    mailed = new MailedCodes({ ...authEnv, MFA: "required" });
-    browser = fixtures.browser(mailed.env);
+    mailed.restart({ ...authEnv, MFA: "required" });
+    browser.restart(mailed.env);
     await SoftwarePasskey.register("alice");
     const next = await follow(browser, await afterCode(), newPassword);
     expect(stepOf(next)).toBe("prove-more");

@@ -1,28 +1,23 @@
 /** **New recovery codes in a sign-in**: when they are offered, what is stored, and that nothing brings a used one back. */
 
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
+import { follow } from "./fixtures/mailed-codes.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 const strict = { ...authEnv, MFA: "required" } as AuthEnv;
 
@@ -34,11 +29,7 @@ async function html(visitor: Browser, page: string): Promise<string> {
 
 /** By password and a code; the next page. */
 async function signIn(visitor: Browser, code: string, from = visitor.authorize()): Promise<string> {
-  const next = locationOf(await visitor.signIn(locationOf(await from)));
-  const form_token = formTokenOf(await html(visitor, next));
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const body = new URLSearchParams({ form_token, code }).toString();
-  return locationOf(await visitor.once(next, { method: "POST", headers, body }));
+  return follow(visitor, locationOf(await visitor.signIn(locationOf(await from))), { code });
 }
 
 /** Sets up a first app during the sign-in; the page that follows. */
@@ -49,11 +40,11 @@ async function enrol(visitor: Browser, from: Promise<Response>): Promise<string>
   return locationOf(await visitor.submit(page, { code: await codeOfKey(key) }));
 }
 
-const sets = () => authEnv.DB.prepare("SELECT count(*) AS n FROM user_recovery_codes").first<number>("n");
+const sets = () => countRows("user_recovery_codes");
 
 describe("after the first app was set up", () => {
   it("codes are shown, the same again when loaded again, and stored only when the person has saved them", async () => {
-    browser = fixtures.browser(strict);
+    browser.restart(strict);
     const page = await enrol(browser, browser.authorize());
     expect(stepOf(page)).toBe("recovery-codes");
     const shown = codesOn(await html(browser, page));
@@ -66,7 +57,7 @@ describe("after the first app was set up", () => {
   });
 
   it("a person may go on without, and at a page of this provider too", async () => {
-    browser = fixtures.browser(strict);
+    browser.restart(strict);
     const page = await enrol(browser, browser.get("/account"));
     expect(stepOf(page)).toBe("recovery-codes");
     expect(locationOf(await browser.submit(page, { codes: "later" }))).toBe("/account");
@@ -75,7 +66,7 @@ describe("after the first app was set up", () => {
   });
 
   it("saved ones are not shown again by going back, to nobody else, and not in another browser", async () => {
-    browser = fixtures.browser(strict);
+    browser.restart(strict);
     const page = await enrol(browser, browser.authorize());
     expect((await fixtures.browser().get(page)).status).toBe(400);
     const session = browser.cookies.get("__Host-op-session")!;
@@ -176,8 +167,7 @@ describe("RFC 8628: the device flow", () => {
     const page = await authorize({});
     await browser.signIn(locationOf(await browser.get(page)));
     const form_token = formTokenOf(await html(browser, page));
-    const visitor = fixtures.browser(strict);
-    for (const [name, value] of browser.cookies) visitor.cookies.set(name, value);
+    const visitor = fixtures.copyOf(browser, strict);
     const user_code = new URLSearchParams(page.split("?")[1]).get("user_code")!;
     const decided = await visitor.post("/device", { form_token, user_code, decision: "allow" });
     expect(stepOf(locationOf(decided))).toBe("sign-in");

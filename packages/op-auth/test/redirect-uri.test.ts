@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { basicHeader } from "../../../test/fixtures/call.ts";
 import { isRegisteredRedirectUri } from "../src/authorization/checks/redirect-uri.ts";
-import { authorizationQuery, createAuthFixtures } from "./fixtures/auth-fixtures.ts";
+import { authorizationQuery, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
 /** Whether a registered redirect URI accepts the given one. */
@@ -84,9 +84,7 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
 
 /** The line of a refused request names the client and the redirect URI, so that an operator can compare them with a registration. */
 describe("RFC 9700 §4.1.3: the log of a refused request", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
+  const { fixtures, browser } = useDeployment();
 
   const wrong = "https://evil.example/cb?code=secret&x=1#token";
   const shown = "https://evil.example/cb?code=…&x=…#…";
@@ -160,7 +158,6 @@ describe("RFC 9700 §4.1.3: the log of a refused request", () => {
       { claimedClientId: "nobody", reason: "logout-client-unknown" },
     ],
   ])("%s", async (_, path, form, fields) => {
-    const browser = (await createAuthFixtures()).browser();
     const line = await refusedLine(() =>
       form === undefined
         ? browser.get(path)
@@ -172,10 +169,9 @@ describe("RFC 9700 §4.1.3: the log of a refused request", () => {
   });
 
   it("/par, after the client has authenticated: the client is not a mere claim", async () => {
-    const fixtures = await createAuthFixtures();
     const { clientId, clientSecret } = fixtures.client;
     const line = await refusedLine(() =>
-      fixtures.browser().send("/par", {
+      browser.send("/par", {
         method: "POST",
         headers: {
           authorization: basicHeader(clientId, clientSecret),

@@ -1,18 +1,16 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
   authorizationPath,
   authorizationQuery,
-  type Browser,
-  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
@@ -21,13 +19,7 @@ useAnnouncedSetUp();
 const description = expect.stringMatching(/^The parameter [a-z_]+ is repeated; it may appear only once\.$/);
 const iss = "https://op.example.com";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment();
 
 function ask(repeat: string, parameters: AuthorizationParameters = {}): Promise<Response> {
   return browser.get(`${authorizationPath(parameters)}&${repeat}`);

@@ -1,31 +1,23 @@
 /** **Second factors, attacked**: what is asked of whom, and every way around it that is known. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
+  AuthFixtures,
   authEnv,
   type Browser,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
+import { postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
@@ -42,27 +34,12 @@ async function signInWith(code: string, visitor = browser, parameters: Record<st
   return locationOf(await postOnce(visitor, await byPassword(parameters, visitor), { code }));
 }
 
-/** Posts the form of a page without following the redirect. */
-async function postOnce(visitor: Browser, page: string, fields: Record<string, string>): Promise<Response> {
-  const form_token = formTokenOf(await (await visitor.get(page)).text());
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  return visitor.once(page, {
-    method: "POST",
-    headers,
-    body: new URLSearchParams({ form_token, ...fields }).toString(),
-  });
-}
-
 function isCode(location: string): boolean {
   return new URL(location, "https://op.example.com").searchParams.has("code");
 }
 
 async function idTokenContext(response: Response): Promise<Record<string, unknown>> {
-  const { createRequestContext } = await import("@edge-op/shared/http/request-context");
-  const context = createRequestContext(new Request("https://op.example.com"), authEnv, { waitUntil: () => {} });
-  const opened = await fixtures.isolate.codes.open(context, sentToClient(response).code!);
-  if (opened === undefined) throw new Error("not a code");
-  const { acr, amr } = opened.payload;
+  const { acr, amr } = await fixtures.payloadOf(sentToClient(response).code!);
   return { acr, amr };
 }
 
@@ -138,7 +115,7 @@ describe("a code", () => {
   it("RFC 6238 §5.2: used in two isolates at the same time signs in once", async () => {
     const app = await AuthenticatorApp.register("alice");
     const code = await app.code();
-    const others = [fixtures, await isolateOf(fixtures)].map((each) => each.browser());
+    const others = [fixtures, new AuthFixtures(fixtures.client)].map((each) => each.browser());
     const ends = await Promise.all(others.map(async (visitor) => signInWith(code, visitor)));
     expect(ends.map(isCode).toSorted()).toEqual([false, true]);
   });
@@ -264,27 +241,28 @@ describe("what requires a second factor", () => {
   });
 
   it("a client's require_mfa, and a person without a factor sets one up; abandoned, nothing is stored", async () => {
-    fixtures = await createFixturesWith({ require_mfa: true });
-    browser = fixtures.browser();
+    await authEnv.DB.batch(["users", "clients"].map((table) => authEnv.DB.prepare(`DELETE FROM ${table}`)));
+    await forgetCopies();
+    await fixtures.seed({ skip_consent: true, require_mfa: true });
     const page = await byPassword();
     expect(stepOf(page)).toBe("enrol");
     const keyOf = async () => /id="key">([^<]+)</.exec(await (await browser.get(page)).text())![1]!;
     const key = await keyOf();
     expect(await keyOf()).toBe(key);
-    expect(await count("user_totp")).toBe(0);
+    expect(await countRows("user_totp")).toBe(0);
     const wrong = await browser.submit(page, { code: "000000" });
     expect([wrong.status, (await wrong.text()).includes(key)]).toEqual([400, true]);
     expect(hasSession()).toBe(false);
     const code = await codeOfKey(key);
     const codes = locationOf(await browser.submit(page, { code }));
     expect(await idTokenContext(await browser.submit(codes, { codes: "later" }))).toMatchObject({ acr: "mfa" });
-    expect(await count("user_totp")).toBe(1);
+    expect(await countRows("user_totp")).toBe(1);
     // The code that confirmed it is spent.
     expect(stepOf(await signInWith(code, fixtures.browser()))).toBe("prove-more");
   });
 
   it("a role added meanwhile: the next decision is made by it, also in a session", async () => {
-    browser = fixtures.browser(withSettings({ MFA_ROLES: "admin auditor" }));
+    browser.restart(withSettings({ MFA_ROLES: "admin auditor" }));
     const page = locationOf(await browser.authorize());
     await authEnv.DB.prepare("INSERT INTO user_roles (sub, role) VALUES ('alice', 'admin')").run();
     expect(stepOf(locationOf(await browser.signIn(page)))).toBe("enrol");
@@ -292,16 +270,14 @@ describe("what requires a second factor", () => {
     expect(isCode(locationOf(await bob.signIn(locationOf(await bob.authorize()), "bob")))).toBe(true);
     await authEnv.DB.prepare("INSERT INTO user_roles (sub, role) VALUES ('bob', 'admin')").run();
     await forgetCopies();
-    const elsewhere = (await isolateOf(fixtures)).browser(withSettings({ MFA_ROLES: "admin" }));
-    for (const [name, value] of bob.cookies) elsewhere.cookies.set(name, value);
+    const elsewhere = new AuthFixtures(fixtures.client).copyOf(bob, withSettings({ MFA_ROLES: "admin" }));
     expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
     expect(stepOf(locationOf(await elsewhere.authorize()))).toBe("enrol");
   });
 
   it("MFA=required asks everyone; a session with one factor is asked at its next request", async () => {
     expect(isCode(await byPassword())).toBe(true);
-    const strict = fixtures.browser(withSettings({ MFA: "required" }));
-    for (const [name, value] of browser.cookies) strict.cookies.set(name, value);
+    const strict = fixtures.copyOf(browser, withSettings({ MFA: "required" }));
     expect(sentToClient(await strict.authorize({ prompt: "none" })).error).toBe("login_required");
     expect(stepOf(locationOf(await strict.authorize()))).toBe("enrol");
     await AuthenticatorApp.register("alice");
@@ -345,7 +321,7 @@ describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
 
   it("skips the code, says so in the acr, and does not satisfy what a client requires", async () => {
     const app = await AuthenticatorApp.register("alice");
-    browser = fixtures.browser(settings);
+    browser.restart(settings);
     await remember(browser, app);
     await signOut(browser);
     const response = await browser.signIn(locationOf(await browser.authorize()));
@@ -358,7 +334,7 @@ describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
   it("of another person, another browser, another epoch, or too long ago is asked", async () => {
     const app = await AuthenticatorApp.register("alice");
     await AuthenticatorApp.register("bob");
-    browser = fixtures.browser(settings);
+    browser.restart(settings);
     await remember(browser, app);
     await signOut(browser);
     const stolen = fixtures.browser(settings);
@@ -376,22 +352,7 @@ describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
   });
 });
 
-async function createFixturesWith(metadata: Parameters<typeof createAuthFixtures>[0]): Promise<AuthFixtures> {
-  await authEnv.DB.batch(["users", "clients"].map((table) => authEnv.DB.prepare(`DELETE FROM ${table}`)));
-  await forgetCopies();
-  return createAuthFixtures({ skip_consent: true, ...metadata });
-}
-
-async function isolateOf({ client }: AuthFixtures): Promise<AuthFixtures> {
-  const { AuthFixtures: Fixtures } = await import("./fixtures/auth-fixtures.ts");
-  return new Fixtures(client);
-}
-
 async function forgetCopies(): Promise<void> {
   const { keys } = await authEnv.CACHE.list();
   await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
-}
-
-function count(table: string): Promise<number | null> {
-  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
 }

@@ -1,35 +1,18 @@
 /** **Several addresses of an account**: added by a code, made the main one, removed; and who must not. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  sentToClient,
-  stepOf,
-} from "./fixtures/auth-fixtures.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { authEnv, formTokenOf, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
-import { follow, MailedCodes, seedAddress } from "./fixtures/mailed-codes.ts";
+import { follow, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 
 const path = "/account/address";
 const added = "alice@example.org";
 
-let fixtures: AuthFixtures;
-let mailed: MailedCodes;
-let browser: Browser;
+const mailed = useMailedCodes();
+const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
 
 beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  mailed = new MailedCodes();
-  browser = fixtures.browser(mailed.env);
   expect(locationOf(await browser.signIn(locationOf(await browser.get(path))))).toBe(path);
-});
-
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 async function add(address: string): Promise<string> {

@@ -2,25 +2,15 @@ import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { controlPlaneName, parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
-import { beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  locationOf,
-  origin,
-} from "./fixtures/auth-fixtures.ts";
+import { describe, expect, it, vi } from "vitest";
+import { authEnv, type Browser, countRows, locationOf, origin, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 /**
  * ADR 16: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
  * wherever the Worker of the sign-in fails after that, the session ends in its object, which sends logout tokens to its clients.
  */
-let fixtures: AuthFixtures;
 
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-});
+const { fixtures } = useDeployment();
 
 /** Waits before each D1 call, and before each call that changes a session in its object. */
 function interrupted(before: () => Promise<void>): typeof authEnv {
@@ -123,7 +113,7 @@ async function signInDuringChange({ at, dies = Infinity, renews }: Case): Promis
   noteId();
   version ??= await commit();
   await plane().publish(operation, { version, listsSessions: true });
-  await vi.waitUntil(async () => (await count("ending_sessions")) === 0, { timeout: 20_000, interval: 50 });
+  await vi.waitUntil(async () => (await countRows("ending_sessions")) === 0, { timeout: 20_000, interval: 50 });
   return { calls, ids };
 }
 
@@ -131,10 +121,6 @@ interface Case {
   readonly at: number;
   readonly dies?: number;
   readonly renews: boolean;
-}
-
-async function count(table: "ending_sessions" | "user_sessions"): Promise<number> {
-  return (await authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n"))!;
 }
 
 async function isOpen(id: string): Promise<boolean> {
@@ -160,13 +146,13 @@ describe.each([
   it.each(everyCall)("ends if the change is committed before call %i of the sign-in", async (at) => {
     const { ids } = await signInDuringChange({ at, renews });
     for (const id of ids.filter((each) => each !== "")) expect(await isOpen(id)).toBe(false);
-    expect(await count("user_sessions")).toBe(0);
+    expect(await countRows("user_sessions")).toBe(0);
   });
 
   it.each(everyCall)("ends if its Worker dies at the call that follows the change before call %i", async (at) => {
     const { ids } = await signInDuringChange({ at, dies: at + 1, renews });
     for (const id of ids.filter((each) => each !== "")) expect(await isOpen(id)).toBe(false);
-    expect(await count("user_sessions")).toBe(0);
+    expect(await countRows("user_sessions")).toBe(0);
   });
 });
 

@@ -1,27 +1,10 @@
 import { passwordAcr, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { signInMethods } from "../src/steps/sign-in/methods.ts";
-import {
-  type AuthFixtures,
-  type AuthorizationParameters,
-  type Browser,
-  createAuthFixtures,
-  locationOf,
-  password,
-} from "./fixtures/auth-fixtures.ts";
+import { type AuthorizationParameters, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { browser } = useDeployment();
 
 async function signInPage(parameters: AuthorizationParameters): Promise<string> {
   return (await browser.get(locationOf(await browser.authorize(parameters)))).text();
@@ -62,7 +45,7 @@ describe("the page shows why a person must sign in again", () => {
 
   it("a preferred password, for a person who signed in by passkey", async () => {
     const passkey = await SoftwarePasskey.register("alice");
-    browser = fixtures.browser();
+    browser.restart();
     const page = locationOf(await browser.authorize());
     const html = await (await browser.get(page)).text();
     await browser.submit(page, { credential: await passkey.assert(html) });

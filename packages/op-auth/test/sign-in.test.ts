@@ -1,22 +1,19 @@
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import {
   AuthFixtures,
   authEnv,
   authorizationPath,
   codeClient,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
-let fixtures: AuthFixtures;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-});
+const { fixtures } = useDeployment();
 
 describe("signing in", () => {
   it("OIDC Core §3.1.2: a person signs in, consents, and the client gets a code, its state and the issuer", async () => {
@@ -127,7 +124,7 @@ describe("signing in", () => {
     expect(html).toContain("You are already signed in");
     const [, restart] = /href="(\/flow\/restart[^"]+)"/.exec(html)!;
     expect(locationOf(await browser.get(restart!))).toMatch(/consent\?f=/);
-    const sessions = await authEnv.DB.prepare("SELECT count(*) AS n FROM user_sessions").first<number>("n");
+    const sessions = await countRows("user_sessions");
     expect(sessions).toBe(1);
   });
 
@@ -168,8 +165,7 @@ describe("signing in", () => {
     // Another isolate, which has not seen the client before, nor has KV.
     const { keys } = await authEnv.CACHE.list();
     await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
-    const elsewhere = new AuthFixtures(fixtures.client).browser();
-    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const elsewhere = new AuthFixtures(fixtures.client).copyOf(browser);
     const response = await elsewhere.get(page);
     expect(response.status).toBe(400);
     expect(await response.text()).toContain("invalid_client");

@@ -1,19 +1,18 @@
 /** **Signing up**: what is stored and when, what a page tells, and the ways around the proof of an address. */
 
 import { retireSub } from "@edge-op/shared/users/retired-subs";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthFixtures,
   authEnv,
-  type Browser,
-  createAuthFixtures,
+  countRows,
   formTokenOf,
   locationOf,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
-import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+import { follow, postOnce, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const address = "Nina@example.com";
@@ -21,19 +20,14 @@ const name = "Nina Newcomer";
 const chosen = "a long and new secret of Nina";
 const password = { new: chosen, repeat: chosen };
 
-let fixtures: AuthFixtures;
-let codes: MailedCodes;
-let browser: Browser;
+const open = { ...authEnv, SIGN_UP: "open" } as AuthEnv;
+const codes = useMailedCodes(open);
+const { fixtures, browser } = useDeployment({ skip_consent: true }, codes);
 
-function useSettings(settings: Partial<AuthEnv> = {}): void {
-  codes = new MailedCodes({ ...authEnv, SIGN_UP: "open", ...settings } as AuthEnv);
-  browser = fixtures.browser(codes.env);
+function useSettings(settings: Partial<AuthEnv>): void {
+  codes.restart({ ...open, ...settings });
+  browser.restart(codes.env);
 }
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  useSettings();
-});
 
 /** To the page for the code. */
 async function named(visitor = browser, of: Record<string, string> = { name, address }): Promise<string> {
@@ -48,10 +42,6 @@ async function proven(visitor = browser, of = { name, address }): Promise<string
   return page;
 }
 
-function count(table: string): Promise<number | null> {
-  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
-}
-
 const html = async (page: string, visitor = browser) => (await visitor.get(page)).text();
 const fOf = (page: string) => new URL(page, "https://op.example.com").searchParams.get("f")!;
 const known = 3;
@@ -61,7 +51,7 @@ describe("a newcomer", () => {
     const page = locationOf(await browser.authorize());
     expect(await html(page)).toContain('id="sign-up"');
     const create = await proven();
-    expect([await count("users"), await count("user_addresses")]).toEqual([known, 1]);
+    expect([await countRows("users"), await countRows("user_addresses")]).toEqual([known, 1]);
     const { passkey, credential } = await SoftwarePasskey.create(await html(create));
     const response = await postOnce(browser, create, { credential });
     expect(sentToClient(response).code).toBeDefined();
@@ -121,7 +111,7 @@ describe("a newcomer", () => {
   ])("passwords %s are refused, and nobody is inserted", async (_, fields) => {
     const page = await follow(browser, await proven(), fields);
     expect((await browser.get(page)).status).toBe(400);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 });
 
@@ -171,7 +161,7 @@ describe("an address", () => {
     expect(stepOf(taken)).toBe("sign-up");
     expect(await html(taken)).toContain("You already have an account");
     expect(locationOf(await browser.get(`/flow/create-account?f=${fOf(taken)}`))).toMatch(/^\/flow\/restart/);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 
   it("that is somebody's username is theirs", async () => {
@@ -203,7 +193,7 @@ describe("an attacker", () => {
     expect(locationOf(await browser.get(`/flow/create-account?f=${f}`))).toMatch(/^\/flow\/restart/);
     const form_token = formTokenOf(await html(page));
     expect((await browser.post("/flow/create-account", { f, form_token, ...password })).status).toBe(403);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 
   it("does not use another person's page, nor their proof, in another browser", async () => {
@@ -223,7 +213,7 @@ describe("an attacker", () => {
     const recover = await follow(browser, signIn, { recover: "1" });
     await follow(browser, recover, { address: "alice@example.com" });
     expect((await browser.get(await follow(browser, victims, { code: codes.code }))).status).toBe(400);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 
   it("who signs up with an address that another person proves meanwhile has nothing", async () => {
@@ -231,7 +221,7 @@ describe("an attacker", () => {
     await seedAddress("bob", address);
     const taken = await follow(browser, create, password);
     expect(await html(taken)).toContain("You already have an account");
-    expect([await count("users"), await count("user_passwords")]).toEqual([known, 3]);
+    expect([await countRows("users"), await countRows("user_passwords")]).toEqual([known, 3]);
   });
 
   it("gets one account from one proof: in parallel, by an old page, and after it was deleted", async () => {
@@ -241,7 +231,7 @@ describe("an attacker", () => {
     const posted = await Promise.all([post(), post(), post()]);
     expect(posted.filter((each) => locationOf(each).startsWith("https://app.example.com"))).toHaveLength(1);
     await post();
-    expect(await count("users")).toBe(known + 1);
+    expect(await countRows("users")).toBe(known + 1);
     const sub = await authEnv.DB.prepare("SELECT sub FROM users WHERE username = ?1")
       .bind(address)
       .first<string>("sub");
@@ -250,7 +240,7 @@ describe("an attacker", () => {
       await retireSub(authEnv, sub!),
     ]);
     await post();
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 
   it("does not use a passkey made for another flow", async () => {
@@ -258,7 +248,7 @@ describe("an attacker", () => {
     const other = fixtures.browser(codes.env);
     const create = await proven(other, { name, address: "other@example.com" });
     expect((await other.get(await follow(other, create, { credential }))).status).toBe(400);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 
   it("does not make the isolate hash without end", async () => {
@@ -308,7 +298,7 @@ describe("the way to sign in", () => {
     const strict = fixtures.browser({ ...codes.env, SIGN_UP: "off" } as AuthEnv);
     for (const [cookie, value] of browser.cookies) strict.cookies.set(cookie, value);
     expect((await strict.get(await follow(strict, create, password))).status).toBe(400);
-    expect(await count("users")).toBe(known);
+    expect(await countRows("users")).toBe(known);
   });
 });
 

@@ -2,54 +2,33 @@ import { passwordAcr } from "@edge-op/protocol/oauth/authentication-context";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
-import { origin } from "../../../test/fixtures/call.ts";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthFixtures,
   type AuthorizationParameters,
   authEnv,
-  type Browser,
   codeClient,
-  createAuthFixtures,
+  contextOf,
   locationOf,
   redirectUri,
   sentToClient,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 
 useAnnouncedSetUp();
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+const { fixtures, browser } = useDeployment();
 
 async function silently(parameters: AuthorizationParameters = {}): Promise<Record<string, string>> {
   return sentToClient(await browser.authorize({ prompt: "none", ...parameters }));
 }
 
-/** The payload that /token would receive for a code. */
-async function redeem(code: string) {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const opened = await fixtures.isolate.codes.open(context, code);
-  if (opened === undefined) throw new Error("not a code");
-  return opened.payload;
-}
-
 async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const context = contextOf();
   const client = await fixtures.isolate.clients.find(context, clientId);
   return signIdToken(context, fixtures.isolate, {
     grant: await grantNow(context, fixtures.isolate),
@@ -149,8 +128,7 @@ describe("cost", () => {
     await browser.signInWhole();
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
     const counts = { object: 0, kv: 0, d1: 0 };
-    const counted = fixtures.browser(countCalls(authEnv, counts));
-    for (const [name, value] of browser.cookies) counted.cookies.set(name, value);
+    const counted = fixtures.copyOf(browser, countCalls(authEnv, counts));
     expect(sentToClient(await counted.authorize({ prompt: "none" })).code).toBeDefined();
     expect(counts).toEqual({ object: 1, kv: 0, d1: 0 });
   });
@@ -192,7 +170,7 @@ describe("when to sign in again", () => {
     expect(other).toMatch(/sign-in\?f=/);
     const consent = locationOf(await browser.signIn(other, "bob"));
     const { code } = sentToClient(await browser.allow(consent));
-    expect((await redeem(code!)).sub).toBe("bob");
+    expect((await fixtures.payloadOf(code!)).sub).toBe("bob");
   });
 
   it("OIDC Core §3.1.2.1: max_age counts from the sign-in", async () => {
@@ -202,7 +180,7 @@ describe("when to sign in again", () => {
     expect((await silently({ max_age: "110" })).code).toBeDefined();
     const page = locationOf(await browser.authorize({ max_age: "0" }));
     const response = sentToClient(await browser.signIn(page));
-    expect((await redeem(response.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
+    expect((await fixtures.payloadOf(response.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
   });
 
   it("OIDC Core §3.1.2.1: a client's default_max_age applies to a request without max_age", async () => {
@@ -280,7 +258,7 @@ describe("OIDC Core §5.5.1.1: a preferred acr", () => {
 describe("the content of the code", () => {
   it("OIDC Core §2: who signed in, when, how, and for which session", async () => {
     const response = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });
-    const payload = await redeem(response.get("code")!);
+    const payload = await fixtures.payloadOf(response.get("code")!);
     expect(payload).toMatchObject({
       clientId: "app",
       redirectUri,
@@ -302,7 +280,7 @@ describe("the content of the code", () => {
     const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };
     const claims = JSON.stringify({ userinfo: asked, id_token: { ...asked, auth_time: { essential: true } } });
     const response = await silently({ client_id: "narrow", scope: "openid", claims });
-    expect((await redeem(response.code!)).claims).toEqual({
+    expect((await fixtures.payloadOf(response.code!)).claims).toEqual({
       userinfo: { email: null, roles: null, acr: null },
       id_token: { email: null, roles: null, acr: null, auth_time: { essential: true } },
     });
@@ -321,7 +299,7 @@ describe("the content of the code", () => {
       "loopback-tls": ["https://localhost/cb"],
       "loopback-tls2": ["https://localhost/cb"],
     };
-    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const context = contextOf();
     const subjects = new Map<string, string | undefined>();
     for (const [clientId, redirect_uris] of Object.entries(clients)) {
       await seedClient(authEnv, clientId, { ...pairwise, redirect_uris });
@@ -339,8 +317,8 @@ describe("the content of the code", () => {
     await seedClient(authEnv, "two", pairwise);
     await seedClient(authEnv, "three", { ...pairwise, redirect_uris: [other] });
     await browser.signInWhole();
-    const one = (await redeem((await silently({ client_id: "one" })).code!)).pairwiseSub;
-    const two = (await redeem((await silently({ client_id: "two" })).code!)).pairwiseSub;
+    const one = (await fixtures.payloadOf((await silently({ client_id: "one" })).code!)).pairwiseSub;
+    const two = (await fixtures.payloadOf((await silently({ client_id: "two" })).code!)).pairwiseSub;
     const location = locationOf(await browser.authorize({ client_id: "three", redirect_uri: other, prompt: "none" }));
     expect(one).toMatch(/^[\w-]{22}$/);
     expect(two).toBe(one);
@@ -350,12 +328,18 @@ describe("the content of the code", () => {
   it("OIDC Core §11: offline_access requires a client that may refresh, and a person's consent", async () => {
     const scope = "openid offline_access";
     const asked = await browser.signInWhole({ scope, prompt: "consent" });
-    expect(await redeem(asked.get("code")!)).toMatchObject({ refreshable: true, scope: ["openid", "offline_access"] });
-    expect(await redeem((await silently({ scope })).code!)).toMatchObject({ refreshable: false, scope: ["openid"] });
+    expect(await fixtures.payloadOf(asked.get("code")!)).toMatchObject({
+      refreshable: true,
+      scope: ["openid", "offline_access"],
+    });
+    expect(await fixtures.payloadOf((await silently({ scope })).code!)).toMatchObject({
+      refreshable: false,
+      scope: ["openid"],
+    });
 
     await seedClient(authEnv, "never", { ...codeClient, grant_types: ["authorization_code"], skip_consent: true });
     const never = sentToClient(await browser.authorize({ client_id: "never", scope }));
-    expect(await redeem(never.code!)).toMatchObject({ refreshable: false, scope: ["openid"] });
+    expect(await fixtures.payloadOf(never.code!)).toMatchObject({ refreshable: false, scope: ["openid"] });
   });
 
   it("first-party clients have their administrator's consent", async () => {

@@ -1,22 +1,8 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  formTokenOf,
-  locationOf,
-  password,
-} from "./fixtures/auth-fixtures.ts";
+import { authEnv, type Browser, formTokenOf, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures();
-  browser = fixtures.browser();
-});
+const { fixtures, browser } = useDeployment();
 
 type Store = "SESSION_STORE" | "AUTHORIZATION_CODE_STORE" | "CHALLENGE_STORE" | "DB";
 
@@ -37,8 +23,7 @@ function without(store: Store): AuthEnv {
 }
 
 function browserWithout(store: Store): Browser {
-  const other = fixtures.browser(without(store));
-  for (const [name, value] of browser.cookies) other.cookies.set(name, value);
+  const other = fixtures.copyOf(browser, without(store));
   return other;
 }
 

@@ -1,44 +1,34 @@
 /** **Addresses that lead to an upstream provider**, by their domain alone. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import {
-  type AuthFixtures,
   authEnv,
   Browser,
-  createAuthFixtures,
   locationOf,
   password,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
-import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";
+import { follow, postOnce, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 import { StandInUpstream, seedUpstream, upstreamIssuer } from "./fixtures/stand-in-upstream.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-let mailed: MailedCodes;
 let upstream: StandInUpstream;
 
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  mailed = new MailedCodes({ ...authEnv, SIGN_UP: "open" });
-  browser = fixtures.browser(mailed.env);
-  upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
-});
+const mailed = useMailedCodes({ ...authEnv, SIGN_UP: "open" });
+const { fixtures, browser } = useDeployment({ skip_consent: true }, mailed);
 
-afterEach(() => {
-  vi.unstubAllGlobals();
+beforeEach(async () => {
+  upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
 });
 
 const seed = (discovery: string, document: object = {}, status: "active" | "disabled" = "active") =>
   seedUpstream({ status, document: { domains: ["example.com"], discovery, ...document } });
 
-const signInPage = async (visitor = browser) => locationOf(await visitor.authorize());
-
 async function typeIn(username: string, secret: string, visitor = browser): Promise<string> {
-  return locationOf(await postOnce(visitor, await signInPage(visitor), { username, password: secret }));
+  return locationOf(await postOnce(visitor, await visitor.pageOf(), { username, password: secret }));
 }
 
 /** Alice signs in by her address. */
@@ -84,12 +74,12 @@ describe("discovery=require", () => {
     [
       "a forgotten password",
       async () =>
-        follow(browser, await follow(browser, await signInPage(), { recover: "1" }), { address: "a@example.com" }),
+        follow(browser, await follow(browser, await browser.pageOf(), { recover: "1" }), { address: "a@example.com" }),
     ],
     [
       "a new account",
       async () => {
-        const page = await follow(browser, await signInPage(), { "sign-up": "1" });
+        const page = await follow(browser, await browser.pageOf(), { "sign-up": "1" });
         return follow(browser, page, { name: "Nina", address: "nina@example.com" });
       },
     ],
@@ -106,14 +96,14 @@ describe("discovery=require", () => {
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
 
     const passkey = await SoftwarePasskey.register("alice");
-    const signIn = await signInPage();
+    const signIn = await browser.pageOf();
     const html = await (await browser.get(signIn)).text();
     expect(stepOf(locationOf(await postOnce(browser, signIn, { credential: await passkey.assert(html) })))).toBe(
       "sign-in",
     );
 
     await seedAddress("alice", "alice@example.org");
-    const code = await follow(browser, await follow(browser, await signInPage(), { recover: "1" }), {
+    const code = await follow(browser, await follow(browser, await browser.pageOf(), { recover: "1" }), {
       address: "alice@example.org",
     });
     expect(stepOf(await follow(browser, code, { code: mailed.code }))).toBe("sign-in");

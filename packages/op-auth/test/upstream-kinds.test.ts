@@ -1,35 +1,15 @@
 /** **Google, Microsoft, Apple and GitHub, as they document themselves**: whom each signs in, and which addresses are believed. */
 
 import { decodeJwt } from "jose";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  type AuthFixtures,
-  authEnv,
-  type Browser,
-  createAuthFixtures,
-  locationOf,
-  sentToClient,
-  stepOf,
-} from "./fixtures/auth-fixtures.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { authEnv, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { pressUpstream, StandInUpstream, seedUpstream, upstreamSecret } from "./fixtures/stand-in-upstream.ts";
 
 const tid = "11111111-1111-1111-1111-111111111111";
 const otherTid = "22222222-2222-2222-2222-222222222222";
 const microsoftOf = (tenant: string) => `https://login.microsoftonline.com/${tenant}/v2.0`;
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
-
-const signInPage = async () => locationOf(await browser.authorize());
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 /** A record of a kind, without the members of an OpenID provider. */
 function seedKind(kind: string, document: Record<string, unknown> = {}, secret = upstreamSecret): Promise<void> {
@@ -46,7 +26,7 @@ async function identity(): Promise<Record<string, unknown> | null> {
 }
 
 async function signIn(upstream: StandInUpstream): Promise<Response> {
-  return browser.once(upstream.signIn(await pressUpstream(browser, await signInPage())));
+  return browser.once(upstream.signIn(await pressUpstream(browser, await browser.pageOf())));
 }
 
 describe("Google", () => {
@@ -143,7 +123,7 @@ describe("Apple", () => {
 
   it("posts its response, which goes on in the browser that began; the secret is a JWT of this request", async () => {
     upstream.behaviour.claims = { email: "x@privaterelay.appleid.com", email_verified: "true" };
-    const location = await pressUpstream(browser, await signInPage());
+    const location = await pressUpstream(browser, await browser.pageOf());
     expect(new URL(location).searchParams.get("response_mode")).toBe("form_post");
     const path = await postBack(location, {
       name: { firstName: "Pat", lastName: "Example" },
@@ -166,21 +146,21 @@ describe("Apple", () => {
     ["a name that is no text", { name: { firstName: { a: 1 }, lastName: ["b"] } }],
     ["no object", "alice@example.com"],
   ])("a forged `user` gives a name and nothing else: %s", async (_, user) => {
-    const path = await postBack(await pressUpstream(browser, await signInPage()), user);
+    const path = await postBack(await pressUpstream(browser, await browser.pageOf()), user);
     expect(sentToClient(await browser.once(path))["code"]).toBeDefined();
     expect(await newUser()).toEqual({ updated_at: expect.any(Number) });
     expect(await identity()).toEqual({ issuer, subject: "their-1" });
   });
 
   it("a `user` in the URL is not read", async () => {
-    const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
+    const callback = upstream.signIn(await pressUpstream(browser, await browser.pageOf()));
     const user = encodeURIComponent(JSON.stringify({ name: { firstName: "Mallory" } }));
     expect(sentToClient(await browser.once(`${callback}&user=${user}`))["code"]).toBeDefined();
     expect(await newUser()).toEqual({ updated_at: expect.any(Number) });
   });
 
   it("a posted response goes on only in the browser that began", async () => {
-    const path = await postBack(await pressUpstream(browser, await signInPage()));
+    const path = await postBack(await pressUpstream(browser, await browser.pageOf()));
     expect((await fixtures.browser().once(path)).status).toBe(400);
     expect(await newUser()).toBeUndefined();
   });

@@ -1,38 +1,28 @@
 /** **Connecting and disconnecting identities of upstream providers, attacked.** */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
-  type AuthFixtures,
+  AuthFixtures,
   authEnv,
-  type Browser,
-  createAuthFixtures,
   formTokenOf,
   locationOf,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { pressUpstream, StandInUpstream, seedUpstream, signInUpstream } from "./fixtures/stand-in-upstream.ts";
 
 const believed = { email: "Alice@example.com", email_verified: true };
 
-let fixtures: AuthFixtures;
-let browser: Browser;
 let upstream: StandInUpstream;
 
+const { fixtures, browser } = useDeployment({ skip_consent: true });
+
 beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
   await seedUpstream();
   upstream = new StandInUpstream({ claims: believed }).install();
 });
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
-
-const signInPage = async (visitor = browser) => locationOf(await visitor.authorize());
 
 async function identities(): Promise<{ sub: string; subject: string }[]> {
   const { results } = await authEnv.DB.prepare("SELECT sub, subject FROM user_identities ORDER BY subject").all<{
@@ -44,7 +34,7 @@ async function identities(): Promise<{ sub: string; subject: string }[]> {
 
 /** The sign-in page after a believed address was found. */
 async function askedToSignIn(visitor = browser): Promise<string> {
-  const page = locationOf(await signInUpstream(visitor, await signInPage(visitor), upstream));
+  const page = locationOf(await signInUpstream(visitor, await visitor.pageOf(), upstream));
   expect(stepOf(page)).toBe("sign-in");
   expect(await (await visitor.get(page)).text()).toContain("An account has your address at Example IdP.");
   return page;
@@ -74,7 +64,7 @@ describe("a believed address of an account", () => {
     ).first();
     expect(event).toEqual({ sub: "alice", target: "idp" });
     const later = fixtures.browser();
-    expect(sentToClient(await signInUpstream(later, await signInPage(later), upstream))["code"]).toBeDefined();
+    expect(sentToClient(await signInUpstream(later, await later.pageOf(), upstream))["code"]).toBeDefined();
   });
 
   it("a person who does not connect them is signed in all the same", async () => {
@@ -126,7 +116,7 @@ describe("a believed address of an account", () => {
     ["with the address only to take it back", "UPDATE user_addresses SET held_until_ms = 9999999999999", "refused"],
   ])("an account %s is not mentioned", async (_, statement, outcome) => {
     await authEnv.DB.prepare(statement).run();
-    const response = await signInUpstream(browser, await signInPage(), upstream);
+    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
     if (outcome === "new") {
       expect(sentToClient(response)["code"]).toBeDefined();
       return;
@@ -138,20 +128,13 @@ describe("a believed address of an account", () => {
 
   it("a provider that is only connected at the account page asks nobody", async () => {
     await authEnv.DB.prepare("UPDATE upstreams SET document = json_set(document, '$.link_only', json('true'))").run();
-    const fresh = await createAuthFixturesAgain();
-    const visitor = fresh.browser();
+    const visitor = new AuthFixtures(fixtures.client).browser();
     const html = await (
-      await visitor.get(locationOf(await signInUpstream(visitor, await signInPage(visitor), upstream)))
+      await visitor.get(locationOf(await signInUpstream(visitor, await visitor.pageOf(), upstream)))
     ).text();
     expect(html).toContain("No account is connected");
   });
 });
-
-/** Another isolate of the same deployment. */
-async function createAuthFixturesAgain(): Promise<AuthFixtures> {
-  const { AuthFixtures } = await import("./fixtures/auth-fixtures.ts");
-  return new AuthFixtures(fixtures.client);
-}
 
 describe("at the account page", () => {
   async function signInToAccount(visitor = browser, username = "alice"): Promise<void> {

@@ -1,17 +1,15 @@
 /** **Sign-in with an upstream provider, attacked**: who is signed in, who gets an account, and every response that must be refused. */
 
 import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
-  type AuthFixtures,
   authEnv,
-  type Browser,
-  createAuthFixtures,
+  contextOf,
+  countRows,
   locationOf,
-  origin,
   sentToClient,
   stepOf,
+  useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import {
   type Behaviour,
@@ -22,20 +20,7 @@ import {
   upstreamIssuer,
 } from "./fixtures/stand-in-upstream.ts";
 
-let fixtures: AuthFixtures;
-let browser: Browser;
-
-beforeEach(async () => {
-  fixtures = await createAuthFixtures({ skip_consent: true });
-  browser = fixtures.browser();
-});
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
-
-const signInPage = async (visitor = browser, parameters = {}) => locationOf(await visitor.authorize(parameters));
+const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 async function connect(sub: string, { subject = "their-1", upstreamId = "idp", issuer = upstreamIssuer } = {}) {
   await authEnv.DB.prepare("INSERT INTO user_identities VALUES (?1, ?2, ?3, ?4, 'label', 0, NULL)")
@@ -45,12 +30,8 @@ async function connect(sub: string, { subject = "their-1", upstreamId = "idp", i
 
 /** As the admin API does: in force everywhere when it returns. */
 async function changeUpstreams(statement: string): Promise<void> {
-  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const context = contextOf();
   await commitControlChange(context, [authEnv.DB.prepare(statement)], [{ kind: "upstreams", id: "*" }]);
-}
-
-async function countRows(table: string): Promise<number> {
-  return (await authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<{ n: number }>())!.n;
 }
 
 /** The text of the problem on the sign-in page that a response leads to. */
@@ -65,7 +46,7 @@ describe("the sign-in page", () => {
     await seedUpstream();
     await seedUpstream({ upstreamId: "off", status: "disabled" });
     await seedUpstream({ upstreamId: "own", document: { link_only: true } });
-    const response = await browser.get(await signInPage());
+    const response = await browser.get(await browser.pageOf());
     const html = await response.text();
     expect([...html.matchAll(/name="upstream" value="([^"]+)"/g)].map(([, id]) => id)).toEqual(["idp"]);
     expect(html).toContain("Continue with Example IdP");
@@ -75,7 +56,7 @@ describe("the sign-in page", () => {
   it("OIDC Core §3.1.2.1: the button leads to the authorization endpoint, with state, nonce and PKCE", async () => {
     await seedUpstream();
     new StandInUpstream().install();
-    const url = new URL(await pressUpstream(browser, await signInPage(browser, { login_hint: "pat@example.com" })));
+    const url = new URL(await pressUpstream(browser, await browser.pageOf({ login_hint: "pat@example.com" })));
     expect(url.origin + url.pathname).toBe(`${upstreamIssuer}/authorize`);
     const { state, nonce, code_challenge: challenge, ...others } = Object.fromEntries(url.searchParams);
     expect(others).toEqual({
@@ -100,7 +81,7 @@ describe("a known identity", () => {
 
   it("signs in by issuer and subject, whatever its address is", async () => {
     const upstream = new StandInUpstream({ claims: { email: "bob@example.com", email_verified: true } }).install();
-    const response = await signInUpstream(browser, await signInPage(), upstream);
+    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
     expect(sentToClient(response)["code"]).toBeDefined();
     const session = await authEnv.DB.prepare("SELECT sub FROM user_sessions").first<{ sub: string }>();
     expect(session?.sub).toBe("alice");
@@ -110,7 +91,7 @@ describe("a known identity", () => {
 
   it("a suspended person is refused", async () => {
     await authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
-    const response = await signInUpstream(browser, await signInPage(), new StandInUpstream().install());
+    const response = await signInUpstream(browser, await browser.pageOf(), new StandInUpstream().install());
     expect(await problemAfter(response)).toBe("No account is connected with this sign-in at Example IdP.");
   });
 });
@@ -156,7 +137,7 @@ describe("a response that is not genuine opens no session and creates nobody", (
 
   it("the response that the table changes signs in", async () => {
     const upstream = new StandInUpstream().install();
-    expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+    expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
   });
 
   it.each(Object.entries(forgeries))("%s", async (_, behaviour) => {
@@ -164,7 +145,7 @@ describe("a response that is not genuine opens no session and creates nobody", (
     // The metadata is read when the person leaves.
     Object.assign(upstream.behaviour, behaviour);
     const users = await countRows("users");
-    const response = await browser.submit(await signInPage(), { upstream: "idp" });
+    const response = await browser.submit(await browser.pageOf(), { upstream: "idp" });
     const location = response.headers.get("location");
     const isSentThere = location?.startsWith(upstreamIssuer) === true;
     const end = isSentThere ? await browser.once(upstream.signIn(location)) : undefined;
@@ -180,7 +161,7 @@ describe("a response that is not genuine opens no session and creates nobody", (
     [{ error: "server_error", code: undefined }, "Example IdP sent a response that could not be verified."],
   ])("OIDC Core §3.1.2.6: an error %j leads to the sign-in page", async (parameters, text) => {
     const upstream = new StandInUpstream({ parameters }).install();
-    const response = await signInUpstream(browser, await signInPage(), upstream);
+    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
     expect(await problemAfter(response)).toContain(text);
   });
 
@@ -189,7 +170,7 @@ describe("a response that is not genuine opens no session and creates nobody", (
     ["the metadata", { responses: { "/.well-known/openid-configuration": () => new Response(null, { status: 503 }) } }],
   ])("a provider whose %s is unavailable is named, and the person can sign in another way", async (_, behaviour) => {
     const upstream = new StandInUpstream(behaviour).install();
-    const page = await signInPage();
+    const page = await browser.pageOf();
     const response = await browser.submit(page, { upstream: "idp" });
     const location = response.headers.get("location");
     const html =
@@ -212,28 +193,28 @@ describe("the transaction", () => {
 
   it("the callback in another browser signs nobody in (login CSRF)", async () => {
     const victim = fixtures.browser();
-    await signInPage(victim);
-    const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
+    await victim.pageOf();
+    const callback = upstream.signIn(await pressUpstream(browser, await browser.pageOf()));
     const response = await victim.once(callback);
     expect(response.status).toBe(400);
     expect(victim.cookies.has("__Host-op-session")).toBe(false);
   });
 
   it("is taken once, also by concurrent callbacks", async () => {
-    const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
+    const callback = upstream.signIn(await pressUpstream(browser, await browser.pageOf()));
     const copies = await Promise.all([1, 2, 3].map(() => browser.once(callback)));
     expect(copies.map(({ status }) => status).toSorted()).toEqual([303, 400, 400]);
     expect((await browser.once(callback)).status).toBe(400);
   });
 
   it("comes back at the redirect URI of its own provider only", async () => {
-    const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
+    const callback = upstream.signIn(await pressUpstream(browser, await browser.pageOf()));
     expect((await browser.once(callback.replace("/idp/", "/other/"))).status).toBe(400);
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
   it("a provider that was disabled in between refuses", async () => {
-    const callback = upstream.signIn(await pressUpstream(browser, await signInPage()));
+    const callback = upstream.signIn(await pressUpstream(browser, await browser.pageOf()));
     await changeUpstreams("UPDATE upstreams SET status = 'disabled'");
     expect(await problemAfter(await browser.once(callback))).toBe(
       "That sign-in did not work. Try again, or sign in another way.",
@@ -242,7 +223,7 @@ describe("the transaction", () => {
   });
 
   it("a disabled provider is not offered, and its button posted all the same is refused", async () => {
-    const page = await signInPage();
+    const page = await browser.pageOf();
     await changeUpstreams("UPDATE upstreams SET status = 'disabled'");
     const response = await browser.submit(page, { upstream: "idp" });
     expect(response.status).toBe(400);
@@ -256,7 +237,7 @@ describe("the transaction", () => {
       "UPDATE upstreams SET document = json_set(document, '$.issuer', 'https://new.example.net', '$.sign_up', 'off') WHERE upstream_id = 'idp'",
     );
     const other = new StandInUpstream({}, "https://new.example.net").install();
-    const response = await signInUpstream(browser, await signInPage(), other);
+    const response = await signInUpstream(browser, await browser.pageOf(), other);
     expect(await problemAfter(response)).toContain("No account is connected");
   });
 });
@@ -277,7 +258,7 @@ describe("who gets an account", () => {
       ...{ email: "pat@example.com", email_verified: true, roles: ["admin"], groups: ["admins"], updated_at: 5 },
     };
     const upstream = new StandInUpstream({ claims }).install();
-    expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+    expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
     const [user, ...others] = await users();
     expect(others).toEqual([]);
     expect(user).toEqual({
@@ -310,13 +291,13 @@ describe("who gets an account", () => {
     it("is read if the ID token has no address", async () => {
       await seedUpstream({ document: { sign_up: "domains", domains: ["example.com"] } });
       userInfo = { name: "Pat Example", email: "pat@example.com", email_verified: true };
-      expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+      expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
       expect(await users()).toMatchObject([userInfo]);
       expect(upstream.requests).toContain(`${upstreamIssuer}/userinfo`);
       upstream.behaviour.claims = { email: "pat@example.com" };
       upstream.requests.length = 0;
       const visitor = fixtures.browser();
-      expect(sentToClient(await signInUpstream(visitor, await signInPage(visitor), upstream))["code"]).toBeDefined();
+      expect(sentToClient(await signInUpstream(visitor, await visitor.pageOf(), upstream))["code"]).toBeDefined();
       expect(upstream.requests).toEqual([`${upstreamIssuer}/token`]);
     });
 
@@ -324,7 +305,7 @@ describe("who gets an account", () => {
       await seedUpstream();
       userInfo = { email: "alice@example.com" };
       upstream.behaviour.claims = { email_verified: true };
-      expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+      expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
       expect(await users()).toMatchObject([{ email: "alice@example.com", email_verified: false }]);
     });
 
@@ -332,10 +313,10 @@ describe("who gets an account", () => {
       await seedUpstream({ document: { acr_map: { gold: "phr" } } });
       await connect("alice");
       userInfo = { acr: "gold", auth_time: Math.floor(Date.now() / 1000), iss: "https://other.example.net" };
-      const page = await signInPage(browser, { prompt: "login" });
+      const page = await browser.pageOf({ prompt: "login" });
       expect(await problemAfter(await signInUpstream(browser, page, upstream))).toContain("did not confirm");
       const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ["phr"] } } });
-      const response = await signInUpstream(browser, await signInPage(browser, { claims }), upstream);
+      const response = await signInUpstream(browser, await browser.pageOf({ claims }), upstream);
       expect(sentToClient(response)["error"]).toBe("unmet_authentication_requirements");
     });
   });
@@ -346,12 +327,12 @@ describe("who gets an account", () => {
     const sent = await Promise.all(
       ["code-1", "code-2"].map(async (code) => {
         const visitor = fixtures.browser();
-        const location = await pressUpstream(visitor, await signInPage(visitor));
+        const location = await pressUpstream(visitor, await visitor.pageOf());
         return sentToClient(await visitor.once(upstream.signIn(location, code)));
       }),
     );
     expect(sent.map(({ code }) => code !== undefined)).toEqual([true, true]);
-    await signInUpstream(browser, await signInPage(), upstream);
+    await signInUpstream(browser, await browser.pageOf(), upstream);
     expect(await users()).toHaveLength(1);
     expect(await countRows("user_identities")).toBe(1);
   });
@@ -359,11 +340,11 @@ describe("who gets an account", () => {
   it("the same sub of another provider is another person", async () => {
     await seedUpstream();
     await seedUpstream({ upstreamId: "other", document: { issuer: "https://other.example.net" } });
-    await signInUpstream(browser, await signInPage(), new StandInUpstream().install());
+    await signInUpstream(browser, await browser.pageOf(), new StandInUpstream().install());
     const visitor = fixtures.browser();
     await signInUpstream(
       visitor,
-      await signInPage(visitor),
+      await visitor.pageOf(),
       new StandInUpstream({}, "https://other.example.net").install(),
       "other",
     );
@@ -408,7 +389,7 @@ describe("who gets an account", () => {
     await connect("bob", { subject: "someone-else" });
     const upstream = new StandInUpstream({ claims }).install();
     // A provider that is not offered is posted all the same.
-    const response = await signInUpstream(browser, await signInPage(), upstream);
+    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
     if (isAllowed) expect(sentToClient(response)["code"]).toBeDefined();
     else expect(await problemAfter(response)).toContain("No account is connected");
     expect(await users()).toHaveLength(isAllowed ? 1 : 0);
@@ -421,7 +402,7 @@ describe("who gets an account", () => {
   ])("an address that is not believed leads to no account, and is stored as unverified: %s", async (_, claims) => {
     await seedUpstream();
     const upstream = new StandInUpstream({ claims }).install();
-    expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+    expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
     const [user] = await users();
     expect(user).toMatchObject({ email: "alice@example.com", email_verified: false });
     const identity = await authEnv.DB.prepare("SELECT sub FROM user_identities").first<{ sub: string }>();
@@ -431,7 +412,7 @@ describe("who gets an account", () => {
   it("an address of a domain for which the provider is not believed leads to no account (nOAuth)", async () => {
     await seedUpstream({ document: { trusted_domains: ["example.org"] } });
     const upstream = new StandInUpstream({ claims: { email: "alice@example.com", email_verified: true } }).install();
-    await signInUpstream(browser, await signInPage(), upstream);
+    await signInUpstream(browser, await browser.pageOf(), upstream);
     expect(await users()).toMatchObject([{ email: "alice@example.com", email_verified: false }]);
   });
 });
@@ -441,7 +422,7 @@ describe("what a sign-in amounts to", () => {
     await seedUpstream({ document });
     await connect("alice");
     const upstream = new StandInUpstream({ claims }).install();
-    return signInUpstream(browser, await signInPage(browser, parameters), upstream);
+    return signInUpstream(browser, await browser.pageOf(parameters), upstream);
   };
   const essential = (acr: string) => ({
     claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
@@ -473,7 +454,7 @@ describe("what a sign-in amounts to", () => {
     await connect("alice");
     const now = Math.floor(Date.now() / 1000);
     const upstream = new StandInUpstream({ claims: { auth_time: now - 3600 } }).install();
-    const page = await signInPage(browser, { prompt: "login" });
+    const page = await browser.pageOf({ prompt: "login" });
     const location = await pressUpstream(browser, page);
     expect(new URL(location).searchParams.get("prompt")).toBe("login");
     expect(await problemAfter(await browser.once(upstream.signIn(location)))).toContain(
@@ -490,7 +471,7 @@ it("no logout token of a provider is accepted, so none ends a session", async ()
   await seedUpstream();
   await connect("alice");
   const upstream = new StandInUpstream().install();
-  expect(sentToClient(await signInUpstream(browser, await signInPage(), upstream))["code"]).toBeDefined();
+  expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
   const event = "http://schemas.openid.net/event/backchannel-logout";
   const claims = { events: { [event]: {} }, jti: "logout-1" };
   for (const extra of [{}, { nonce: "n" }]) {

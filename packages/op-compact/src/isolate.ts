@@ -1,4 +1,5 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
+import { RefusalTimes } from "@edge-op/op-auth/hooks/refusal-times";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
 import { UpstreamDirectory } from "@edge-op/op-auth/upstream/records/upstream-directory";
@@ -14,6 +15,7 @@ import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { Attempts } from "@edge-op/shared/users/attempts";
 import { Sessions } from "@edge-op/shared/users/sessions";
 
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
@@ -34,6 +36,8 @@ export function createIsolate(): CompactIsolate {
     refreshFamilies: new RefreshFamilies(shardMap),
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
+    attempts: new Attempts(shardMap),
+    refusalTimes: new RefusalTimes(),
     documentHosts: clients.documentHosts,
     logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),

@@ -1,5 +1,6 @@
 import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { hostileResults } from "../../../test/fixtures/hostile-results.ts";
 import { sendByCloudflare } from "../src/mail/cloudflare-mail.ts";
 import { sendByHook } from "../src/mail/hook-mail.ts";
 import { sendMail } from "../src/mail/mail-provider.ts";
@@ -17,6 +18,7 @@ const mail: OutgoingMail = {
 };
 
 afterEach(() => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
 });
 
@@ -130,6 +132,14 @@ describe("the hook `mail`", () => {
         mail,
       ),
     ).toEqual(expected);
+  });
+
+  it.each(Object.entries(hostileResults))("repeats the mail after %s", async (_, behave) => {
+    vi.useFakeTimers();
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const sent = sendByHook(hooks(behave), mail);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await sent).toEqual({ kind: "retry", problem: "the hook failed" });
   });
 });
 

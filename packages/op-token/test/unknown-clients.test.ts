@@ -6,7 +6,7 @@ import { basicHeader, call } from "../../../test/fixtures/call.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import { createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+import { countingRateLimit, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
@@ -85,13 +85,7 @@ describe("failed client authentications", () => {
   });
 
   it("a client that had to be looked up and authenticates does not count as a failure", async () => {
-    const counted: number[] = [];
-    const limiter: RateLimit = {
-      limit: async ({ delta = 1 }: RateLimitOptions) => {
-        counted.push(delta);
-        return { success: true };
-      },
-    };
+    const { counted, limiter } = countingRateLimit();
     const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
     const clients = await Promise.all(["a", "b", "c", "d"].map((id) => seedClient(tokenEnv, id)));
     for (const client of clients) expect((await attempt(client, limited)).status).toBe(200);

@@ -8,7 +8,7 @@ import { call } from "../../../test/fixtures/call.ts";
 import { seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import { bearerGrant, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+import { bearerGrant, countingRateLimit, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
@@ -62,13 +62,7 @@ describe("RFC 6585 §4: assertions without client authentication", () => {
   });
 
   it("tokens that no rule accepts count too, and valid ones do not", async () => {
-    const counted: number[] = [];
-    const limiter: RateLimit = {
-      limit: async ({ delta = 1 }: RateLimitOptions) => {
-        counted.push(delta);
-        return { success: true };
-      },
-    };
+    const { counted, limiter } = countingRateLimit();
     const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
     expect((await attempt(issuer, limited)).status).toBe(200);
     expect(counted).toEqual([]);

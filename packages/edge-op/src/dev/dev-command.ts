@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { Builds } from "../builds.ts";
 import { readSeedFile, SeedError } from "../demo/read-seed-file.ts";
 import type { Seed } from "../demo/seed.ts";
+import { describeHooks, HooksError, settingsOfHooks } from "../local-hooks.ts";
 import type { LogLine } from "../log-line.ts";
 import type { LocalProvider } from "../run-provider.ts";
 import { SettingError, settingsFrom } from "../settings-variables.ts";
@@ -14,6 +15,7 @@ const usage = `edge-op dev [options]
   --port <port>     8787 by default; the demo application listens on the next one
   --seed <file>     clients, users, roles and resources of a JSON file in place of the demo's (docs/test-provider.md)
   --data <folder>   keep the state, secrets and keys in this folder; without it, nothing is kept
+  --hooks <file>    run a Worker of yours as the provider's hooks (docs/operating/hooks.md): a .ts file, or a wrangler file
   --verbose         print all log lines, including the reason of every refused request
 
 The settings of the Workers (DISPLAY_NAME, SESSION_IDLE, …) are read from the environment.`;
@@ -30,6 +32,7 @@ function readOptions(args: readonly string[]) {
         port: { type: "string", default: "8787" },
         seed: { type: "string" },
         data: { type: "string" },
+        hooks: { type: "string" },
         verbose: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
       },
@@ -44,6 +47,8 @@ function readOptions(args: readonly string[]) {
   }
 }
 
+const mendable = [UsageError, SeedError, SettingError, HooksError];
+
 /** **`edge-op dev`**: the compact Worker on this machine, from the bundle in the package. */
 export async function runDevCommand(builds: Builds, args: readonly string[]): Promise<void> {
   try {
@@ -51,29 +56,33 @@ export async function runDevCommand(builds: Builds, args: readonly string[]): Pr
     if (options.help) return console.log(usage);
     await run(builds, options, options.seed === undefined ? undefined : readSeedFile(options.seed));
   } catch (error) {
-    if (!(error instanceof UsageError || error instanceof SeedError || error instanceof SettingError)) throw error;
-    console.error(error instanceof UsageError ? `${error.message}\n\n${usage}` : error.message);
+    if (!mendable.some((kind) => error instanceof kind)) throw error;
+    const { message } = error as Error;
+    console.error(error instanceof UsageError ? `${message}\n\n${usage}` : message);
     process.exitCode = 2;
   }
 }
 
 async function run(
   builds: Builds,
-  { port, data, verbose }: ReturnType<typeof readOptions>,
+  { port, data, hooks, verbose }: ReturnType<typeof readOptions>,
   seed: Seed | undefined,
 ): Promise<void> {
   const startedAt = performance.now();
   const log = ({ level, message }: LogLine): void => {
     if (verbose || level === "error" || level === "warn") console.error(`[${level}] ${message}`);
   };
+  const ofHooks = hooks === undefined ? {} : await settingsOfHooks(hooks);
+  const vars = { REQUEST_LOG_PERCENT: "100", ...ofHooks, ...settingsFrom(process.env) };
   const development = new DevelopmentRun(builds, {
     port,
     host: "127.0.0.1",
     demoPort: port + 1,
     shape: "compact",
-    vars: { REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) },
+    vars,
     ...(data === undefined ? {} : { stateDir: resolve(data) }),
     ...(seed === undefined ? {} : { seed }),
+    ...(hooks === undefined ? {} : { hooks: { path: hooks } }),
     onLog: log,
     onProgress: () => undefined,
   });
@@ -82,6 +91,7 @@ async function run(
     const { provider, registered } = await development.start();
     claimSignals();
     console.log(describe(provider, registered, seed === undefined ? port + 1 : undefined));
+    if (hooks !== undefined) console.log(`Hooks of ${hooks}: ${describeHooks(vars)}\n`);
     console.log(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.`);
   } catch (error) {
     await development.stop();

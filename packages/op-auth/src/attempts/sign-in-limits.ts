@@ -49,10 +49,10 @@ export async function reserveAttempt(
   buckets: readonly Bucket[],
   method: RefusedSignIn["method"],
 ): Promise<ReservedAttempt> {
-  const { sessions } = isolate;
+  const { attempts } = isolate;
   const results = await Promise.all(
     buckets.map(async ({ name, subject, lanes }) => {
-      return { name, subject, result: await sessions.reserveAttempt(context, subject, lanes) };
+      return { name, subject, result: await attempts.reserve(context, subject, lanes) };
     }),
   );
   const refund = (of: readonly (typeof results)[number][]) =>
@@ -69,7 +69,7 @@ export async function reserveAttempt(
       const record = ({ name, subject }: (typeof results)[number]) => {
         const throttled = { method, sub, reason: `too many attempts: ${name}` };
         logRefusedSignIn(context, "sign-in-throttled", throttled);
-        return sessions.recordThrottledSignIn(context, subject, throttled);
+        return attempts.recordThrottled(context, subject, throttled);
       };
       await Promise.all(refused.map(record));
     },
@@ -77,16 +77,16 @@ export async function reserveAttempt(
       const failed = { method, sub, reason };
       logRefusedSignIn(context, "sign-in-failed", failed);
       const [most] = buckets.toReversed();
-      if (most !== undefined) await sessions.recordFailedSignIn(context, most.subject, failed);
+      if (most !== undefined) await attempts.recordFailed(context, most.subject, failed);
     },
   };
 }
 
 async function refundAllowed(
   context: RequestContext<AuthEnv>,
-  { sessions }: AuthIsolate,
+  { attempts }: AuthIsolate,
   subject: string,
   result: AttemptResult,
 ): Promise<void> {
-  if (result.kind === "allowed") await sessions.refundAttempt(context, subject, result.lane);
+  if (result.kind === "allowed") await attempts.refund(context, subject, result.lane);
 }

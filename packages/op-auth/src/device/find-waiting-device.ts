@@ -24,7 +24,7 @@ export async function findWaitingDevice(
   sub: string,
   code: string,
 ): Promise<FoundDevice> {
-  const { sessions } = isolate;
+  const { attempts } = isolate;
   const buckets = [
     { name: "account", subject: `user code ${sub}`, lanes: guessLanes },
     ...addressBuckets(context, request, "user code"),
@@ -32,12 +32,12 @@ export async function findWaitingDevice(
   const { requestId } = context;
   const results = await Promise.all(
     buckets.map(async ({ name, subject, lanes }) => {
-      const result = await sessions.reserveAttempt(context, subject, lanes);
+      const result = await attempts.reserve(context, subject, lanes);
       if (result.kind === "refused") {
         log("user-code-refused", { sub, reason: `too many attempts: ${name}`, requestId });
         return { waitMs: result.retryAfterMs, refund: async () => {} };
       }
-      return { waitMs: 0, refund: () => sessions.refundAttempt(context, subject, result.lane) };
+      return { waitMs: 0, refund: () => attempts.refund(context, subject, result.lane) };
     }),
   );
   const waitMs = Math.max(...results.map((result) => result.waitMs));

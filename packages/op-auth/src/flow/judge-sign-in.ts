@@ -90,7 +90,7 @@ function record({ context, isolate }: FlowRequest, { sub, proofs }: Judged["sess
   const refused = { method: methodOf(proofs), sub, reason: "refused by the hook beforeSignIn" };
   const write = () => {
     logRefusedSignIn(context, "sign-in-failed", refused);
-    context.waitUntil(isolate.sessions.recordFailedSignIn(context, `hook ${sub}`, refused));
+    context.waitUntil(isolate.attempts.recordFailed(context, `hook ${sub}`, refused));
   };
   const { reads } = context.progress;
   if (reads === undefined) write();

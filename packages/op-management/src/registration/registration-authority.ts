@@ -65,7 +65,7 @@ const commonLimit: AttemptLimit = { capacity: 30, drainMs: 2_000 };
  */
 export async function spendChange(
   context: RequestContext<ManagementEnv>,
-  { sessions }: Pick<ManagementIsolate, "sessions">,
+  { attempts }: Pick<ManagementIsolate, "attempts">,
   clientId: string,
 ): Promise<void> {
   const buckets = [
@@ -73,7 +73,7 @@ export async function spendChange(
     ["all clients'", "registrations", commonLimit],
   ] as const;
   for (const [whose, subject, limit] of buckets) {
-    const result = await sessions.reserveAttempt(context, subject, [[{ part: "", limit }]]);
+    const result = await attempts.reserve(context, subject, [[{ part: "", limit }]]);
     if (result.kind === "allowed") continue;
     throw new OAuthError("rate_limited", "registrations-too-often", {
       detail: `${whose} budget`,

@@ -1,3 +1,5 @@
+import type { RequestContext } from "../http/request-context.ts";
+
 /** The request that causes a change, for the audit. */
 export interface EventOrigin {
   /** The sender's network. */
@@ -5,4 +7,9 @@ export interface EventOrigin {
   readonly requestId?: string | undefined;
   /** The client that the person signs in to. */
   readonly clientId?: string | undefined;
+}
+
+/** The origin of what a request does. */
+export function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {
+  return { address: network, requestId, clientId };
 }

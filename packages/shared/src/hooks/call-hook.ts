@@ -70,6 +70,7 @@ export async function callHook<Name extends HookName, Value>(
     return { kind: "answered", value: read(result) };
   } catch (error) {
     const cause = causeOf(error);
+    progress.failedHook = name;
     logDecided({ progress }, "hook-failed", { hook: name, cause, requestId });
     return { kind: "failed", cause };
   }
@@ -77,8 +78,9 @@ export async function callHook<Name extends HookName, Value>(
 
 const longestCause = 200;
 
-/** A hook may throw anything. */
+/** A hook may throw anything, and an error whose name and message are no texts. */
 function causeOf(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : typeof error;
-  return text.slice(0, longestCause);
+  if (!(error instanceof Error)) return typeof error;
+  const shorten = (text: unknown) => (typeof text === "string" ? text.slice(0, longestCause) : typeof text);
+  return shorten(`${shorten(error.name)}: ${shorten(error.message)}`);
 }

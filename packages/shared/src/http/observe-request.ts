@@ -22,11 +22,11 @@ export function observeRequest(context: ObservedContext, endpoint: string, respo
   const method = methods.has(context.method ?? "") ? context.method! : "other";
   const outcome = outcomeOf(status);
   const code = status < 400 ? undefined : codeOf(response);
-  const { clientId } = progress;
+  const { clientId, failedHook } = progress;
   const durationMs = nowMs() - context.arrivedAtMs;
   metrics?.writeDataPoint({
     indexes: [endpoint],
-    blobs: [endpoint, method, outcome, code ?? "", clientId ?? ""],
+    blobs: [endpoint, method, outcome, code ?? "", clientId ?? "", ...(failedHook === undefined ? [] : [failedHook])],
     doubles: [durationMs, status, counts?.object ?? -1, counts?.kv ?? -1, counts?.d1 ?? -1],
   });
   if (status < 400 && !isSampled) return;

@@ -46,6 +46,8 @@ export interface RequestContext<Env> {
     claimedClientId?: string | undefined;
     /** A hook took part in the decision, so it is made anew for each request. */
     calledHook?: boolean;
+    /** The name of a hook that failed, for the data point. */
+    failedHook?: string;
     /** The client that the request names exists. */
     namesKnownClient?: boolean;
     /** The parameters that are decided, if they are not those of the request itself: pushed, or of a request object. */

@@ -1,6 +1,6 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import type { EventOrigin } from "../audit/event-origin.ts";
+import { originOf } from "../audit/event-origin.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { formatVersion, parseVersion } from "../leases/grant-id.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
@@ -8,15 +8,11 @@ import { callObject, shardStub } from "../storage/call-object.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
-import type { Lane, LaneBucket } from "./attempt-limits.ts";
 import type {
-  AttemptLane,
-  AttemptResult,
   EndedSession,
   Opening,
   OpenResult,
   Proof,
-  RefusedSignIn,
   Session,
   SessionClient,
   SessionContents,
@@ -195,51 +191,6 @@ export class Sessions {
     return callObject<readonly GrantRevocation[]>("session", acknowledge);
   }
 
-  async reserveAttempt(
-    context: RequestContext<SessionBindings>,
-    subject: string,
-    lanes: readonly Lane[],
-  ): Promise<AttemptResult> {
-    const { stub } = await this.#bucket(context, subject);
-    const keyed = await Promise.all(
-      lanes.map((lane) => Promise.all(lane.map((bucket) => keyedBucket(subject, bucket)))),
-    );
-    return callObject<AttemptResult>("session", async () => await stub.reserveAttempt(keyed));
-  }
-
-  /** Called on the shard of the bucket that limits how often it can be called. */
-  async recordFailedSignIn(
-    context: RequestContext<SessionBindings>,
-    subject: string,
-    failed: RefusedSignIn,
-  ): Promise<void> {
-    const { stub } = await this.#bucket(context, subject);
-    await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
-  }
-
-  async recordThrottledSignIn(
-    context: RequestContext<SessionBindings>,
-    subject: string,
-    throttled: RefusedSignIn,
-  ): Promise<void> {
-    const { stub, key } = await this.#bucket(context, subject);
-    await callObject("session", () => stub.recordThrottledSignIn(key, { ...originOf(context), ...throttled }));
-  }
-
-  /** `lane` is the one that allowed the attempt. */
-  async refundAttempt(context: RequestContext<SessionBindings>, subject: string, lane: AttemptLane): Promise<void> {
-    const { stub } = await this.#bucket(context, subject);
-    await callObject("session", () => stub.refundAttempt(lane));
-  }
-
-  /** A hash, because users sometimes type their password into the username field. */
-  async #bucket(context: RequestContext<SessionBindings>, subject: string) {
-    const key = await hash(subject);
-    const stub = await this.#stub(context, await this.#shardMap.place(context, "session", key));
-    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
-    return { stub, key };
-  }
-
   async #locate(context: RequestContext<SessionBindings>, id: string): Promise<Located | undefined> {
     const parsed = parseOpaqueId("ss", id);
     if (parsed === undefined) return undefined;
@@ -271,10 +222,6 @@ export function sessionVersion(id: string): number {
   return parseVersion(parseOpaqueId("ss", id)?.random.slice(secretCharacters) ?? "");
 }
 
-function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {
-  return { address: network, requestId, clientId };
-}
-
 function newSession(
   context: RequestContext<unknown>,
   { sub, proofs }: SignIn,
@@ -291,11 +238,6 @@ function isSameShard(left: ShardAddress, right: ShardAddress): boolean {
 
 function toSid(address: ShardAddress, random: string): string {
   return formatOpaqueId("ss", address, random).slice("ss.".length);
-}
-
-/** Also a hash, because parts may contain addresses. */
-async function keyedBucket(subject: string, { part, limit }: LaneBucket): Promise<AttemptLane[number]> {
-  return { key: await hash(part === "" ? subject : `${subject}\n${part}`), limit };
 }
 
 async function hash(text: string): Promise<string> {

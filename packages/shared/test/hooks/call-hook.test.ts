@@ -1,6 +1,7 @@
 import { parseEnabledHooks } from "@edge-op/shared/config/enabled-hooks";
 import { callHook, type HooksWorker, hookDeadlineMs } from "@edge-op/shared/hooks/call-hook";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { hostileResults } from "../../../../test/fixtures/hostile-results.ts";
 
 const lines: string[] = [];
 const request = { sub: "s", username: "u", password: "p" };
@@ -37,6 +38,7 @@ describe("a hook that fails", () => {
       }),
       "RangeError: no",
     ],
+    ["throws an error without texts", workerWith(hostileResults["an error without texts"]!), "object: object"],
     ["throws no error", workerWith(() => Promise.reject(Object.create(null) as Error)), "object"],
   ])("because it %s is one line with its name, and no exception", async (_, env, cause) => {
     expect(await call(env)).toEqual({ kind: "failed", cause: expect.stringContaining(cause) as string });
@@ -62,11 +64,14 @@ describe("a hook that fails", () => {
 
 describe("a decision in which a hook took part", () => {
   it("is marked, whether the hook answered or failed, so that it is not remembered", async () => {
-    for (const env of [workerWith(() => Promise.resolve(true)), {}]) {
+    const noted = async (env: { readonly HOOKS?: HooksWorker }) => {
       const progress = { controlConfirmed: false };
       await callHook({ env, progress }, "legacyPassword", request, String);
-      expect(progress).toEqual({ controlConfirmed: false, calledHook: true });
-    }
+      return progress;
+    };
+    const called = { controlConfirmed: false, calledHook: true };
+    expect(await noted(workerWith(() => Promise.resolve(true)))).toEqual(called);
+    expect(await noted({})).toEqual({ ...called, failedHook: "legacyPassword" });
   });
 });
 

@@ -57,6 +57,13 @@ describe("one line per request", () => {
     ]);
   });
 
+  it("its data point names a hook that failed", () => {
+    const context = contextOf({}, {});
+    context.progress.failedHook = "claims";
+    finishResponse(context, new JsonResponse({ active: true }));
+    expect(points).toMatchObject([{ blobs: ["/token", "POST", "ok", "", "", "claims"] }]);
+  });
+
   it("contains nothing that the caller sent: no secret, no address, no unverified id", () => {
     const context = contextOf(
       { REQUEST_LOG_PERCENT: "100" },

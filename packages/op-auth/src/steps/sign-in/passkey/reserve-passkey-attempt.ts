@@ -48,7 +48,7 @@ export async function reservePasskeyAttempt(
       return counted.retryAfterSeconds;
     }
     // Anyone can send any number of unknown ids, so those are only logged.
-    if (sub !== undefined) await isolate.sessions.recordFailedSignIn(context, wrong.subject, failed);
+    if (sub !== undefined) await isolate.attempts.recordFailed(context, wrong.subject, failed);
     return undefined;
   };
   const { retryAfterSeconds, release } = attempt;

@@ -1,9 +1,10 @@
-import { callHook, hookDeadlineMs, isHookEnabled, UnusableResult } from "@edge-op/shared/hooks/call-hook";
+import { callHook, isHookEnabled, UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
 import type { PasswordRecord } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../../auth-env.ts";
+import type { FlowRequest } from "../../step.ts";
 
 interface Stored {
   readonly hash: string | undefined;
@@ -16,34 +17,29 @@ interface Typed {
 }
 
 /**
- * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. The hash of an unknown user is computed beside the
- * hook, and while the hook is enabled every refusal takes as long as the hook may: neither work nor time shows who has an account in the earlier system. A hook that fails is a
+ * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
+ * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (hooks/refusal-times.ts). A hook that fails is a
  * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(
-  context: RequestContext<AuthEnv>,
+  { context, isolate }: Pick<FlowRequest, "context" | "isolate">,
   { username, password }: Typed,
   { hash, record }: Stored,
 ): Promise<boolean> {
   if (!isHookEnabled(context, "legacyPassword")) return verifyPassword(password, hash);
-  const floor = startFloor();
   const isActive = record?.status === "active";
   const isLegacy = hash !== undefined && isLegacyHash(hash);
-  const [isRight, isLegacyRight] = await Promise.all([
-    verifyPassword(password, isLegacy ? undefined : hash),
-    isLegacy && isActive && askHook(context, { sub: record.sub, username, password }),
-  ]);
-  const isVerified = isRight || isLegacyRight;
-  // Also for a suspended person with the right password, who is refused too.
-  if (!isVerified || !isActive) await floor.passed;
-  floor.end();
+  const askedHook = isLegacy && isActive;
+  const { isVerified } = await isolate.refusalTimes.hold(async () => {
+    const [isRight, isLegacyRight] = await Promise.all([
+      verifyPassword(password, isLegacy ? undefined : hash),
+      askedHook && askHook(context, { sub: record.sub, username, password }),
+    ]);
+    const isVerified = isRight || isLegacyRight;
+    // Also of a suspended person with the right password, who is refused too.
+    return { isVerified, askedHook, isRefused: !isVerified || !isActive };
+  });
   return isVerified;
-}
-
-function startFloor() {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, hookDeadlineMs.legacyPassword);
-  return { passed: promise, end: () => clearTimeout(timer) };
 }
 
 async function askHook(context: RequestContext<AuthEnv>, request: Typed & { readonly sub: string }): Promise<boolean> {

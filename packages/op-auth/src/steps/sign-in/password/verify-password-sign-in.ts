@@ -28,7 +28,7 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
     return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   }
   const hash = record?.hash ?? temporaryHash(record, context.arrivedAtMs);
-  const isRight = await verifyStoredPassword(context, { username, password }, { hash, record });
+  const isRight = await verifyStoredPassword(at, { username, password }, { hash, record });
   if (!isRight || record === undefined || hash === undefined || record.status !== "active") {
     await attempt.recordFailure({ sub: record?.sub }, reasonOf(record, isRight));
     return { kind: "refused" };
