@@ -11,7 +11,14 @@ import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/enco
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 
-export type CookieName = "op-session" | "op-browser" | "op-known" | "op-people" | "op-device" | "op-language" | "op-console";
+export type CookieName =
+  | "op-session"
+  | "op-browser"
+  | "op-known"
+  | "op-people"
+  | "op-device"
+  | "op-language"
+  | "op-console";
 
 function isSecure(context: RequestContext<unknown>): boolean {
   return context.settings.issuer.startsWith("https:");

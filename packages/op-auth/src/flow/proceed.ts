@@ -16,7 +16,13 @@ import { isAllowed } from "../consent/requested-allowances.ts";
 import { planGrant, sessionGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
-import { type OpenedSession, type OpenOptions, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
+import {
+  type OpenedSession,
+  type OpenOptions,
+  openSession,
+  prepareSession,
+  withKnownProofs,
+} from "../session/open-session.ts";
 import { withDemand } from "../steps/demand.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
 import type { Facts, FlowRequest, Policy, Step, StepName, StepResult } from "../steps/step.ts";

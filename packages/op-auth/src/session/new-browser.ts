@@ -44,7 +44,7 @@ async function tellOfBrowser({ context, isolate }: FlowRequest, sub: string, sta
     });
     if (isTold) wakeAuditLog(context);
   } catch (cause) {
-    log("browser-not-told", { sub, cause: String(cause), requestId: context.requestId });
+    log("person-not-told", { cause: String(cause), requestId: context.requestId });
   }
 }
 

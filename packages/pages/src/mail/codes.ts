@@ -49,6 +49,10 @@ export function describeCode({ kind, code }: CodeData, language: Language, { bra
       : [{ kind: "code", text: `${code.slice(0, 4)} ${code.slice(4)}` }, paragraph(t("mail.codeUse", values))];
   return {
     subject: t(titles[kind]),
-    blocks: [paragraph(t(explanations[kind], values)), ...shown, paragraph(t(kind === "sign-in" ? "mail.codeSignInNotYou" : "mail.codeNotYou"))],
+    blocks: [
+      paragraph(t(explanations[kind], values)),
+      ...shown,
+      paragraph(t(kind === "sign-in" ? "mail.codeSignInNotYou" : "mail.codeNotYou")),
+    ],
   };
 }

@@ -10,7 +10,6 @@ export function confirmBrowserState({ flow, facts }: Pick<StepInput, "flow" | "f
   const { person, isNewBrowser } = facts;
   if (person === undefined || isNewBrowser !== true) return { kind: "done" };
   const has = (method: string) => flow.proofs.some((proof) => proof.sub === person.sub && proof.method === method);
-  const isNeeded =
-    has("password") && !has("mailedCode") && findAuthentication(person.proofs, mfaAcr) === undefined;
+  const isNeeded = has("password") && !has("mailedCode") && findAuthentication(person.proofs, mfaAcr) === undefined;
   return isNeeded ? { kind: "needed", error: "login_required" } : { kind: "done" };
 }
