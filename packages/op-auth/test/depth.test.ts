@@ -140,7 +140,7 @@ describe("depth of the requests of a sign-in", () => {
     browser = new Browser({ app: meter.app }, mailed.env);
     const page = locationOf(await browser.authorize());
     const code = locationOf(await post(page, { username: "alice", password }));
-    expect(meter.last).toEqual(calls(2, 2, 1));
+    expect(meter.last).toEqual(calls(2, 3, 1));
     await browser.once(code);
     expect(meter.last).toEqual(calls(0, 0, 0));
     sentToClient(await postOnce(browser, code, { code: mailed.code }));

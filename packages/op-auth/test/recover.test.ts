@@ -126,7 +126,9 @@ describe("what a thief has planted", () => {
     for (const table of ["webauthn_credentials", "user_identities"]) {
       expect(await authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first("n"), table).toBe(0);
     }
-    expect(stepOf(await follow(browser, await codePage("thief@example.org"), { code: mailed.code }))).toBe("recover");
+    const thief = fixtures.browser(mailed.env);
+    const page = await codePage("thief@example.org", thief);
+    expect(stepOf(await follow(thief, page, { code: mailed.code }))).toBe("recover");
   });
 });
 
