@@ -31,7 +31,9 @@ export class BrowserMailbox {
   async find(to: string, pattern: RegExp): Promise<string> {
     for (let known = 0; ; known += 1) {
       const mails = await this.#mailbox.wait(box, to, known, longestMs);
-      const found = mails.map(({ subject, text }) => pattern.exec(`${subject}\n${text}`)).find((match) => match !== null);
+      const found = mails
+        .map(({ subject, text }) => pattern.exec(`${subject}\n${text}`))
+        .find((match) => match !== null);
       if (found !== undefined) return found[0];
       if (mails.length <= known) throw new Error(`no mail to ${to} with ${pattern}`);
     }
