@@ -25,7 +25,8 @@ import {
 } from "../session/open-session.ts";
 import { withDemand } from "../steps/demand.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
-import type { Facts, FlowRequest, Policy, Step, StepName, StepResult } from "../steps/step.ts";
+import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
+import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
 import { type Attempt, findInSession, type InSession, newlyIn } from "./in-session.ts";
@@ -203,12 +204,6 @@ async function decideInSession(
     added?.write?.(),
   ]);
   return sendCode(at, attempt, code);
-}
-
-/** The page for a further proof of a person, and what the step begins with. */
-async function pathToProof(at: FlowRequest, { flow, browser }: Progress, step: Step, sub: string): Promise<string> {
-  const begun = step.begin === undefined ? flow : { ...flow, ...(await step.begin({ ...at, flow, browser }, sub)) };
-  return pathOf(at, begun, browser, step.name);
 }
 
 /** A person whose session is gone signs in again in a new flow, because this one has spent its `fid`. */
