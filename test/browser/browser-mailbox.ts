@@ -27,6 +27,18 @@ export class BrowserMailbox {
     return mail;
   }
 
+  /** What matches in the subject or text of a mail to an address, whichever others it gets. */
+  async find(to: string, pattern: RegExp): Promise<string> {
+    for (let known = 0; ; known += 1) {
+      const mails = await this.#mailbox.wait(box, to, known, longestMs);
+      const found = mails
+        .map(({ subject, text }) => pattern.exec(`${subject}\n${text}`))
+        .find((match) => match !== null);
+      if (found !== undefined) return found[0];
+      if (mails.length <= known) throw new Error(`no mail to ${to} with ${pattern}`);
+    }
+  }
+
   /** The code of the newest mail, as it is printed there. */
   async codeFor(to: string, known = 0): Promise<string> {
     const { text } = await this.next(to, known);

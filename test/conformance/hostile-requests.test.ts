@@ -114,6 +114,7 @@ const hostile = fc.record({
     "op-session=__proto__",
     "=;;=",
     "op-known=.",
+    "op-people=.",
   ),
 });
 

@@ -14,6 +14,7 @@ const of = (kind: string) => ({ kind, id: "target" });
 /** By action: the record, or nothing, because the change takes nothing away or what it takes away is in objects. */
 const held: Readonly<Record<string, { readonly kind: string; readonly id: string } | undefined>> = {
   ...{ "account.deletion_asked": person, "account.deletion_near": nothing, "account.exported": nothing },
+  "account.new_browser": nothing,
   ...{ "account.provisioned": nothing, "account.renamed": nothing, "account.restored": person },
   ...{ "address.added": person, "address.changed": person, "address.removed": person, "address.undone": person },
   ...{ "attribute.create": nothing, "attribute.update": of("attribute"), "attribute.delete": of("attribute") },

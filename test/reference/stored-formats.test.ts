@@ -121,7 +121,7 @@ test("every kind of KV key is described", () => {
 
 test("every cookie is described", () => {
   const source = readRepositoryFile("packages/pages/src/cookies.ts");
-  const names = /type CookieName = ([^;]+);/.exec(source)![1]!.match(/op-\w+/g)!;
+  const names = /type CookieName =([^;]+);/.exec(source)![1]!.match(/op-\w+/g)!;
   const cookies = page.slice(page.indexOf("## What people's browsers hold"));
   expect([...cookies.matchAll(/^\| `(op-\w+)`/gm)].map(([, name]) => name).toSorted()).toEqual(names.toSorted());
 });

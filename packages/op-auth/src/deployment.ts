@@ -11,11 +11,12 @@ import {
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { SessionLifetime } from "@edge-op/shared/users/sessions";
 
-/** **The settings of op-auth alone**: branding, session lifetimes, second factors and sign-up. Read and checked once per isolate. */
+/** **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers and sign-up. Read and checked once per isolate. */
 export interface Deployment extends Branding {
   readonly session: SessionLifetime;
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
   readonly signUp: SettingsOf<typeof signUpSettings>;
+  readonly newBrowser: SettingsOf<typeof browserSettings>["newBrowser"];
 }
 
 const longestSessionSeconds = 30 * 86_400;
@@ -60,6 +61,14 @@ const secondFactorSettings = {
   }),
 };
 
+const browserSettings = {
+  newBrowser: oneOf("NEW_BROWSER", ["off", "notify", "code"], {
+    default: "notify",
+    meaning:
+      "What happens when a person signs in in a browser in which they have not for 180 days. `notify`: they are told by mail. `code`: after a password alone they also need a code that is mailed to them, and are told. `off`: nothing. `notify` and `code` need `MAIL_PROVIDER`, and a person whose address is verified. See [new browsers](../operating/signing-in.md#new-browsers).",
+  }),
+};
+
 const signUpSettings = {
   domains: setting("SIGN_UP_DOMAINS", {
     default: "",
@@ -98,6 +107,7 @@ export const pageSettings = {
   ...brandingSettings,
   ...sessionSettings,
   ...secondFactorSettings,
+  ...browserSettings,
   ...signUpSettings,
 };
 
@@ -112,6 +122,7 @@ export function readDeployment(env: DeploymentVariables): Deployment {
     ...readBranding(env),
     session: readSessionLifetime(env),
     secondFactor: readAll(secondFactorSettings, env),
+    ...readAll(browserSettings, env),
     signUp: readAll(signUpSettings, env),
   };
   known.set(env, deployment);

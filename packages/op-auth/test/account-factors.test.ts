@@ -12,7 +12,7 @@ import {
   stepOf,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
-import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
+import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
@@ -48,6 +48,19 @@ describe("an authenticator app", () => {
     const wrong = await browser.submit(page, { code: "000000", setup: page.split("setup=")[1]! });
     expect([wrong.status, (await wrong.text()).includes(key)]).toEqual([400, true]);
     expect(await countRows("user_totp")).toBe(0);
+  });
+
+  it("whose set-up is abandoned beside another one: the other one signs in, and the abandoned one does not", async () => {
+    const app = await AuthenticatorApp.register("alice");
+    await signIn(browser, app, -1);
+    const page = await addAppPage();
+    const [, key = ""] = /id="key">([^<]+)</.exec(await (await browser.get(page)).text())!;
+    expect((await browser.submit(page, { code: "000000", setup: page.split("setup=")[1]! })).status).toBe(400);
+    expect(await countRows("user_totp")).toBe(1);
+    const visitor = fixtures.browser();
+    const next = locationOf(await visitor.signIn(locationOf(await visitor.get("/account"))));
+    expect((await visitor.submit(next, { code: await codeOfKey(key) })).status).toBe(400);
+    expect(locationOf(await visitor.submit(next, { code: await app.code() }))).toBe("/account");
   });
 
   it("NIST §4.1.2.1: a person who has one adds another only with two factors; an old sign-in is not enough", async () => {

@@ -38,6 +38,7 @@ const anyPolicy: fc.Arbitrary<Policy> = fc.record({
   expectedSubject: fc.constantFrom(undefined, "s", "other"),
   consent: fc.constantFrom("never", "unless just signed in", "remembered", "each time"),
   secondFactor: fc.constantFrom("always", "unless remembered", "if set up"),
+  confirmsBrowsers: fc.boolean(),
   mfaRoles: fc.subarray(["admin"]),
   asked: fc.subarray(["openid"]),
 });
@@ -52,6 +53,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
     ...{ identities: fc.boolean(), epoch: fc.constant(0) },
   }),
   isRemembered: fc.boolean(),
+  isNewBrowser: fc.boolean(),
   allowed: fc.subarray(["openid"]),
 });
 

@@ -20,7 +20,7 @@ import {
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
-import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
+import { follow, MailedCodes, postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 import {
   pressUpstream,
@@ -131,6 +131,18 @@ describe("depth of the requests of a sign-in", () => {
     expect(meter.last).toEqual(calls(2, 1, 1));
     await browser.once(next);
     expect(meter.last).toEqual(calls(1, 0, 1));
+  });
+
+  it("by password in a new browser that needs a code: 2 to its page, then 3", async () => {
+    const mailed = new MailedCodes({ ...meter.env, NEW_BROWSER: "code" } as AuthEnv);
+    browser = new Browser({ app: meter.app }, mailed.env);
+    const page = locationOf(await browser.authorize());
+    const code = locationOf(await post(page, { username: "alice", password }));
+    expect(meter.last).toEqual(calls(2, 3, 1));
+    await browser.once(code);
+    expect(meter.last).toEqual(calls(0, 0, 0));
+    sentToClient(await postOnce(browser, code, { code: mailed.code }));
+    expect(meter.last.depth).toBe(3);
   });
 
   it("a wrong password: 2, and the page that says so 0", async () => {

@@ -350,6 +350,7 @@ describe("the next step", () => {
       expectedSubject: undefined,
       consent: "remembered",
       secondFactor: "if set up",
+      confirmsBrowsers: false,
       mfaRoles: [],
       asked: ["openid"],
     },

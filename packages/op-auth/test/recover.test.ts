@@ -4,6 +4,8 @@ import { describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   authorizationPath,
+  type Browser,
+  formTokenOf,
   locationOf,
   password,
   sentToClient,
@@ -11,8 +13,9 @@ import {
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
-import { follow, postOnce, useMailedCodes } from "./fixtures/mailed-codes.ts";
+import { follow, postOnce, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+import { seedUpstream } from "./fixtures/stand-in-upstream.ts";
 
 const chosen = "purple monkey dishwasher 42";
 
@@ -85,6 +88,35 @@ describe("a forgotten password", () => {
     const signIn = locationOf(await without.authorize());
     expect(await (await without.get(signIn)).text()).not.toContain('name="recover"');
     expect(locationOf(await without.once(signIn.replace("sign-in", "recover")))).toMatch(/^\/flow\/restart/);
+  });
+});
+
+describe("what a thief has planted", () => {
+  it("is listed after a recovery, and its owner removes it: a passkey, an identity, an address", async () => {
+    await seedUpstream();
+    const planted = await SoftwarePasskey.register("alice");
+    await seedAddress("alice", "thief@example.org");
+    const insert = "INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES";
+    await authEnv.DB.prepare(`${insert} ('idp', 'https://idp.example.net', 'thief', 'alice', 'thief there', 0)`).run();
+    await follow(browser, await afterCode(), newPassword);
+    const html = await (await browser.get("/account")).text();
+    for (const each of [`credential_id=${planted.id}`, "thief there", "thief@example.org"])
+      expect(html).toContain(each);
+    const removals = [...html.matchAll(/href="(\/account\/(?:passkeys|identities)\/[^"]+)"/g)].map(([, path = ""]) =>
+      path.replaceAll("&amp;", "&"),
+    );
+    for (const path of removals) {
+      const form = new URLSearchParams(path.split("?")[1]);
+      expect(locationOf(await browser.submit(path, Object.fromEntries(form)))).toMatch(/notice=/);
+    }
+    const form_token = formTokenOf(html);
+    await browser.post("/account/address/remove", { form_token, address: "thief@example.org" });
+    for (const table of ["webauthn_credentials", "user_identities"]) {
+      expect(await authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first("n"), table).toBe(0);
+    }
+    const thief = fixtures.browser(mailed.env);
+    const page = await codePage("thief@example.org", thief);
+    expect(stepOf(await follow(thief, page, { code: mailed.code }))).toBe("recover");
   });
 });
 

@@ -62,7 +62,7 @@ async function addProof(at: AccountRequest, person: SignedInPerson, factorId: st
   const proof = { method: "totp", sub, credential: factorId, atMs, controlVersion: version } as const;
   const signIn = { sub, version, proofs: [...session.proofs.filter(({ method }) => method !== "totp"), proof] };
   const opened = await openSession(at, signIn, await prepareSession(at, signIn, { person }));
-  return opened.kind === "opened" ? [opened.cookie] : [];
+  return opened.kind === "opened" ? opened.cookies : [];
 }
 
 /**

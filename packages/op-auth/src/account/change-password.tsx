@@ -123,7 +123,7 @@ async function reopenSession(
   const afterwards = { ...at, context: withMembers<AuthEnv>(at.context, { arrivedAtMs: atMs }) };
   const signIn = { sub, proofs, version };
   const opened = await openSession(afterwards, signIn, await prepareSession(afterwards, signIn, { person }));
-  return redirect(accountWith("password-changed"), opened.kind === "opened" ? [opened.cookie] : []);
+  return redirect(accountWith("password-changed"), opened.kind === "opened" ? opened.cookies : []);
 }
 
 async function render(

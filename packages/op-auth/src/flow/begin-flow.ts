@@ -1,7 +1,7 @@
 import { identifyBrowser } from "@edge-op/pages/cookies";
 import { redirect } from "@edge-op/pages/respond-page";
 import type { Marks } from "../steps/flow.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { BegunFlow, FlowRequest, Step } from "../steps/step.ts";
 import { newFlow, pathOf } from "./sealed-flow.ts";
 
 /** **Redirects to the sign-in page, which returns to a path of this origin.** Cost: 0. */
@@ -20,4 +20,15 @@ function inSameLanguage({ request }: FlowRequest, path: string): string {
   const locales = new URL(request.url).searchParams.get("ui_locales");
   if (locales === null || path.includes("ui_locales=")) return path;
   return `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams({ ui_locales: locales })}`;
+}
+
+/** **The path to the page for a further proof of a person**, of a step that has begun. Cost: that of `begin`, else 0. */
+export async function pathToProof(
+  at: FlowRequest,
+  { flow, browser }: Pick<BegunFlow, "flow" | "browser">,
+  step: Step,
+  sub: string,
+): Promise<string> {
+  const begun = step.begin === undefined ? flow : { ...flow, ...(await step.begin({ ...at, flow, browser }, sub)) };
+  return pathOf(at, begun, browser, step.name);
 }

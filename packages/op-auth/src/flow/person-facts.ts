@@ -1,7 +1,9 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Session } from "@edge-op/shared/users/session-rpc";
+import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
+import { isNewBrowser } from "../session/new-browser.ts";
 import type { Flow } from "../steps/flow.ts";
 import { dependsOnFactors } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
@@ -28,12 +30,20 @@ export async function readPersonFacts(
   const requiredUpstream = flow.proofs.length === 0 ? undefined : await findRequiredUpstream(at, sub);
   const { roles } = policy.mfaRoles.length === 0 ? { roles: [] } : await isolate.users.findRbacClaims(context, sub);
   const isLeaving = added?.isActive !== true && (await isolate.users.find(context, sub))?.status === "leaving";
+  const isInNewBrowser = policy.confirmsBrowsers && (await isStrange(at, browser, sub));
   const person = { sub, subject, proofs, roles, isLeaving };
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
-    return { person, factors: undefined, isRemembered: false, requiredUpstream };
+    return { person, factors: undefined, isRemembered: false, isNewBrowser: isInNewBrowser, requiredUpstream };
   }
   const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  return { person, factors, isRemembered, requiredUpstream };
+  return { person, factors, isRemembered, isNewBrowser: isInNewBrowser, requiredUpstream };
+}
+
+/** Somebody without a verified address cannot be asked. */
+async function isStrange(at: FlowRequest, browser: Browser, sub: string): Promise<boolean> {
+  if (!(await isNewBrowser(at, browser, sub))) return false;
+  const user = await at.isolate.users.find(at.context, sub);
+  return user !== undefined && verifiedAddress(user.claims) !== undefined;
 }

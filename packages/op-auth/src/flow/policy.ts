@@ -5,39 +5,46 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
 import { isClientAssured } from "../consent/is-client-assured.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
-import { type DeploymentVariables, readDeployment } from "../deployment.ts";
+import { readDeployment } from "../deployment.ts";
 import type { Purpose } from "../steps/flow.ts";
 import type { ConsentRule, Policy } from "../steps/step.ts";
 
+type PolicyContext = Pick<RequestContext<AuthEnv>, "settings" | "env">;
+
 /** **The policy of an authorization**, of the client, its request and the deployment as they are now. Cost: 0. */
 export async function authorizationPolicy(
-  { settings, env }: Pick<RequestContext<AuthEnv>, "settings" | "env">,
+  context: PolicyContext,
   client: Client,
   request: CodeRequest,
 ): Promise<Policy> {
   const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject } = request;
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
-  const consent = consentRule(settings, client, request);
-  const factors = factorPolicy(env, client);
+  const consent = consentRule(context.settings, client, request);
+  const factors = factorPolicy(context, client);
   return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked };
 }
 
 /** When a sign-in needs two factors: the strictest of the client and the deployment. A role is known only with the person. */
-function factorPolicy(env: DeploymentVariables, client?: Client): Pick<Policy, "secondFactor" | "mfaRoles"> {
-  const { mfa, mfaRoles } = readDeployment(env).secondFactor;
+function factorPolicy(
+  { env, settings }: PolicyContext,
+  client?: Client,
+): Pick<Policy, "secondFactor" | "mfaRoles" | "confirmsBrowsers"> {
+  const { secondFactor, newBrowser } = readDeployment(env);
+  const { mfa, mfaRoles } = secondFactor;
   const ofDeployment = mfa === "required" ? "unless remembered" : "if set up";
-  return { secondFactor: client?.metadata.require_mfa ? "always" : ofDeployment, mfaRoles };
+  const confirmsBrowsers = newBrowser === "code" && settings.mailProvider !== "off";
+  return { secondFactor: client?.metadata.require_mfa ? "always" : ofDeployment, mfaRoles, confirmsBrowsers };
 }
 
 type AccountPurpose = Extract<Purpose, { kind: "account" }>;
 
 /** The policy of a sign-in to a page of this provider, for example the one that allows a device of a client. */
 export function accountPolicy(
-  { env }: Pick<RequestContext<AuthEnv>, "env">,
+  context: PolicyContext,
   { requiredAcr, client }: Pick<AccountPurpose, "requiredAcr"> & { readonly client?: Client | undefined },
 ): Policy {
   const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
-  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(env, client), asked: [] };
+  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(context, client), asked: [] };
 }
 
 /**

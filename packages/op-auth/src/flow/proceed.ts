@@ -6,7 +6,6 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { findConsent } from "@edge-op/shared/users/consents";
-import type { SessionFlow } from "@edge-op/shared/users/session-rpc";
 import { type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
 import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
@@ -17,10 +16,17 @@ import { isAllowed } from "../consent/requested-allowances.ts";
 import { planGrant, sessionGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
-import { type OpenedSession, openSession, prepareSession, withKnownProofs } from "../session/open-session.ts";
+import {
+  type OpenedSession,
+  type OpenOptions,
+  openSession,
+  prepareSession,
+  withKnownProofs,
+} from "../session/open-session.ts";
 import { withDemand } from "../steps/demand.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
 import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
+import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
 import { type Attempt, findInSession, type InSession, newlyIn } from "./in-session.ts";
@@ -84,8 +90,9 @@ function signInOf(pending: Flow["proofs"]): SignIn | undefined {
   return { sub: first.sub, proofs: pending, version: Math.min(...pending.map(({ controlVersion }) => controlVersion)) };
 }
 
-function spendingOf({ fid, startedAtMs }: Flow): SessionFlow {
-  return { fid, untilMs: startedAtMs + flowMs };
+function openingBy({ flow, browser }: Progress): OpenOptions {
+  const { fid, startedAtMs } = flow;
+  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs } };
 }
 
 /** The facts when nobody is signed in. */
@@ -113,15 +120,15 @@ async function proceedToAccount(
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   if (next.kind === "page" && !next.step.isForPerson) {
     await added?.write?.();
-    return redirect(await pathOf(at, flow, browser, next.step.name));
+    return redirect(await pathToProof(at, progress, next.step, session.sub));
   }
   const more = await demandMore(at, { flow, policy, session, client: undefined });
   if (more !== undefined) return proceedToAccount(at, await withMore(progress, more), purpose);
-  const [opened] = await Promise.all([openSession(at, signIn, prepared, { flow: spendingOf(flow) }), added?.write?.()]);
+  const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(progress)), added?.write?.()]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const path =
     next.kind === "page" ? await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name) : purpose.path;
-  return redirect(path, [opened.cookie]);
+  return redirect(path, opened.cookies);
 }
 
 /** The progress with what a hook demands. A flow that begins anew has none of the proofs, and nothing that was read with them. */
@@ -263,14 +270,14 @@ async function decideSigningIn(
   // A proof that asks for another proof opens nothing yet.
   if (next.kind === "page" && !next.step.isForPerson) {
     await added?.write?.();
-    return redirect(await pathOf(at, flow, browser, next.step.name));
+    return redirect(await pathToProof(at, progress, next.step, sub));
   }
-  const opening = { flow: spendingOf(flow), clientId: client.clientId };
+  const opening = { ...openingBy(progress), clientId: client.clientId };
   if (next.kind === "page") {
     const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
     if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
     const path = await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name);
-    return redirect(path, [opened.cookie]);
+    return redirect(path, opened.cookies);
   }
   const admitted = {
     client: admittedClient(attempt, found, false),
@@ -284,10 +291,10 @@ async function decideSigningIn(
     added?.write?.(),
   ]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
-  if (opened.session === prepared) return withCookies(await sendCode(at, attempt, code), [opened.cookie]);
+  if (opened.session === prepared) return withCookies(await sendCode(at, attempt, code), opened.cookies);
   // The session is another one than the code is for.
   const again = { flow: { ...flow, isOpened: true }, browser };
   const other = { ...attempt, pushedId: undefined };
   const response = await decideInSession(at, again, other, { ...rules, sessionId: opened.session.id });
-  return withCookies(response, [opened.cookie]);
+  return withCookies(response, opened.cookies);
 }

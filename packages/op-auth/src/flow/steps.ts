@@ -1,3 +1,4 @@
+import { confirmBrowserStep } from "../steps/confirm-browser/confirm-browser-step.ts";
 import { consentStep } from "../steps/consent/consent-step.ts";
 import { createAccountStep } from "../steps/create-account/create-account-step.ts";
 import { enrolStep } from "../steps/enrol/enrol-step.ts";
@@ -19,6 +20,7 @@ export const steps: readonly Step[] = [
   signInStep,
   recoverStep,
   proveMoreStep,
+  confirmBrowserStep,
   setPasswordStep,
   restoreStep,
   enrolStep,

@@ -1,11 +1,11 @@
 import { Layout } from "@edge-op/pages/layout";
-import { createTranslator } from "@edge-op/pages/translator";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/setup-app.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
-import { OtherWays } from "../pages/other-ways.tsx";
+import { type OtherWay, OtherWays } from "../pages/other-ways.tsx";
 import type { MailedCode, Problem } from "../steps/flow.ts";
-import { mailedCodeMessages } from "./messages.ts";
+import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
 
 /** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
 export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
@@ -101,10 +101,13 @@ export function AddressForm(props: {
 
 export interface CodePageView {
   readonly form: Forms;
-  readonly mailed: MailedCode;
+  /** Absent: none was sent, because of a limit. */
+  readonly mailed: MailedCode | undefined;
   readonly problem: CodeProblem;
   /** Whether the flow can be cancelled. */
   readonly canCancel: boolean;
+  /** Of a code that the person did not ask for: why it is needed, and the way in place of another address. */
+  readonly demanded?: { readonly text: string; readonly other: OtherWay } | undefined;
 }
 
 /**
@@ -113,19 +116,19 @@ export interface CodePageView {
  */
 export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
   const t = createTranslator(mailedCodeMessages, frame.t.language);
-  const { form, mailed, problem, canCancel } = view;
-  const { address, purpose } = mailed;
+  const { form, mailed, problem, canCancel, demanded } = view;
   const isWrong = problem !== undefined && problem.kind !== "throttled";
   const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
   return (
     <Layout {...frame} title={t("codeTitle")}>
       <div class="head">
         <h1>{t("codeTitle")}</h1>
-        <p class="muted">{t(purpose === "recover" ? "sentRecover" : "sent", { address })}</p>
-        <p class="muted small">{t("sentHint")}</p>
+        {demanded && <p class="muted">{demanded.text}</p>}
+        {mailed && <p class="muted">{describeSent(t, mailed)}</p>}
+        {mailed && <p class="muted small">{t("sentHint")}</p>}
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
-      {problem?.kind !== "over" && (
+      {mailed && problem?.kind !== "over" && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
           <CodeField id="code" label={t("code")} invalid={invalid} />
@@ -142,11 +145,17 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
           form={form}
           ways={[
             problem?.kind === "over" ? undefined : { name: "again", value: "1", id: "another-code", text: t("again") },
-            { name: "other", value: "1", id: "other-address", text: t("other") },
+            demanded?.other ?? { name: "other", value: "1", id: "other-address", text: t("other") },
           ]}
           canCancel={canCancel}
         />
       </div>
     </Layout>
   );
+}
+
+/** An address that the person did not type is not told in whole: they have proven no more than a password. */
+function describeSent(t: Translator<MailedCodeText>, { purpose, address }: MailedCode): string {
+  const shown = purpose === "sign-in" ? `${address.slice(0, 1)}…${address.slice(address.indexOf("@"))}` : address;
+  return t(purpose === "recover" ? "sentRecover" : "sent", { address: shown });
 }

@@ -1,4 +1,4 @@
-import { formatCookie, readCookie } from "@edge-op/pages/cookies";
+import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/grants/end-session";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
@@ -9,10 +9,11 @@ import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { readDeployment } from "../deployment.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { describeDevice } from "./describe-device.ts";
+import { recordBrowser } from "./new-browser.ts";
 import { placeOf } from "./place-of.ts";
 
 export type OpenedSession =
-  | { readonly kind: "opened"; readonly session: PreparedSession; readonly cookie: string }
+  | { readonly kind: "opened"; readonly session: PreparedSession; readonly cookies: readonly string[] }
   /** The flow has opened a session before. */
   | { readonly kind: "spent" }
   /** A change of the user has ended the session meanwhile. */
@@ -20,6 +21,8 @@ export type OpenedSession =
 
 export interface OpenOptions {
   readonly flow?: SessionFlow | undefined;
+  /** The browser and the begin of a sign-in; absent where a session is only opened anew. */
+  readonly signingIn?: { readonly browser: Browser; readonly startedAtMs: number } | undefined;
   readonly admitted?: SessionAdmission | undefined;
   /** The client that the person signs in for, for the audit. */
   readonly clientId?: string | undefined;
@@ -65,7 +68,7 @@ export async function openSession(
     await unlist(at, prepared);
     return { kind: "spent" };
   }
-  if (opened === "opened" && saved === "stored") return openedAs(at, prepared);
+  if (opened === "opened" && saved === "stored") return openedAs(at, prepared, options);
   await endSession(context, isolate, { sid: prepared.session.sid }, "ended by a change during the sign-in");
   if (saved === "cut off") return { kind: "cut off" };
   if (saved === "stored") await deleteUserSessions(context.env.DB, signIn.sub, [prepared.session.sid]);
@@ -73,14 +76,23 @@ export async function openSession(
   // The first call has spent the flow, unless the session that it should have replaced was gone.
   const flow = opened === "gone" ? options.flow : undefined;
   const [again, savedAgain] = await openAndList(at, signIn, own, { ...options, flow, admitted: undefined });
-  if (again === "opened" && savedAgain === "stored") return openedAs(at, own);
+  if (again === "opened" && savedAgain === "stored") return openedAs(at, own, options);
   await endSession(context, isolate, { sid: own.session.sid }, "ended by a change during the sign-in");
   return { kind: again === "spent" ? "spent" : "cut off" };
 }
 
-function openedAs({ context }: FlowRequest, session: PreparedSession): OpenedSession {
+async function openedAs(
+  at: FlowRequest,
+  prepared: PreparedSession,
+  { signingIn }: OpenOptions,
+): Promise<OpenedSession> {
+  const { context } = at;
   const { absoluteMs } = readDeployment(context.env).session;
-  return { kind: "opened", session, cookie: formatCookie(context, "op-session", session.id, absoluteMs / 1000) };
+  const cookie = formatCookie(context, "op-session", prepared.id, absoluteMs / 1000);
+  if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: [cookie] };
+  const { browser, startedAtMs } = signingIn;
+  const known = await recordBrowser(at, browser, { sub: prepared.session.sub, startedAtMs });
+  return { kind: "opened", session: prepared, cookies: known === undefined ? [cookie] : [cookie, known] };
 }
 
 function openAndList(

@@ -25,6 +25,8 @@ export interface Step {
   /** The page is for the person who is signed in: the session is opened before it, and its form is bound to the person. */
   readonly isForPerson: boolean;
   state(input: StepInput): StepState;
+  /** Runs when a form has led to the page, in its request: a page itself sends nothing. Returns what the flow keeps of it. */
+  begin?(at: BegunFlow, sub: string): Promise<Pick<Flow, "marks" | "problem">>;
   page(at: StepPageRequest): Promise<Response>;
   submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
@@ -35,6 +37,7 @@ export type StepName =
   | "sign-in"
   | "recover"
   | "prove-more"
+  | "confirm-browser"
   | "set-password"
   | "restore"
   | "enrol"
@@ -80,6 +83,8 @@ export interface Facts {
   readonly factors: Factors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
+  /** They have not signed in in this browser yet, and can be mailed a code. Read only if the policy asks. */
+  readonly isNewBrowser?: boolean;
   /** The upstream provider that they must sign in with. Read only for a person who has proven something in this flow. */
   readonly requiredUpstream?: string | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
@@ -91,6 +96,8 @@ export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
+  /** A password alone needs a mailed code in a new browser. */
+  readonly confirmsBrowsers: boolean;
   /** Roles whose people always need a second factor. */
   readonly mfaRoles: readonly string[];
   /** The access that the client requests. */
@@ -138,9 +145,12 @@ export interface FlowRequest {
 }
 
 /** A request of a browser that is in a flow. */
-export interface StepRequest extends FlowRequest {
+export interface BegunFlow extends FlowRequest {
   readonly flow: Flow;
   readonly browser: Browser;
+}
+
+export interface StepRequest extends BegunFlow {
   /** `undefined` for a sign-in to the account pages. */
   readonly authorization: { readonly client: Client; readonly request: CodeRequest } | undefined;
   readonly policy: Policy;

@@ -28,7 +28,8 @@ export function decideRecipient(
   const isOther = holder !== undefined && holder.sub !== sub;
   switch (purpose) {
     case "recover":
-      return holder?.isActive && !holder.isHeld ? { to: holder.address, kind: "recover" } : undefined;
+    case "sign-in":
+      return holder?.isActive && !holder.isHeld ? { to: holder.address, kind: purpose } : undefined;
     case "address":
       return isOther ? { to: holder.address, kind: "address-in-use" } : { to: to.address, kind: "address" };
     case "sign-up":

@@ -19,6 +19,7 @@ const titles = {
   recover: "mail.codeRecover",
   address: "mail.codeAddress",
   "sign-up": "mail.codeSignUp",
+  "sign-in": "mail.codeSignIn",
   "account-exists": "mail.accountExists",
   "address-in-use": "mail.addressInUse",
 } as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
@@ -27,6 +28,7 @@ const explanations = {
   recover: "mail.codeRecoverText",
   address: "mail.codeAddressText",
   "sign-up": "mail.codeSignUpText",
+  "sign-in": "mail.codeSignInText",
   "account-exists": "mail.accountExistsText",
   "address-in-use": "mail.addressInUseText",
 } as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
@@ -47,6 +49,10 @@ export function describeCode({ kind, code }: CodeData, language: Language, { bra
       : [{ kind: "code", text: `${code.slice(0, 4)} ${code.slice(4)}` }, paragraph(t("mail.codeUse", values))];
   return {
     subject: t(titles[kind]),
-    blocks: [paragraph(t(explanations[kind], values)), ...shown, paragraph(t("mail.codeNotYou"))],
+    blocks: [
+      paragraph(t(explanations[kind], values)),
+      ...shown,
+      paragraph(t(kind === "sign-in" ? "mail.codeSignInNotYou" : "mail.codeNotYou")),
+    ],
   };
 }

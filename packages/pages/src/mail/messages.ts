@@ -35,6 +35,7 @@ const en = {
   "mail.deletionDoneText":
     "Your account at {name} was deleted as requested, with everything that was stored about you there. This is the last mail about it.",
   "mail.accountRestored": "Your account is not going to be deleted",
+  "mail.newBrowser": "Your account was signed in to in a new browser",
   "mail.keepAccount": "Sign in to keep the account",
   "mail.undoText":
     "This was your address before. Was this not you? Undo the change within seven days. That also signs you out everywhere, and you can then set a new password.",
@@ -48,6 +49,11 @@ const en = {
   "mail.codeSignUp": "Your code for your new account",
   "mail.codeSignUpText":
     "Somebody wants to create an account at {name} with this email address. If this was you, enter this code:",
+  "mail.codeSignIn": "Your code to sign in",
+  "mail.codeSignInText":
+    "Somebody signs in to your account at {name} in a browser in which you have not signed in before. If this is you, enter this code:",
+  "mail.codeSignInNotYou":
+    "If this is not you, somebody knows your password: change it. Nobody gets in without the code. Never tell it to anyone, also not by telephone.",
   "mail.accountExists": "You already have an account",
   "mail.accountExistsText":
     "Somebody wanted to create an account at {name} with this email address. You have one already. If this was you, enter this code to continue:",
@@ -106,6 +112,7 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.deletionDoneText":
     "Ihr Konto bei {name} wurde wie verlangt gelöscht, mit allem, was dort über Sie gespeichert war. Dies ist die letzte E-Mail dazu.",
   "mail.accountRestored": "Ihr Konto wird nicht gelöscht",
+  "mail.newBrowser": "In einem neuen Browser hat sich jemand bei Ihrem Konto angemeldet",
   "mail.keepAccount": "Anmelden und das Konto behalten",
   "mail.undoText":
     "Dies war bisher Ihre Adresse. Waren Sie das nicht? Machen Sie die Änderung innerhalb von sieben Tagen rückgängig. Sie werden dabei überall abgemeldet und können danach ein neues Passwort festlegen.",
@@ -119,6 +126,11 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.codeSignUp": "Ihr Code für Ihr neues Konto",
   "mail.codeSignUpText":
     "Jemand möchte bei {name} ein Konto mit dieser E-Mail-Adresse anlegen. Wenn Sie das sind, geben Sie diesen Code ein:",
+  "mail.codeSignIn": "Ihr Code für die Anmeldung",
+  "mail.codeSignInText":
+    "Jemand meldet sich bei Ihrem Konto bei {name} in einem Browser an, in dem Sie sich noch nicht angemeldet haben. Wenn Sie das sind, geben Sie diesen Code ein:",
+  "mail.codeSignInNotYou":
+    "Wenn Sie das nicht sind, kennt jemand Ihr Passwort: Ändern Sie es. Ohne den Code kommt niemand hinein. Nennen Sie ihn niemandem, auch nicht am Telefon.",
   "mail.accountExists": "Sie haben bereits ein Konto",
   "mail.accountExistsText":
     "Jemand wollte bei {name} ein Konto mit dieser E-Mail-Adresse anlegen. Sie haben dort bereits eines. Wenn Sie das waren, geben Sie diesen Code ein, um fortzufahren:",

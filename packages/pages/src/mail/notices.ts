@@ -39,6 +39,7 @@ const titles = {
   "deletion-near": "mail.deletionNear",
   "deletion-done": "mail.deletionDone",
   "account-restored": "mail.accountRestored",
+  "new-browser": "mail.newBrowser",
   invitation: "mail.invitation",
 } as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
 

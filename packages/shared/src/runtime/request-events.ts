@@ -37,6 +37,11 @@ export const requestEvents = {
       "The object that sends mails did not learn that a change is committed. It looks for the change itself, half a minute later.",
     fields: { cause },
   },
+  "person-not-told": {
+    level: "warn",
+    meaning: "The mail about a sign-in in a new browser could not be made. The sign-in stands.",
+    fields: { cause, requestId },
+  },
   "mail-event-ignored": {
     level: "info",
     meaning: "An event of the provider of mail has no address, or no meaning here.",

@@ -30,6 +30,7 @@ export const noticeKinds = [
   "deletion-near",
   "deletion-done",
   "account-restored",
+  "new-browser",
   "invitation",
 ] as const;
 
@@ -64,8 +65,8 @@ export interface PreparedNotice {
 /** How long a mailed code is accepted. */
 export const mailedCodeMs = 10 * 60_000;
 
-/** **The purpose of a mailed code**: a new password, an address of an account, a new account. A code for one is refused for another. */
-export const codePurposes = ["recover", "address", "sign-up"] as const;
+/** **The purpose of a mailed code**: a new password, an address of an account, a new account, a sign-in in a new browser. A code for one is refused for another. */
+export const codePurposes = ["recover", "address", "sign-up", "sign-in"] as const;
 export type CodePurpose = (typeof codePurposes)[number];
 
 /** A code to be mailed. Whether it is, and what else is written to the address, `MailSender` decides when nobody waits for it. */

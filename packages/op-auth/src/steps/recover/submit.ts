@@ -1,16 +1,15 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { requestCode, tryCode } from "../../mailed-codes/mailed-code.ts";
+import { requestCode } from "../../mailed-codes/mailed-code.ts";
 import { leaveByDomain } from "../../upstream/discovery.ts";
 import type { MailedCode } from "../flow.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
-import { findByAddress } from "./find-by-address.ts";
+import { judgeCode } from "./judge-code.ts";
 
 /**
  * **A posted address, or a posted code.** Of an address nothing is looked up, so that an address without an account, a suspended account and every other one
- * have the same response after the same calls. Cost: 1 object call for an address or a wrong code; for the right code 1 D1 call after it, and 1 object call beside these with a
- * session cookie.
+ * have the same response after the same calls. Cost: 1 object call for an address; for a code as in judge-code.ts.
  */
 export async function submitRecover(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
@@ -39,30 +38,16 @@ async function sendTo(at: StepRequest, typed: string): Promise<StepResult> {
 }
 
 async function judge(at: StepRequest, mailed: MailedCode, typed: string): Promise<StepResult> {
-  const { context, isolate, browser, flow } = at;
-  // As in a sign-in: before the account is read (ADR 28).
-  await isolate.revocation.confirmControl(context);
-  const controlVersion = isolate.control.version ?? 0;
-  const [attempt] = await Promise.all([tryCode(at, { browser, id: flow.fid }, mailed, typed), at.person()]);
-  if (attempt.kind !== "right") return { kind: "again", problem: { kind: "refused", method: attempt.kind } };
-  const { key } = attempt.address;
-  const found = await findByAddress(context.env.DB, key);
-  // Suspended, or without this address, since the mail was sent.
-  if (found === undefined) return { kind: "again", problem: { kind: "refused", method: "over" } };
-  const proof = {
-    method: "mailedCode",
-    sub: found.sub,
-    credential: key,
-    atMs: context.arrivedAtMs,
-    controlVersion,
-  } as const;
+  const judged = await judgeCode(at, mailed, typed);
+  if (judged.kind === "again") return judged;
+  const { proof, account, cookie } = judged;
   return {
     kind: "done",
     proofs: [proof],
     marks: { mailed: undefined },
-    cookies: [attempt.cookie],
-    factors: found.factors,
-    isActive: found.isActive,
+    cookies: [cookie],
+    factors: account.factors,
+    isActive: account.isActive,
     allowed: undefined,
   };
 }

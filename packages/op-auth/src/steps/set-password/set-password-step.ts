@@ -1,16 +1,15 @@
-import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { isRecovering } from "../recovery.ts";
 import type { Step } from "../step.ts";
 import { showSetPassword } from "./page.tsx";
-import { submitSetPassword } from "./submit.ts";
+import { keptMethods, submitSetPassword } from "./submit.ts";
 
 /**
  * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends everything that rests on the previous
- * one, so the proofs of the flow are made anew at the version of the change; that proof is not among them.
+ * one, so the proofs of the flow are made anew at the version of the change; a temporary password is not among them.
  */
 export const setPasswordStep: Step = {
   name: "set-password",
-  methods: ["password", ...codeMethods],
+  methods: ["password", ...keptMethods],
   isForPerson: false,
   state: ({ flow }) => (isRecovering(flow) ? { kind: "needed", error: "login_required" } : { kind: "done" }),
   page: showSetPassword,

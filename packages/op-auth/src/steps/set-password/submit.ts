@@ -1,4 +1,4 @@
-import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { codeMethods, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
@@ -9,6 +9,9 @@ import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed } from "../subject.ts";
 import { findRecovering } from "./find-recovering.ts";
+
+/** What stands beside the new password: second factors, and the mailbox, which a new browser need not prove again. */
+export const keptMethods: readonly ProofMethod[] = [...codeMethods, "mailedCode"];
 
 /** The faults of a new password that the page can show. */
 export const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
@@ -36,12 +39,12 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
     replacePassword(context, user, form.require("new"), { action: "password.recovered" }),
     allowed,
   ]);
-  const codes = flow.proofs.filter(({ method }) => codeMethods.includes(method));
+  const kept = flow.proofs.filter(({ method }) => keptMethods.includes(method));
   const password: Proof = { method: "password", sub, atMs: context.arrivedAtMs, controlVersion };
   return {
     kind: "done",
     isAnew: true,
-    proofs: [...codes.map((proof) => ({ ...proof, controlVersion })), password],
+    proofs: [...kept.map((proof) => ({ ...proof, controlVersion })), password],
     allowed: await allowed,
     isActive: user.status === "active",
     cookies: [await rememberBrowser(context, request, browser, passwordWayIn(user.username))],
