@@ -3,7 +3,7 @@
  * admin API. The console's secret is made from the master key (packages/op-console), which set-up has anyway.
  */
 
-import { matchesClientSecret, type SealedSecret, sealClientSecret } from "@edge-op/shared/callers/client-secret";
+import { hashClientSecret, openClientSecret, type SealedSecret, sealClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { macText } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
@@ -111,12 +111,14 @@ export async function areAdminSecrets(
   secret: string,
   rows: readonly Readonly<Record<string, unknown>>[],
 ): Promise<boolean> {
-  const isStored = (clientId: string, text: string) => {
-    const own = rows.filter((row) => row["clientId"] === clientId);
-    const secrets = own.map(({ id, sealed }) => ({ id: String(id), sealed: String(sealed), expiresAtMs: undefined }));
-    return matchesClientSecret(env, text, { clientId, secrets }, 0);
-  };
-  return (await isStored(adminClientId, secret)) && isStored(consoleClientId, await consoleSecret(env));
+  const open = ({ clientId, id, sealed }: Readonly<Record<string, unknown>>) =>
+    openClientSecret(env, String(clientId), { id: String(id), sealed: String(sealed) });
+  const stored = await Promise.all(rows.map(async (row) => `${row["clientId"]} ${await open(row)}`));
+  const wanted = [
+    `${adminClientId} ${await hashClientSecret(secret)}`,
+    `${consoleClientId} ${await hashClientSecret(await consoleSecret(env))}`,
+  ];
+  return wanted.every((each) => stored.includes(each));
 }
 
 /** SQL that creates or repairs both clients: active, with this one secret. Contains numbered control changes. */

@@ -29,9 +29,8 @@ export async function sealClientSecret(
   secret: string,
   { clientId, id }: SecretPlace,
 ): Promise<SealedSecret> {
-  const digest = encodeBase64Url(await digestOf(encodeUtf8(secret)));
   return {
-    secret: await sealText(env, "client-secret-seal", digest, { bound: clientSecretSeal(clientId, id) }),
+    secret: await sealText(env, "client-secret-seal", await hashClientSecret(secret), { bound: clientSecretSeal(clientId, id) }),
     sealedBy: (await keyFingerprint(env.OP_MASTER_KEY)) ?? "",
   };
 }
@@ -39,6 +38,10 @@ export async function sealClientSecret(
 /** What a sealed secret is bound to. */
 export function clientSecretSeal(clientId: string, id: string): string {
   return `${clientId}\n${id}`;
+}
+
+export async function hashClientSecret(secret: string): Promise<string> {
+  return encodeBase64Url(await digestOf(encodeUtf8(secret)));
 }
 
 async function digestOf(text: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
@@ -67,20 +70,22 @@ export async function matchesClientSecret(
   if (findEqual(live, (held) => matchedTexts.get(held), text) !== undefined) return true;
 
   const digests = new Map(
-    await Promise.all(live.map(async (held) => [held, await openDigest(env, clientId, held)] as const)),
+    await Promise.all(
+      live.map(async (held) => [held, decodeBase64Url((await openClientSecret(env, clientId, held)) ?? "")] as const),
+    ),
   );
   const found = findEqual(live, (held) => digests.get(held), await digestOf(text));
   if (found !== undefined) matchedTexts.set(found, text);
   return found !== undefined;
 }
 
-async function openDigest(
+/** The result of {@link hashClientSecret}; `undefined` if it was sealed with another key, or for another row. */
+export function openClientSecret(
   env: MasterKeyBindings,
   clientId: string,
-  { id, sealed }: ClientSecret,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const digest = await openSealed(env, "client-secret-seal", sealed, clientSecretSeal(clientId, id));
-  return digest === undefined ? undefined : decodeBase64Url(digest);
+  { id, sealed }: Pick<ClientSecret, "id" | "sealed">,
+): Promise<string | undefined> {
+  return openSealed(env, "client-secret-seal", sealed, clientSecretSeal(clientId, id));
 }
 
 /** Compares every secret, so that the time does not reveal which one matched. */
