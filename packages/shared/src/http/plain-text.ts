@@ -29,5 +29,6 @@ export function policyList<Value extends z.ZodType<string>>(value: Value) {
   return z
     .array(value)
     .max(100)
-    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone');
+    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone')
+    .meta({ anyOf: [{ maxItems: 1 }, { items: { not: { const: "*" } } }] });
 }
