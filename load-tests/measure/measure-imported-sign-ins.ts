@@ -60,7 +60,9 @@ async function signInAll(title: string, kinds: readonly Imported[], count: numbe
     });
     const took = (performance.now() - startedAt) / 1000;
     const kept = await countKept(api, new Map(people.map(({ sub, hash }) => [sub, hash])));
-    console.log(`\n${title}: ${count} people signed in, in ${took.toFixed(0)} s, ${parallel} at a time; ${kept} keep their hash\n`);
+    console.log(
+      `\n${title}: ${count} people signed in, in ${took.toFixed(0)} s, ${parallel} at a time; ${kept} keep their hash\n`,
+    );
     console.log("| hash | people | mean s |\n| --- | --- | --- |");
     for (const { name } of kinds) {
       const of = people.filter((one) => one.name === name).length;

@@ -3,7 +3,12 @@
  * admin API. The console's secret is made from the master key (packages/op-console), which set-up has anyway.
  */
 
-import { hashClientSecret, openClientSecret, type SealedSecret, sealClientSecret } from "@edge-op/shared/callers/client-secret";
+import {
+  hashClientSecret,
+  openClientSecret,
+  type SealedSecret,
+  sealClientSecret,
+} from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { macText } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

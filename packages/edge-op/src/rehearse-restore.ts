@@ -148,7 +148,10 @@ class Rehearsal {
     }
     this.#secret = String(fresh["client_secret"]);
     this.#require(!(await this.#isActive(revoked.access)), "the revoked token is not active");
-    this.#require((await this.#refresh(agreed.refresh)).status === 400, "the grant of the withdrawn consent refreshes nothing");
+    this.#require(
+      (await this.#refresh(agreed.refresh)).status === 400,
+      "the grant of the withdrawn consent refreshes nothing",
+    );
     this.#require((await this.#refresh(rotated.refresh)).status === 200, "the newest refresh token works");
 
     const audit = await this.#awaitAudit();

@@ -1,4 +1,10 @@
-import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import {
+  decodeBase64Url,
+  encodeBase64Url,
+  encodeUtf8,
+  equalConstantTime,
+  randomBase64Url,
+} from "@edge-op/protocol/encoding/bytes";
 import type { Client, ClientSecret } from "../clients/client.ts";
 import { keyFingerprint } from "../secrets/deployment-facts.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
@@ -30,7 +36,9 @@ export async function sealClientSecret(
   { clientId, id }: SecretPlace,
 ): Promise<SealedSecret> {
   return {
-    secret: await sealText(env, "client-secret-seal", await hashClientSecret(secret), { bound: clientSecretSeal(clientId, id) }),
+    secret: await sealText(env, "client-secret-seal", await hashClientSecret(secret), {
+      bound: clientSecretSeal(clientId, id),
+    }),
     sealedBy: (await keyFingerprint(env.OP_MASTER_KEY)) ?? "",
   };
 }

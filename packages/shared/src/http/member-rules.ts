@@ -15,10 +15,6 @@ export function hasNone(...names: readonly string[]): JsonSchema {
   return { not: { anyOf: names.map((name) => has(name)) } };
 }
 
-export function hasOneOf(...names: readonly string[]): JsonSchema {
-  return { oneOf: names.map((name) => has(name)) };
-}
-
 /** The member is there and is one of the values; with `byDefault`, it may be absent. */
 export function isAmong(name: string, values: readonly unknown[], byDefault = false): JsonSchema {
   return { properties: { [name]: { enum: values } }, ...(byDefault ? {} : has(name)) };
@@ -29,6 +25,8 @@ export function hasItems(name: string): JsonSchema {
   return { properties: { [name]: { minItems: 1 } }, ...has(name) };
 }
 
+/** Programs that make types of the document read no conditions, and so lose nothing by them. */
 export function when(condition: JsonSchema, rules: readonly JsonSchema[], otherwise?: JsonSchema): JsonSchema {
+  // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema; nothing awaits it.
   return { if: condition, then: { allOf: rules }, ...(otherwise === undefined ? {} : { else: otherwise }) };
 }

@@ -56,7 +56,11 @@ const whenForStatements = when(
     { properties: { uses: { maxItems: 1 }, claims: { minProperties: 1 } } },
     { properties: { subject: isAmong("type", ["client"]) } },
     hasNone("client_id", "access_token_lifetime"),
-    { properties: Object.fromEntries(["clients", "audiences", "resources", "scopes"].map((name) => [name, { maxItems: 0 }])) },
+    {
+      properties: Object.fromEntries(
+        ["clients", "audiences", "resources", "scopes"].map((name) => [name, { maxItems: 0 }]),
+      ),
+    },
   ],
   {
     allOf: [
