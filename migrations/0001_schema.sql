@@ -102,7 +102,8 @@ CREATE INDEX clients_unused ON clients (created_at_ms) WHERE origin = 'registrat
 CREATE TABLE client_secrets (
   id            TEXT PRIMARY KEY,
   client_id     TEXT    NOT NULL REFERENCES clients (client_id) ON DELETE CASCADE,
-  mac           TEXT    NOT NULL,              -- HMAC-SHA-256 under the pepper, base64url; never the secret
+  secret        TEXT    NOT NULL,              -- its SHA-256, sealed for this row; never the secret itself
+  sealed_by     TEXT    NOT NULL,              -- fingerprint of the master key that sealed it
   created_at_ms INTEGER NOT NULL,
   expires_at_ms INTEGER
 ) WITHOUT ROWID;

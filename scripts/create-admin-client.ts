@@ -14,7 +14,7 @@ import { openSession, query, refuseConflicts } from "./deploy/session.ts";
 
 const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] [--account <id>] [--deployments <path>]
 
-  OP_MASTER_KEY       the deployment's secret; the MAC of the client's secret uses a key derived from it
+  OP_MASTER_KEY       the deployment's secret; the client's secret is sealed with a key derived from it
   --invite <address>  invite a person as an administrator instead (docs/operating/getting-in.md)`;
 
 const command = "npm run admin-client";
@@ -68,7 +68,7 @@ async function invite(address: EmailAddress, key: string): Promise<string> {
     link = made.link;
     return made.statements;
   });
-  return `Give this link to ${address.address} alone. It works once, for a day, and needs SIGN_UP other than off:
+  return `Give this link to ${address.address} alone. It works once, for a day:
 
   ${link}`;
 }

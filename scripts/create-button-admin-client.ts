@@ -11,7 +11,7 @@ import { runCommand } from "./steps.ts";
 
 const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>
 
-  OP_MASTER_KEY   the secret that was entered at the button; the MAC of the client's secret uses a key derived from it`;
+  OP_MASTER_KEY   the secret that was entered at the button; the client's secret is sealed with a key derived from it`;
 
 const { issuer } = parseArgs({ options: { issuer: { type: "string" } } }).values;
 const masterKey = process.env["OP_MASTER_KEY"];

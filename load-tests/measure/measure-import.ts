@@ -25,11 +25,19 @@ async function getToken(): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
+/** A token is used for a minute. */
+const tokenMs = 60_000;
 let next = 0;
 
-async function importAll(authorization: string): Promise<number> {
+async function importAll(): Promise<number> {
   let created = 0;
+  let authorization = "";
+  let renewAtMs = 0;
   while (next < total) {
+    if (performance.now() >= renewAtMs) {
+      authorization = `Bearer ${await getToken()}`;
+      renewAtMs = performance.now() + tokenMs;
+    }
     const first = next;
     next += atOnce;
     const users = Array.from({ length: Math.min(atOnce, total - first) }, (_, index) => {
@@ -52,9 +60,8 @@ async function importAll(authorization: string): Promise<number> {
 }
 
 try {
-  const authorization = `Bearer ${await getToken()}`;
   const startedAt = performance.now();
-  const created = await Promise.all(Array.from({ length: parallel }, () => importAll(authorization)));
+  const created = await Promise.all(Array.from({ length: parallel }, importAll));
   const seconds = (performance.now() - startedAt) / 1000;
   const count = created.reduce((sum, each) => sum + each, 0);
   console.log(`${count} users in ${seconds.toFixed(1)} s: ${Math.round(count / seconds)} a second`);

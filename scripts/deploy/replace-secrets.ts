@@ -1,3 +1,4 @@
+import { replaceConsoleSecret } from "../../packages/edge-op/src/admin-client.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { endpointWorkers, readWorkerFacts, requestSealing } from "./deployment-facts.ts";
 import { isAddressServed } from "./inventory.ts";
@@ -40,6 +41,7 @@ export async function replaceSecrets(session: Session): Promise<void> {
     ...(texts["OP_MASTER_KEY_PREVIOUS"] === null ? [sealingStep(session, database)] : []),
     ...setEach,
     reportStep(session, database, fingerprints),
+    ...(isRecorded(session, fingerprints) ? [] : [consoleStep(session, database, texts["OP_MASTER_KEY"]!)]),
     recordStep(session, database, fingerprints),
   ]);
   console.log(
@@ -94,7 +96,7 @@ function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string
 async function notReadable(session: Session, fingerprints: Readonly<Record<string, string>>): Promise<string[]> {
   const { issuer, reach, inventory, environment } = session;
   const wanted = fingerprints["OP_MASTER_KEY"];
-  if (wanted === undefined || wanted === inventory.recorded?.get("key_fingerprint")) return [];
+  if (wanted === undefined || isRecorded(session, fingerprints)) return [];
   const token = inventory.recorded?.get("facts_token") ?? "";
   const workersWithSecrets = endpointWorkers[environment.shape].filter(hasSecret);
   const facts = await Promise.all(workersWithSecrets.map((name) => readWorkerFacts(issuer, name, token, reach)));
@@ -104,6 +106,11 @@ async function notReadable(session: Session, fingerprints: Readonly<Record<strin
       ? []
       : [`${workersWithSecrets[index]} cannot read what the new key makes: set it as OP_MASTER_KEY_PREVIOUS first.`];
   });
+}
+
+/** Whether the deployment creates new values with this key already. */
+function isRecorded({ inventory }: Session, fingerprints: Readonly<Record<string, string>>): boolean {
+  return fingerprints["OP_MASTER_KEY"] === inventory.recorded?.get("key_fingerprint");
 }
 
 function reportStep(session: Session, database: string, keys: Readonly<Record<string, string>>): DeployStep {
@@ -143,6 +150,17 @@ async function sealAgain({ issuer, reach }: Session, newToken: () => Promise<str
   };
   await waitFor(look, { what: "secrets to be sealed again", everyMs: 100, atMostMs: sealingMs });
   return "every stored secret is sealed with the current key";
+}
+
+/** The console makes its secret from the key, and tries that of the previous one too. */
+function consoleStep(session: Session, database: string, masterKey: string): DeployStep {
+  return {
+    title: "The console's secret",
+    async run() {
+      await query(session, database, await replaceConsoleSecret(masterKey, Date.now()));
+      return undefined;
+    },
+  };
 }
 
 async function withTemporaryClient<T>(

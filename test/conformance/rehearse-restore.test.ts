@@ -12,6 +12,8 @@ test("ADR 11: after a restoration nothing that was ended lives, and the audit lo
     [
       ...["client notes (secret.rotate)", "client service (client.delete)", "issuer ci (issuer.update)"],
       ...["role editor (role.update)", "user bob (user.update)", "user carol (user.update)"],
+      ...["user dora (user.factor_remove)", "user erin (user.update)", "user frank (user.consent_end)"],
+      "user grace (user.factor_remove)",
     ].join(", "),
   );
 }, 60_000);

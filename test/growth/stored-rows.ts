@@ -144,7 +144,7 @@ const database: readonly StoredRows[] = [
     endedBy: "its client, `DELETE`, the next rotation",
     life: "population",
     rows: 2 * clients,
-    text: { id: 22, client_id: clientId, mac: 43 },
+    text: { id: 22, client_id: clientId, secret: 95, sealed_by: 11 },
   },
   {
     table: "trusted_issuers",

@@ -176,7 +176,7 @@ function client(index: number, size: number): Client {
     status: "active",
     createdAtMs: 1_800_000_000_000,
     cutOffs: [],
-    secrets: [{ id: text(index, 22), mac: text(index, 43), expiresAtMs: undefined }],
+    secrets: [{ id: text(index, 22), sealed: text(index, 95), expiresAtMs: undefined }],
     metadata: {
       client_name: text(index, between(size, 20, 255)),
       token_endpoint_auth_method: "private_key_jwt",

@@ -1,11 +1,17 @@
 /**
  * **The first admin client and the console's**, which cannot be created by an API: set-up writes their rows into D1, and all other changes use the
- * admin API. Secrets are stored as MACs, like every client's. The console's is made from the master key (packages/op-console), which set-up has anyway.
+ * admin API. The console's secret is made from the master key (packages/op-console), which set-up has anyway.
  */
 
-import { macClientSecret } from "@edge-op/shared/callers/client-secret";
+import {
+  hashClientSecret,
+  openClientSecret,
+  type SealedSecret,
+  sealClientSecret,
+} from "@edge-op/shared/callers/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { macText } from "@edge-op/shared/secrets/mac";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { Statement } from "./store-worker.ts";
 
 export const adminClientId = "admin";
@@ -27,7 +33,7 @@ export const consoleClientId = "console";
 
 interface ClientRow {
   readonly metadata: string;
-  readonly mac: string;
+  readonly sealed: SealedSecret;
 }
 
 export interface AdminClientRow extends ClientRow {
@@ -48,12 +54,30 @@ export async function adminClientRow(issuer: string, masterKey: string, secret: 
     security_profile: "none",
   };
   const env = { OP_MASTER_KEY: masterKey };
-  const consoleSecret = await macText(env, "console-mac", consoleClientId);
   return {
     metadata: JSON.stringify(metadata),
-    mac: await macClientSecret(env, secret),
-    console: { metadata: JSON.stringify(consoleMetadata(issuer)), mac: await macClientSecret(env, consoleSecret) },
+    sealed: await sealOnly(env, adminClientId, secret),
+    console: {
+      metadata: JSON.stringify(consoleMetadata(issuer)),
+      sealed: await sealOnly(env, consoleClientId, await consoleSecret(env)),
+    },
   };
+}
+
+function consoleSecret(env: MasterKeyBindings): Promise<string> {
+  return macText(env, "console-mac", consoleClientId);
+}
+
+/** The only secret of a client has the client's id. */
+function sealOnly(env: MasterKeyBindings, clientId: string, secret: string): Promise<SealedSecret> {
+  return sealClientSecret(env, secret, { clientId, id: clientId });
+}
+
+/** SQL that gives the console the secret of a new master key. */
+export async function replaceConsoleSecret(masterKey: string, nowMs: number): Promise<string> {
+  const env = { OP_MASTER_KEY: masterKey };
+  const sealed = await sealOnly(env, consoleClientId, await consoleSecret(env));
+  return replaceSecret(consoleClientId, sealed, nowMs).join(";\n");
 }
 
 /** No scope that ends everything or shows passwords: the command line has these. */
@@ -79,12 +103,27 @@ function consoleMetadata(issuer: string): ClientMetadata {
 /** Renewed through the session at the provider, and ended with it. */
 const consoleTokenSeconds = 1800;
 
-/** SQL that checks both clients: one row if they are correct. An operator may have changed the console's metadata. */
-export function findAdminClient(row: AdminClientRow): string {
-  return `SELECT 1 FROM clients c JOIN client_secrets s ON s.client_id = c.client_id
-    WHERE c.client_id = ${sqlText(adminClientId)} AND c.status = 'active' AND c.metadata = ${sqlText(row.metadata)}
-      AND s.mac = ${sqlText(row.mac)} AND s.expires_at_ms IS NULL
-      AND EXISTS (SELECT 1 FROM client_secrets WHERE client_id = ${sqlText(consoleClientId)} AND mac = ${sqlText(row.console.mac)})`;
+/** SQL that finds the secrets of both clients, if they are as set-up writes them. An operator may have changed the console's metadata. */
+export function findAdminClient({ metadata }: AdminClientRow): string {
+  return `SELECT c.client_id AS clientId, s.id, s.secret AS sealed FROM clients c JOIN client_secrets s ON s.client_id = c.client_id
+    WHERE s.expires_at_ms IS NULL AND (c.client_id = ${sqlText(consoleClientId)}
+      OR (c.client_id = ${sqlText(adminClientId)} AND c.status = 'active' AND c.metadata = ${sqlText(metadata)}))`;
+}
+
+/** Whether the rows of {@link findAdminClient} are of the administrator's secret, and of the console's. */
+export async function areAdminSecrets(
+  env: MasterKeyBindings,
+  secret: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): Promise<boolean> {
+  const open = ({ clientId, id, sealed }: Readonly<Record<string, unknown>>) =>
+    openClientSecret(env, String(clientId), { id: String(id), sealed: String(sealed) });
+  const stored = await Promise.all(rows.map(async (row) => `${row["clientId"]} ${await open(row)}`));
+  const wanted = [
+    `${adminClientId} ${await hashClientSecret(secret)}`,
+    `${consoleClientId} ${await hashClientSecret(await consoleSecret(env))}`,
+  ];
+  return wanted.every((each) => stored.includes(each));
 }
 
 /** SQL that creates or repairs both clients: active, with this one secret. Contains numbered control changes. */
@@ -95,31 +134,35 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
   ];
 }
 
-function writeClient(clientId: string, { metadata, mac }: ClientRow, repaired: string, nowMs: number): string[] {
+function writeClient(clientId: string, { metadata, sealed }: ClientRow, repaired: string, nowMs: number): string[] {
   const id = sqlText(clientId);
   return [
     `INSERT INTO clients (client_id, status, metadata, created_at_ms, updated_at_ms)
        VALUES (${id}, 'active', ${sqlText(metadata)}, ${nowMs}, ${nowMs})
        ON CONFLICT (client_id) DO UPDATE SET ${repaired}, updated_at_ms = excluded.updated_at_ms`,
+    ...replaceSecret(clientId, sealed, nowMs),
+  ];
+}
+
+/** A client that does not exist has no secret afterwards. */
+function replaceSecret(clientId: string, { secret, sealedBy }: SealedSecret, nowMs: number): string[] {
+  const id = sqlText(clientId);
+  return [
     `DELETE FROM client_secrets WHERE client_id = ${id}`,
-    `INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (${id}, ${id}, ${sqlText(mac)}, ${nowMs})`,
+    `INSERT INTO client_secrets (id, client_id, secret, sealed_by, created_at_ms)
+       SELECT client_id, client_id, ${sqlText(secret)}, ${sqlText(sealedBy)}, ${nowMs} FROM clients WHERE client_id = ${id}`,
     `INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ${id}, ${nowMs})`,
   ];
 }
 
-/** Replaces the secrets of a client by a given one, for a seed, because the admin API generates secrets. A change of the client must follow. */
+/** Replaces the secrets of a client by a given one, for a seed, because the admin API generates secrets. */
 export async function clientSecretStatements(
   masterKey: string,
   clientId: string,
   secret: string,
 ): Promise<Statement[]> {
-  return [
-    { sql: "DELETE FROM client_secrets WHERE client_id = ?1", parameters: [clientId] },
-    {
-      sql: "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?1, ?2, ?3)",
-      parameters: [clientId, await macClientSecret({ OP_MASTER_KEY: masterKey }, secret), Date.now()],
-    },
-  ];
+  const sealed = await sealOnly({ OP_MASTER_KEY: masterKey }, clientId, secret);
+  return replaceSecret(clientId, sealed, Date.now()).map((sql) => ({ sql }));
 }
 
 /** An SQL text literal, because `wrangler d1 execute`, which also runs these statements, has no parameters. */

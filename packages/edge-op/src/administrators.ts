@@ -20,7 +20,7 @@ export interface Invited {
 
 /**
  * Invites a person who gets the role of administrators, which is given every permission of the admin API. The link works once, for a day. An
- * earlier invitation of the address ends. `by`: the command, for the audit log.
+ * earlier invitation of the address ends. It is no sign-up of the public, so it works with SIGN_UP=off. `by`: the command, for the audit log.
  */
 export async function inviteAdministrator(
   { address, key }: EmailAddress,
@@ -34,7 +34,7 @@ export async function inviteAdministrator(
   const id = randomBase64Url(16);
   const roles = [administratorRole];
   const token = await invitationToken({ OP_MASTER_KEY: masterKey }, id);
-  const document = JSON.stringify({ roles, groups: [] });
+  const document = JSON.stringify({ roles, groups: [], by_operator: true });
   const permissions = adminScopes.map((scope) => `(${text(administratorRole)}, ${text(scope)})`);
   return {
     statements: [

@@ -10,7 +10,21 @@ import { Person } from "./testing/person.ts";
 
 const waitMs = 30_000;
 const redirectUri = "http://localhost:1/callback";
-const alice = { username: "alice", password: "violet harbour 82 lanterns" };
+const password = "violet harbour 82 lanterns";
+const newPassword = "copper meadow 17 sparrows";
+const alice = { username: "alice", password };
+/** Of {@link password}, at the least cost. */
+const cheapHash = "$scrypt$ln=1,r=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$0x9UQ4qKfcEAlpIwUxvVPH8fv0sB8k6WGhL429v0Ioc";
+const passkey = { credential_id: "cmVoZWFyc2Fs", public_key: "A".repeat(103) };
+const app = { secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" };
+
+/** People of whom an administrator ends something after the backup, below the path `end`, and what the restored database has again. */
+const people = [
+  { sub: "dora", has: { passkeys: [passkey] }, end: "/users/dora/factors/", again: "a removed passkey" },
+  { sub: "grace", has: { totp: [app] }, end: "/users/grace/factors/", again: "a removed second factor" },
+  { sub: "frank", has: {}, end: "/users/frank/consents/", again: "a withdrawn consent" },
+  { sub: "erin", has: {}, end: undefined, again: "a password of before its change" },
+] as const;
 
 /**
  * **Rehearses a restoration of D1 on this machine** (docs/operating/backup.md): backed up, changed, destroyed, restored. Calls `print` with each step, and
@@ -63,7 +77,11 @@ class Rehearsal {
     const isService = () => this.#isClient({ client_id: "service", client_secret: String(serviceSecret) });
     this.#require(await isService(), "a service gets a token");
     const [spent, revoked] = [await this.#signIn(), await this.#signIn()];
-    this.#print("1. Alice is signed in at a client, twice; Bob has an account.");
+    const users = people.map(({ sub, has }) => ({ sub, username: sub, password_hash: cheapHash, ...has }));
+    await api.require("POST", "/import/users", { users });
+    const agreed = await this.#signIn("frank");
+    this.#require((await this.#reach("erin")) === "account", "Erin signs in with her password");
+    this.#print("1. Alice is signed in at a client, twice, and Frank; others have accounts.");
 
     await this.#awaitRelayed();
     const begun = await this.#backUp();
@@ -73,34 +91,54 @@ class Rehearsal {
     this.#require(rotated.status === 200, "a refresh token works");
     this.#require(await this.#isActive(revoked.access), "a token is active");
     await api.require("POST", "/revocations", { token: revoked.access });
-    await api.require("PATCH", "/users/bob", { status: "suspended" });
-    await api.require("PATCH", "/users/carol", { roles: [] });
-    await api.require("PATCH", "/issuers/ci", { status: "disabled" });
-    await api.require("DELETE", "/roles/editor");
-    await api.require("DELETE", "/clients/service");
+    await Promise.all([
+      api.require("PATCH", "/users/bob", { status: "suspended" }),
+      api.require("PATCH", "/users/carol", { roles: [] }),
+      api.require("PATCH", "/users/erin", { password: newPassword }),
+      api.require("PATCH", "/issuers/ci", { status: "disabled" }),
+      api.require("DELETE", "/roles/editor"),
+      api.require("DELETE", "/clients/service"),
+      ...people.map(({ end }) => end && this.#endAll(end)),
+    ]);
     const secretBefore = this.#secret;
     const replaced = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
     await this.#awaitRelayed();
     this.#print(
-      "3. Since then: a refresh token is used, a token and a client secret are revoked, Bob is suspended, Carol loses her role, and a service, a role and an issuer end.",
+      "3. Since then: a refresh token is used, a token and a client secret are revoked, Bob is suspended, Carol loses her role, a passkey, an authenticator app and a consent are removed, a password is changed, and a service, a role and an issuer end.",
     );
 
     await this.#restore(begun);
     this.#print("4. The database is destroyed, and restored from the backup.");
 
-    const held = await this.#awaitHeld(6);
+    const held = await this.#awaitHeld(6 + people.length);
     this.#print(`5. Held until somebody decides: ${held.join(", ")}.`);
     this.#require((await this.#refresh(rotated.refresh)).status !== 200, "the revoked client secret refreshes nothing");
     for (const name of ["bob", "carol"])
       this.#require((await api.require("GET", `/users/${name}`))["status"] === "suspended", `${name} is suspended`);
+    await Promise.all(
+      people.map(async ({ sub, end, again }) => {
+        const [back, reached] = await Promise.all([end && this.#list(end), this.#reach(sub)]);
+        const isRefused = back?.length !== 0 && reached === "sign-in";
+        this.#require(isRefused, `${again} is in the database again, and ${sub} is refused`);
+      }),
+    );
     this.#require(!(await isService()), "the deleted service gets no token");
     this.#require((await api.require("GET", "/issuers/ci"))["status"] === "disabled", "the issuer is still disabled");
     const { roles } = (await api.require("GET", "/roles")) as { roles: readonly { readonly role: string }[] };
     this.#require(!roles.some(({ role }) => role === "editor"), "the deleted role gives nothing");
-    const records = [{ kind: "client", id: "notes" }];
+    await api.require("PATCH", "/users/erin", { password: newPassword });
+    const records = [
+      { kind: "client", id: "notes" },
+      { kind: "user", id: "erin" },
+      { kind: "user", id: "frank" },
+    ];
     const fresh = await api.require("POST", "/clients/notes/secrets", { overlap_seconds: 0 });
     await api.require("POST", "/held-records/decision", { decision: "restore", records });
-    this.#print("6. The client gets a new secret, and is allowed again.");
+    this.#print(
+      "6. The client gets a new secret, and Erin the new password again; both are allowed again, and so is Frank.",
+    );
+    this.#require((await this.#reach("erin")) === "sign-in", "the password of before is refused");
+    this.#require((await this.#reach("erin", newPassword)) === "account", "the new password is accepted");
     for (const [secret, what] of [
       [secretBefore, "the secret that was revoked"],
       [String(replaced["client_secret"]), "the secret that the restored database does not have"],
@@ -110,6 +148,10 @@ class Rehearsal {
     }
     this.#secret = String(fresh["client_secret"]);
     this.#require(!(await this.#isActive(revoked.access)), "the revoked token is not active");
+    this.#require(
+      (await this.#refresh(agreed.refresh)).status === 400,
+      "the grant of the withdrawn consent refreshes nothing",
+    );
     this.#require((await this.#refresh(rotated.refresh)).status === 200, "the newest refresh token works");
 
     const audit = await this.#awaitAudit();
@@ -121,7 +163,25 @@ class Rehearsal {
     this.#print(`   ${what}`);
   }
 
-  async #signIn(): Promise<Tokens> {
+  /** The page that a person reaches with a password: `account` if they are signed in. */
+  async #reach(username: string, text = password): Promise<string> {
+    const person = new Person(this.#provider.origin, { username, password: text });
+    const reached = await person.submit(await person.openPage("/account"));
+    return reached.kind === "page" ? reached.name : "application";
+  }
+
+  /** The ids below a path of the admin API. */
+  async #list(path: string): Promise<string[]> {
+    const listed = await this.#api.require("GET", path.slice(0, -1));
+    const items = (listed["factors"] ?? listed["consents"]) as readonly Readonly<Record<string, unknown>>[];
+    return items.map((item) => String(item["factor_id"] ?? item["client_id"]));
+  }
+
+  async #endAll(path: string): Promise<void> {
+    for (const id of await this.#list(path)) await this.#api.require("DELETE", `${path}${encodeURIComponent(id)}`);
+  }
+
+  async #signIn(username = alice.username): Promise<Tokens> {
     const { origin } = this.#provider;
     const query = {
       client_id: "notes",
@@ -131,7 +191,7 @@ class Rehearsal {
       prompt: "consent",
     };
     const url = `${origin}/authorize?${new URLSearchParams({ ...query, scope: "openid offline_access" })}`;
-    const { url: arrived } = await new Person(origin, alice).visit(url);
+    const { url: arrived } = await new Person(origin, { username, password }).visit(url);
     const code = arrived.searchParams.get("code") ?? "";
     return this.#token({ grant_type: "authorization_code", code, redirect_uri: redirectUri });
   }

@@ -7,6 +7,7 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOpti
 import {
   adminClientId,
   adminClientRow,
+  areAdminSecrets,
   clientSecretStatements,
   findAdminClient,
   writeAdminClient,
@@ -157,8 +158,8 @@ async function setUp(
   const regions = distances?.far === undefined ? ["wnam"] : ["wnam", farRegion];
   if (relays > 0) await openRelays(runtime, regions, relays);
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
-  const [found] = await executeStatements(runtime, "DB", [{ sql: findAdminClient(row) }]);
-  if (found!.length > 0) return;
+  const [found = []] = await executeStatements(runtime, "DB", [{ sql: findAdminClient(row) }]);
+  if (await areAdminSecrets(secrets, secrets.adminClientSecret, found)) return;
   if (distances?.far !== undefined) await addFarRegion(runtime);
   const statements = writeAdminClient(row, Date.now());
   await executeStatements(

@@ -42,7 +42,8 @@ async function values(sql: string): Promise<unknown[]> {
 const users = "SELECT count(*) FROM users";
 const open = "SELECT count(*) FROM invitations";
 
-it("the link of npm run admin-client makes its person an administrator, once, and is in the audit log", async () => {
+it("the link of npm run admin-client makes its person an administrator, once, with SIGN_UP=off and without mail, and is in the audit log", async () => {
+  useSettings({ SIGN_UP: "off", MAIL_PROVIDER: "off" });
   const parsed = parseEmailAddress(address)!;
   const facts = { issuer: "https://op.example.com", masterKey: authEnv.OP_MASTER_KEY, by: "npm run admin-client" };
   const { statements, link } = await inviteAdministrator(parsed, { ...facts, nowMs: Date.now() });
@@ -119,9 +120,15 @@ describe("a link", () => {
     expect(posted.status).toBe(403);
   });
 
-  it("does nothing with SIGN_UP=off", async () => {
+  it("of an administrator does nothing with SIGN_UP=off, also if it was opened before", async () => {
+    const page = await invite();
+    const create = await accept(page);
+    const { cookies } = browser;
     useSettings({ SIGN_UP: "off" });
-    expect((await browser.get(await invite())).status).toBe(400);
+    expect((await browser.get(page)).status).toBe(400);
+    for (const [cookie, value] of cookies) browser.cookies.set(cookie, value);
+    expect(stepOf(await follow(browser, create, password))).toBe("create-account");
+    expect(await values(users)).toEqual([3]);
   });
 
   it("does not lead from one invitation to another one's address or roles", async () => {

@@ -34,7 +34,7 @@ describe("createClient, for an actor without an access token", () => {
     expect(client.metadata).toMatchObject({ token_endpoint_auth_method: "client_secret_basic", response_types: [] });
     const stored = await loadClient(bindings.DB, client.clientId);
     expect(stored?.metadata).toEqual(client.metadata);
-    expect(await matchesClientSecret(bindings, secret!, stored!.secrets, Date.now())).toBe(true);
+    expect(await matchesClientSecret(bindings, secret!, stored, Date.now())).toBe(true);
     const event = await bindings.DB.prepare("SELECT action, target, client_id, sub FROM admin_events").first();
     expect(event).toEqual({
       action: "client.create",

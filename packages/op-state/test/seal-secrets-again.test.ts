@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { clientSecretSeal } from "@edge-op/shared/callers/client-secret";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { upstreamSeal } from "@edge-op/shared/upstreams/upstream";
@@ -12,6 +13,13 @@ const replaced = { OP_MASTER_KEY: `${"B".repeat(42)}A`, OP_MASTER_KEY_PREVIOUS: 
 const afterwards = { OP_MASTER_KEY: replaced.OP_MASTER_KEY, DB };
 
 const tables = [
+  {
+    name: "client_secrets",
+    purpose: "client-secret-seal",
+    bound: clientSecretSeal("service", "app"),
+    key: "id",
+    insert: "INSERT INTO client_secrets VALUES (?1, 'service', ?2, ?3, 0, NULL)",
+  },
   {
     name: "user_totp",
     purpose: "factor-seal",
@@ -45,6 +53,9 @@ describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, inse
       DB.prepare(`DELETE FROM ${name}`),
       DB.prepare(
         "INSERT OR IGNORE INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('pat', 'pat', 'pat', 0, 0)",
+      ),
+      DB.prepare(
+        "INSERT OR IGNORE INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('service', '{}', 0, 0)",
       ),
       DB.prepare(insert).bind("app", secret, fingerprint),
       DB.prepare(insert).bind("broken", "xx", fingerprint),

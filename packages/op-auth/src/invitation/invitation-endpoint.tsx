@@ -41,8 +41,9 @@ export async function acceptInvitation(at: FlowRequest): Promise<Response> {
   if (invitation === undefined) return showEnded(at);
   const name = readName(form.get("name"));
   if (name === undefined) return showForm(at, token, invitation, true);
-  const { id, address } = invitation;
-  const newcomer = { name, address, invitation: id, sub: `u${randomBase64Url(16)}` };
+  const { id, address, isByOperator } = invitation;
+  const invited = { invitation: id, isInvitedByOperator: isByOperator };
+  const newcomer = { name, address, ...invited, sub: `u${randomBase64Url(16)}` };
   const flow = await newFlow(at, { kind: "account", path: "/account" }, { newcomer });
   const isTaken = await isIdentifierTaken(context.env.DB, address.key, context.arrivedAtMs);
   const problem = isTaken ? ({ kind: "refused", method: "taken" } as const) : undefined;
@@ -51,9 +52,9 @@ export async function acceptInvitation(at: FlowRequest): Promise<Response> {
 
 async function openInvitation({ context }: FlowRequest, token: string): Promise<Invitation | undefined> {
   const { env, settings, arrivedAtMs } = context;
-  if (settings.signUp === "off") return undefined;
   const id = await readInvitationToken(env, token);
-  return id === undefined ? undefined : findInvitation(env.DB, id, arrivedAtMs);
+  const invitation = id === undefined ? undefined : await findInvitation(env.DB, id, arrivedAtMs);
+  return settings.signUp === "off" && invitation?.isByOperator !== true ? undefined : invitation;
 }
 
 function purposeOf(token: string): string {

@@ -8,6 +8,8 @@ export interface Invitation {
   readonly id: string;
   readonly address: EmailAddress;
   readonly name: string | undefined;
+  /** Of a command that writes into the database, not of the admin API: it does not depend on `SIGN_UP`. */
+  readonly isByOperator: boolean;
 }
 
 interface InvitationRow {
@@ -23,8 +25,8 @@ export async function findInvitation(database: D1Database, id: string, atMs: num
   const row = await queryDatabase(() => database.prepare(open).bind(id, atMs).first<InvitationRow>());
   const address = row === null ? undefined : parseEmailAddress(row.address);
   if (row === null || address === undefined) return undefined;
-  const { name } = readStored("an invitation", row.document, isJsonObject);
-  return { id: row.id, address, name: typeof name === "string" ? name : undefined };
+  const { name, by_operator: byOperator } = readStored("an invitation", row.document, isJsonObject);
+  return { id: row.id, address, name: typeof name === "string" ? name : undefined, isByOperator: byOperator === true };
 }
 
 /** Gives a person the roles and groups of an invitation, and deletes it. To be run in the transaction that inserts them. */

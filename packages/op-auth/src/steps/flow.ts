@@ -75,6 +75,8 @@ export interface Newcomer {
   readonly sub?: string | undefined;
   /** The id of the invitation that proved the address. */
   readonly invitation?: string | undefined;
+  /** The invitation does not depend on `SIGN_UP`. */
+  readonly isInvitedByOperator?: boolean;
 }
 
 /** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */

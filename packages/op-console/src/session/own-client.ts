@@ -1,6 +1,6 @@
 /**
  * **The console's own client**, `console`: set-up writes it beside the first admin client. Its secret is a MAC under the master key, so no secret has
- * to be passed on, and a new master key gives it a new one with `npm run admin-client` (docs/operating/rotate-keys.md).
+ * to be passed on, and the command that replaces the master key writes the new one (docs/operating/rotate-keys.md).
  */
 
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";

@@ -10,7 +10,7 @@ import * as z from "zod";
 const mostValueBytes = 4096;
 
 /** The members that only some types have. */
-const ownMembers = {
+export const membersOfTypes = {
   format: ["string", "strings"],
   max_length: ["string", "strings"],
   values: ["string", "strings"],
@@ -23,7 +23,7 @@ const ownMembers = {
 export function requireAttribute(input: unknown, known?: AttributeDocument): AttributeDocument {
   const document = requireValid(attributeDocumentSchema, input);
   const { type, minimum, maximum, claim } = document;
-  const foreign = Object.entries(ownMembers).filter(([name, types]) => name in document && !isOneOf(types, type));
+  const foreign = Object.entries(membersOfTypes).filter(([name, types]) => name in document && !isOneOf(types, type));
   const faults = [
     ...foreign.map(([path, types]) => ({ path, message: `belongs to the types ${types.join(", ")}` })),
     ...fault(known !== undefined && known.type !== type, "type", "cannot be changed"),

@@ -1,11 +1,16 @@
 /** **Requests and responses of `/admin/attributes`.** */
 
+import { has, isAmong, when } from "@edge-op/shared/http/member-rules";
 import { attributeDocumentSchema, attributeName } from "@edge-op/shared/users/attribute-schema";
 import * as z from "zod";
+import { membersOfTypes } from "./attribute-document.ts";
 
 export const attributeCreateSchema = attributeDocumentSchema
   .extend({ attribute: attributeName.describe("Its name: the member of `attributes` in the records of users.") })
-  .meta({ id: "AttributeCreate" });
+  .meta({
+    id: "AttributeCreate",
+    allOf: Object.entries(membersOfTypes).map(([name, types]) => when(has(name), [isAmong("type", types)])),
+  });
 
 export const attributeSchema = attributeDocumentSchema
   .extend({

@@ -26,7 +26,7 @@ export interface ClientRegistration {
 
 export interface CreatedClient {
   readonly client: StoredClient;
-  /** The secret, which is stored only as a MAC and is available only now. `undefined` for a client without a secret. */
+  /** The secret, of which only a sealed hash is stored, and which is available only now. `undefined` for a client without a secret. */
   readonly secret: string | undefined;
 }
 

@@ -1,7 +1,7 @@
-/** **Client secrets in D1**: their MACs are written here, and read only by the client directory. */
+/** **Client secrets in D1**: their sealed hashes are written here, and read only by the client directory. */
 
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { generateClientSecret, macClientSecret } from "@edge-op/shared/callers/client-secret";
+import { generateClientSecret, sealClientSecret } from "@edge-op/shared/callers/client-secret";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { clients } from "./client-table.ts";
@@ -29,7 +29,7 @@ export async function listSecrets(database: D1Database, clientId: string, atMs: 
   }));
 }
 
-/** **A new secret of a client**: its value, which is shown once, and the statement that stores its MAC. */
+/** **A new secret of a client**: its value, which is shown once, and the statement that stores it. */
 export interface NewSecret {
   readonly id: string;
   readonly value: string;
@@ -43,10 +43,10 @@ export async function newSecret(
   value = generateClientSecret(),
 ): Promise<NewSecret> {
   const id = randomBase64Url(16);
-  const mac = await macClientSecret(env, value);
+  const { secret, sealedBy } = await sealClientSecret(env, value, { clientId, id });
   const statement = env.DB.prepare(
-    "INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?2, ?3, ?4)",
-  ).bind(id, clientId, mac, atMs);
+    "INSERT INTO client_secrets (id, client_id, secret, sealed_by, created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+  ).bind(id, clientId, secret, sealedBy, atMs);
   return { id, value, statement };
 }
 

@@ -1,5 +1,6 @@
 /** **Requests and responses of `/admin/issuers`.** */
 
+import { has, hasNone, when } from "@edge-op/shared/http/member-rules";
 import { clientIdText, idText, issuerDocumentSchema, tokenUses, uriText } from "@edge-op/shared/issuers/issuer-schema";
 import * as z from "zod";
 
@@ -70,7 +71,7 @@ export const issuerTestSchema = z
     ({ token, claims }) => (token === undefined) !== (claims === undefined),
     "must have exactly one of token and claims",
   )
-  .meta({ id: "IssuerTest" });
+  .meta({ id: "IssuerTest", ...when(has("token"), [hasNone("claims")], has("claims")) });
 
 export const issuerTestResultSchema = z
   .strictObject({

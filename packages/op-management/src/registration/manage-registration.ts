@@ -131,8 +131,7 @@ async function requireOwnSecret(
   if (given === undefined || given === null) return;
   const client = await settle(context, isolate, () => isolate.clients.find(context, clientId));
   const isOwn =
-    typeof given === "string" &&
-    (await matchesClientSecret(context.env, given, client?.secrets ?? [], context.arrivedAtMs));
+    typeof given === "string" && (await matchesClientSecret(context.env, given, client, context.arrivedAtMs));
   if (isOwn) return;
   throw invalidFields([{ path: "client_secret", message: "must be the secret of the client" }], clientErrorCode);
 }

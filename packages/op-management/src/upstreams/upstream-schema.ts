@@ -1,5 +1,6 @@
 /** **Requests and responses of `/admin/upstreams`.** */
 
+import { has, hasItems, hasNone, isAmong, when } from "@edge-op/shared/http/member-rules";
 import { idText } from "@edge-op/shared/issuers/issuer-schema";
 import { upstreamDocumentSchema } from "@edge-op/shared/upstreams/upstream-schema";
 import * as z from "zod";
@@ -26,7 +27,21 @@ export const upstreamCreateSchema = writableUpstream
         "Chosen by the server unless given. The redirect URI to be registered there is `{ISSUER}/upstream/{upstream_id}/callback`.",
       ),
   })
-  .meta({ id: "UpstreamCreate" });
+  .meta({
+    id: "UpstreamCreate",
+    allOf: [
+      when(isAmong("kind", ["oidc"], true), [has("issuer")], hasNone("issuer")),
+      when(isAmong("kind", ["microsoft"]), [has("tenants")], hasNone("tenants")),
+      when(isAmong("kind", ["apple"]), [has("team_id", "key_id")], hasNone("team_id")),
+      when(
+        { anyOf: [isAmong("kind", ["apple"]), isAmong("token_endpoint_auth_method", ["private_key_jwt"])] },
+        [has("private_key"), hasNone("client_secret")],
+        { allOf: [has("client_secret"), hasNone("private_key", "key_id")] },
+      ),
+      when(isAmong("sign_up", ["domains"]), [hasItems("domains")]),
+      when(isAmong("discovery", ["offer", "require"]), [hasItems("domains"), isAmong("link_only", [false], true)]),
+    ],
+  });
 
 export const upstreamSchema = z
   .strictObject({

@@ -1,3 +1,4 @@
+import { clientSecretSeal } from "@edge-op/shared/callers/client-secret";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, type SealPurpose, sealText } from "@edge-op/shared/secrets/seal";
@@ -27,12 +28,13 @@ interface SealedRow {
 }
 
 export const sealedTables: readonly SealedTable[] = [
+  { name: "client_secrets", purpose: "client-secret-seal", key: ["client_id", "id"], bound: clientSecretSeal },
   { name: "user_totp", purpose: "factor-seal", key: ["sub", "factor_id"], bound: factorSeal },
   { name: "upstreams", purpose: "upstream-seal", key: ["upstream_id"], bound: upstreamSeal },
 ];
 
 /**
- * **Seals the secrets of authenticator apps and upstream providers again** after the master key was replaced, so that the previous key can be deleted
+ * **Seals the hashes of client secrets, and the secrets of authenticator apps and upstream providers again** after the master key was replaced, so that the previous key can be deleted
  * (ADR 10). A row that does not open is marked, and left as it is. Returns whether no row of the previous key is left. Cost: 0 without a previous key;
  * otherwise 2 D1 calls, which read the tables, and 1 for each 200 rows.
  */

@@ -162,14 +162,14 @@ async function authenticateBySecret(
 ): Promise<Client> {
   const usedHeader = presented.method === "client_secret_basic";
   const matches = (client: Client | undefined): Promise<boolean> =>
-    matchesClientSecret(context.env, presented.secret, client?.secrets ?? [], context.arrivedAtMs);
+    matchesClientSecret(context.env, presented.secret, client, context.arrivedAtMs);
 
   const held = await isolate.clients.find(context, presented.clientId);
   context.progress.namesKnownClient = held !== undefined;
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
   // Counted before D1 is read, so that guessing does not put load on it.
   failing();
-  // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
+  // From here on an unknown client and a wrong secret cost the same calls, so that the time does not distinguish them.
   const current = await isolate.clients.recheck(context, presented.clientId);
   context.progress.namesKnownClient = current !== undefined;
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);

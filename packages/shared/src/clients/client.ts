@@ -24,8 +24,8 @@ export type IdJagTarget = NonNullable<ClientMetadata["id_jag_targets"]>[number];
 
 export interface ClientSecret {
   readonly id: string;
-  /** HMAC-SHA-256 under the pepper, base64url. */
-  readonly mac: string;
+  /** Its SHA-256, sealed. */
+  readonly sealed: string;
   /** End of the overlap after a rotation; absent while the secret is current. */
   readonly expiresAtMs: number | undefined;
 }

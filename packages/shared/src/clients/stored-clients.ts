@@ -7,9 +7,9 @@ import { loadRecord, type StoredKind } from "../storage/record-query.ts";
 import { type Client, type ClientOrigin, type ClientSecret, isClientMetadata } from "./client.ts";
 
 const areSecrets = listOf(
-  objectOf<{ readonly id: string; readonly mac: string; readonly expiresAtMs: number | null }>({
+  objectOf<{ readonly id: string; readonly sealed: string; readonly expiresAtMs: number | null }>({
     id: isText,
-    mac: isText,
+    sealed: isText,
     expiresAtMs: (value) => value === null || isNumber(value),
   }),
 );
@@ -43,7 +43,7 @@ export const storedClients: StoredKind<StoredClient> = {
         .prepare(
           `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, c.origin, c.fresh_until_ms, c.used_at_ms,
               ${selectCutOffs("client")},
-              (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
+              (SELECT json_group_array(json_object('id', s.id, 'sealed', s.secret, 'expiresAtMs', s.expires_at_ms))
                  FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets,
               (SELECT json_group_array(json_object('identifier', named.value, 'metadata', r.metadata))
                  FROM (SELECT value FROM json_each(c.metadata, '$.audiences')
@@ -81,7 +81,7 @@ function readClient(row: ClientRow): StoredClient {
     status: row.status,
     metadata: readStored("client", row.metadata, isClientMetadata),
     secrets: secrets.map(
-      ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
+      ({ id, sealed, expiresAtMs }): ClientSecret => ({ id, sealed, expiresAtMs: expiresAtMs ?? undefined }),
     ),
     createdAtMs: row.created_at_ms,
     cutOffs: parseCutOffs(row.cut_offs),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { isPlainText } from "./is-plain-text.ts";
+import { when } from "./member-rules.ts";
 
 /** Fillers are invisible letters. */
 const invisible = /^[^\p{L}\p{N}\p{P}\p{S}]*$/u;
@@ -29,5 +30,6 @@ export function policyList<Value extends z.ZodType<string>>(value: Value) {
   return z
     .array(value)
     .max(100)
-    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone');
+    .refine((list) => list.length === 1 || !list.some((item) => item === "*"), '"*" must stand alone')
+    .meta(when({ contains: { const: "*" } }, [{ maxItems: 1 }]));
 }

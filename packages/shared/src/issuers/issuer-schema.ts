@@ -1,6 +1,7 @@
 import { issuerAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import * as z from "zod";
 import { jwksSchema } from "../clients/jwks-schema.ts";
+import { has, hasItems, hasNone, isAmong, when } from "../http/member-rules.ts";
 import { plainText, policyList, scopeValue } from "../http/plain-text.ts";
 import { globFault } from "./glob.ts";
 
@@ -48,6 +49,29 @@ const subject = z
   })
   .meta({ id: "RuleSubject" });
 
+/** A rule that lets clients register has conditions alone; every other one says who presents a token, for what, and as whom. */
+const whenForStatements = when(
+  { properties: { uses: { contains: { const: "software_statement" } } } },
+  [
+    { properties: { uses: { maxItems: 1 }, claims: { minProperties: 1 } } },
+    { properties: { subject: isAmong("type", ["client"]) } },
+    hasNone("client_id", "access_token_lifetime"),
+    {
+      properties: Object.fromEntries(
+        ["clients", "audiences", "resources", "scopes"].map((name) => [name, { maxItems: 0 }]),
+      ),
+    },
+  ],
+  {
+    allOf: [
+      has("subject"),
+      { anyOf: [has("clients"), has("client_id")] },
+      { anyOf: [hasItems("audiences"), hasItems("resources")] },
+      when({ properties: { subject: isAmong("type", ["client", "workload"]) } }, [has("client_id")]),
+    ],
+  },
+);
+
 const rule = z
   .strictObject({
     rule_id: idText,
@@ -73,7 +97,7 @@ const rule = z
     scopes: policyList(scopeValue).default([]),
     access_token_lifetime: z.int().min(1).max(86_400).exactOptional().describe("The maximum, in seconds."),
   })
-  .meta({ id: "IssuerRule" });
+  .meta({ id: "IssuerRule", allOf: [whenForStatements] });
 
 /**
  * **The record of a trusted issuer**, with its status: the admin API's document, as stored in D1, defaults filled in. Rules between members are in op-management's `issuer-faults.ts`.

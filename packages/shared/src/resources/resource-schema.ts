@@ -19,6 +19,7 @@ const translations = (characters: number) =>
   z
     .record(z.string().regex(/^[a-z]{2,3}$/, "must be a language such as de"), visibleText(characters))
     .refine((texts) => Object.keys(texts).length <= mostTranslations, `must have at most ${mostTranslations} languages`)
+    .meta({ maxProperties: mostTranslations })
     .exactOptional();
 
 const scopeSchema = z

@@ -32,11 +32,11 @@ type Purpose =
   | "console-seal"
   | "sid-seal"
   | "factor-seal"
+  | "client-secret-seal"
   | "mail-seal"
   | "upstream-seal"
   | "backup-seal"
   | "code-mac"
-  | "secret-pepper"
   | "cookie-mac"
   | "console-mac"
   | "registration-mac"
@@ -53,12 +53,12 @@ const algorithms = {
   "flow-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "console-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "sid-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "client-secret-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "factor-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "mail-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "backup-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "upstream-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
-  "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "console-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "registration-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

@@ -17,6 +17,7 @@ export type SealPurpose =
   | "console-seal"
   | "sid-seal"
   | "factor-seal"
+  | "client-secret-seal"
   | "mail-seal"
   | "upstream-seal"
   | "backup-seal";

@@ -36,7 +36,7 @@ export interface CarriedRecord {
 
 /**
  * An administrative change: a row of D1's `control_changes`. It names a record, and may carry it as it is after the change, so that isolates need not
- * read D1. What it carries is what KV stores: secrets as MACs, private keys wrapped.
+ * read D1. What it carries is what KV stores: hashes of secrets sealed, private keys wrapped.
  */
 export interface NamedChange {
   readonly version: number;

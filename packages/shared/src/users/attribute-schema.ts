@@ -1,5 +1,6 @@
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import * as z from "zod";
+import { has, when } from "../http/member-rules.ts";
 import { plainText, scopeValue, visibleText } from "../http/plain-text.ts";
 import { claimNamePattern, claimTokens, mayReleaseClaims } from "./claim-rules.ts";
 
@@ -43,7 +44,10 @@ const claimSchema = z
       .exactOptional()
       .describe("The only values of `aud` of access tokens that contain it: a token for any other one does not."),
   })
-  .meta({ id: "MappedClaim" });
+  .meta({
+    id: "MappedClaim",
+    ...when(has("resources"), [{ properties: { tokens: { contains: { const: "access_token" } } } }]),
+  });
 
 /**
  * **The declaration of an attribute of users**: its type, the limits of its values, its words, and the claim to which it is mapped. Which members
@@ -55,6 +59,7 @@ export const attributeDocumentSchema = z.strictObject({
   titles: z
     .record(z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/, "must be a language tag"), visibleText(100))
     .refine((titles) => Object.keys(titles).length <= 20, "must have at most 20 languages")
+    .meta({ maxProperties: 20 })
     .exactOptional()
     .describe("The same in other languages, by BCP 47 tag."),
   format: z.enum(attributeFormats).exactOptional().describe("The form of a text."),

@@ -5,7 +5,7 @@ import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { macClientSecret, matchesClientSecret } from "../../src/callers/client-secret.ts";
+import { matchesClientSecret, sealClientSecret } from "../../src/callers/client-secret.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -20,6 +20,11 @@ const replaced = { OP_MASTER_KEY: newer, OP_MASTER_KEY_PREVIOUS: older };
 const after = { OP_MASTER_KEY: newer };
 
 const signing = await generateKeyPair("ES256");
+
+const place = { clientId: "app", id: "1" };
+const clientOf = (secret: { readonly sealed: string; readonly expiresAtMs?: number }) => ({
+  ...{ clientId: "app", secrets: [{ id: "1", expiresAtMs: undefined, ...secret }] },
+});
 
 /** Every value created with the master key: its creation, and whether it can be read. */
 const uses = {
@@ -43,9 +48,8 @@ const uses = {
       ),
   },
   "a client secret": {
-    make: (env: MasterKeyBindings) => macClientSecret(env, "secret"),
-    reads: (env: MasterKeyBindings, mac: string) =>
-      matchesClientSecret(env, "secret", [{ id: "1", mac, expiresAtMs: undefined }], 0),
+    make: async (env: MasterKeyBindings) => (await sealClientSecret(env, "secret", place)).secret,
+    reads: (env: MasterKeyBindings, sealed: string) => matchesClientSecret(env, "secret", clientOf({ sealed }), 0),
   },
 };
 
@@ -78,11 +82,12 @@ describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
   });
 });
 
-it("ADR 10: an expired secret does not become valid through the previous pepper", async () => {
-  const mac = await macClientSecret(before, "secret");
-  expect(await matchesClientSecret(replaced, "secret", [{ id: "1", mac, expiresAtMs: 1_000 }], 999)).toBe(true);
-  expect(await matchesClientSecret(replaced, "secret", [{ id: "1", mac, expiresAtMs: 1_000 }], 1_000)).toBe(false);
-  expect(await matchesClientSecret(replaced, "other", [{ id: "1", mac, expiresAtMs: undefined }], 0)).toBe(false);
+it("ADR 10: an expired secret does not become valid through the previous key", async () => {
+  const { secret: sealed } = await sealClientSecret(before, "secret", place);
+  const expiring = clientOf({ sealed, expiresAtMs: 1_000 });
+  expect(await matchesClientSecret(replaced, "secret", expiring, 999)).toBe(true);
+  expect(await matchesClientSecret(replaced, "secret", expiring, 1_000)).toBe(false);
+  expect(await matchesClientSecret(replaced, "other", clientOf({ sealed }), 0)).toBe(false);
 });
 
 it("ADR 10: private keys are rewrapped, under the same kid, with the current secret", async () => {
