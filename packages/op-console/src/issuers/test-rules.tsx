@@ -4,7 +4,6 @@ import { definePage } from "../serve/define-page.tsx";
 import { type Field, Fields, readValues, type Values } from "../serve/fields.tsx";
 import { Facts, List, RecordHead } from "../serve/parts.tsx";
 import type { PageCall } from "../serve/route.ts";
-import { type IssuerResource, issuersPath } from "./issuer-paths.ts";
 import { type IssuerKey, issuerMessages } from "./messages.ts";
 
 interface TestResult {
@@ -32,7 +31,7 @@ const fields: readonly Field<IssuerKey>[] = [
 
 /** **The rule tester**: what the admin API says about a token or its claims. Posted, because a token does not belong into a URL; nothing changes. */
 export const testRules = definePage<IssuerKey>({
-  path: `${issuersPath}/:id/test`,
+  path: "/console/issuers/:id/test",
   scope: "admin:issuers",
   operations: ["readIssuer", "testIssuer"],
   messages: issuerMessages,
@@ -40,7 +39,7 @@ export const testRules = definePage<IssuerKey>({
   async show(at) {
     const { api, t, path, parameter, form } = at;
     const own = `/issuers/${encodeURIComponent(parameter("id"))}`;
-    const { issuer } = await api.get<IssuerResource>(own);
+    const { issuer } = await api.get<{ readonly issuer: string }>(own);
     const values = form === undefined ? {} : readValues(fields, form);
     const tested = form === undefined ? undefined : await test(at, `${own}/test`, values);
     const children = (

@@ -16,6 +16,12 @@ const en = {
   "shards.unreachable": "Objects that do not respond",
   "shards.more":
     "Further objects are not shown: {count, plural, one {# object} other {# objects}}. The command line lists all.",
+  "generation.open": "Open a generation",
+  "generation.openEnds":
+    "Nothing ends or moves: new ids use it at once, and it stays. Without regions, relays are closed. More shards cost more calls for each change.",
+  "generation.store": "Store",
+  "generation.regions": "Regions, each with its number of shards",
+  "generation.regionsHelp": "One on each line, by location hint: weur: 16. For relays, none closes them.",
 } as const;
 
 export type ShardKey = keyof typeof en;
@@ -36,6 +42,12 @@ const de: Readonly<Record<ShardKey, string>> = {
   "shards.unreachable": "Objekte, die nicht antworten",
   "shards.more":
     "Weitere Objekte sind nicht gezeigt: {count, plural, one {# Objekt} other {# Objekte}}. Die Kommandozeile listet alle.",
+  "generation.open": "Generation öffnen",
+  "generation.openEnds":
+    "Es endet und bewegt sich nichts: Neue IDs nutzen sie sofort, und sie bleibt. Ohne Regionen werden die Relays geschlossen. Mehr Shards kosten mehr Aufrufe je Änderung.",
+  "generation.store": "Speicher",
+  "generation.regions": "Regionen, jede mit der Zahl ihrer Shards",
+  "generation.regionsHelp": "Eine je Zeile, nach Ort: weur: 16. Bei Relays schließt keine Angabe sie.",
 };
 
 export const shardMessages: Catalog<ShardKey> = { en, de };
