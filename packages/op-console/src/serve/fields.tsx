@@ -73,7 +73,7 @@ function OneField<Key extends string>({
   readonly field: Field<Key>;
   readonly value: string;
 }) {
-  const id = `field-${name}`;
+  const id = `field-${name.replaceAll(".", "-")}`;
   const helpText = help ?? (kind in kindHelp ? kindHelp[kind as keyof typeof kindHelp] : undefined);
   const helpId = helpText === undefined ? undefined : `${id}-help`;
   const common = { id, name, "aria-describedby": helpId, required: isRequired };
