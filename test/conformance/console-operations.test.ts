@@ -19,7 +19,8 @@ let provider: LocalProvider;
 let admin: AdminApi;
 let kid: string;
 let secretId: string;
-let invitationId: string;
+/** Sending an invitation again replaces it. */
+let invitationId = "";
 
 /** The platform has it, Node has it elsewhere. */
 Object.assign(crypto.subtle, { timingSafeEqual });
@@ -50,8 +51,6 @@ beforeAll(async () => {
   });
   await admin.require("POST", "/attributes", { attribute: "cost_centre", type: "string", title: "Cost centre" });
   await admin.require("POST", "/invitations", { email: "maria@example.com" });
-  const { invitations } = await admin.require("GET", "/invitations");
-  invitationId = (invitations as readonly { readonly invitation_id: string }[])[0]!.invitation_id;
   await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
   const { keys } = await admin.require("GET", "/keys");
@@ -84,11 +83,12 @@ function pathOf(route: string): string {
 
 /** What is written into a form, by the names of its fields. */
 const written: Readonly<Record<string, string>> = {
-  ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600", username: "renamed" },
+  ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600" },
   ...{ name: "anything", identifier: "https://photos.example.com/api", alg: "ES256", email: "anna@example.com" },
   ...{ profile: "service", subject: '{"sub":"repo"}', issuer: "https://tokens.example.com", client_id: "another" },
+  ...{ "claims.name": "Renamed", "claims.email": "renamed@example.com" },
   ...{ kind: "oidc", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
-  ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "editor" },
+  ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
   ...{ attribute: "shoe_size", type: "string", title: "Size", store: "relay", regions: "weur: 1", locale: "de" },
 };
 
@@ -168,6 +168,8 @@ describe("the console with op-auth down", () => {
     const routes = consoleRoutes.toSorted((one, other) => rankOf(one) - rankOf(other));
     const { sent, call } = await createConsole();
     for (const route of routes) {
+      const { invitations } = await admin.require("GET", "/invitations");
+      invitationId = (invitations as readonly { readonly invitation_id: string }[])[0]?.invitation_id ?? "";
       sent.length = 0;
       const path = pathOf(route.path);
       const page = await call(path);
@@ -212,7 +214,7 @@ describe("the start page", () => {
       const [, clientId = ""] = /<dd>([^<]+)<\/dd>/.exec(html) ?? [];
       expect(code, path).toContain(clientId);
       expect(code, path).toContain(provider.issuer);
-      expect(code, path).not.toMatch(/CLIENT_ID|CLIENT_SECRET|RANDOM_SECRET|(?:op|app)\.example\.com/);
+      expect(code, path).not.toMatch(/\b(?:CLIENT_ID|CLIENT_SECRET|RANDOM_SECRET)\b|\b(?:op|app)\.example\.com/);
       const { body } = await admin.call("GET", `/clients/${clientId}`);
       expect(String(body["redirect_uris"]), path).toMatch(/^https:\/\/photos\.example\.com\//);
     }

@@ -170,7 +170,7 @@ describe("scopes", () => {
 describe("a query that somebody has changed", () => {
   it("is refused with the admin API's reason, as invalid and not as missing", async () => {
     const lines: string[] = [];
-    const log = vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));
+    const log = vi.spyOn(console, "info").mockImplementation((line) => void lines.push(String(line)));
     const refusal = { error: "invalid_request", error_description: "cursor: is not a cursor of this list" };
     const { fetch } = createConsole(() => Response.json(refusal, { status: 400 }));
     const response = await fetch("/console/clients?clients=x", { headers: { cookie: await cookieOf(sessionOf()) } });

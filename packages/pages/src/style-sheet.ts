@@ -163,6 +163,8 @@ dd:last-child { margin-bottom: 0; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
   ul.list li > div { flex: 1 1 12rem; }
   .card.full dl { display: block; }
+  .card.full dl dt:not(:first-child) { margin-top: .625rem; }
+  ul.list li.stacked > div { flex: 1 1 100%; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }

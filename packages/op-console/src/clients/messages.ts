@@ -127,7 +127,7 @@ const de: Readonly<Record<ClientKey, string>> = {
   "client.previewConsent": "Zustimmung ansehen",
   "client.testTo": "führt danach zu {uri}",
   "client.tokenExchange": "Richtlinie für den Tausch von Tokens (token_exchange)",
-  "client.jwtBearer": "Personen, für die es Assertions ausstellen darf (jwt_bearer)",
+  "client.jwtBearer": "Personen, für die er Assertions ausstellen darf (jwt_bearer)",
   "client.idJagTargets": "Andere Autorisierungsserver (id_jag_targets)",
   "client.introspection": "Tokens, die er prüfen darf (introspection)",
 };

@@ -116,8 +116,7 @@ const upstreams: RecordSpec<IssuerKey, Upstream> = {
   ],
   nameOf: ({ name }) => name,
   detailOf: ({ upstream_id: id, kind, issuer }) => [[id, kind, issuer].filter(Boolean).join(" · ")],
-  facts: ({ t, context }, { upstream_id: id, kind }) => [
-    [t("upstream.provider"), kind],
+  facts: ({ t, context }, { upstream_id: id }) => [
     [t("upstream.callback"), `${context.settings.issuer}/upstream/${id}/callback`],
   ],
 };

@@ -58,7 +58,7 @@ export const overviewRoutes = [
                 t={t}
                 items={audit.events.map(({ type, time, actor, sub, client_id: client }) => ({
                   name: type,
-                  detail: [[time, actor, sub, client].filter(Boolean).join(" · ")],
+                  detail: [[timeText(Date.parse(time) / 1000), actor, sub, client].filter(Boolean).join(" · ")],
                 }))}
               />
             </Section>

@@ -33,7 +33,7 @@ export function defineLists<Key extends string>({ path, title, text, records }: 
     ...{ path, scope, messages, operations: records.map(({ noun }) => `list${noun}s`) },
     async show(at) {
       const { t, query } = at;
-      const lists = await Promise.all(records.map((spec) => listOf(at, spec, records.length > 1)));
+      const lists = await Promise.all(records.map((spec) => listOf(at, spec, spec.plural !== title)));
       const children = (
         <>
           <Head title={t(title)} text={text && t(text)} />
@@ -49,7 +49,7 @@ export function defineLists<Key extends string>({ path, title, text, records }: 
 async function listOf<Key extends string>(
   { api, t, query, path }: PageCall<Key>,
   spec: RecordSpec<Key, object>,
-  isOneOfSeveral: boolean,
+  hasTitle: boolean,
 ) {
   const member = spec.api.slice(1);
   const names = Object.fromEntries(Object.entries(spec.conditions ?? {}).map(([name, key]) => [name, t(key)]));
@@ -73,7 +73,7 @@ async function listOf<Key extends string>(
       {spec.create && <Actions actions={[{ href: `${spec.path}/new`, text: t(spec.create) }]} />}
     </>
   );
-  return isOneOfSeveral ? <Section title={t(spec.plural)}>{children}</Section> : children;
+  return hasTitle ? <Section title={t(spec.plural)}>{children}</Section> : children;
 }
 
 function noteOf<Key extends string>(t: PageCall<Key>["t"], record: object): string | undefined {
@@ -118,7 +118,11 @@ function factsOf<Key extends string, Shown extends object>(
   const { t } = at;
   const values = valuesOf(fields, record);
   const status: unknown = Reflect.get(record, "status");
-  const shown = fields.filter(({ kind, name }) => kind !== "json" && kind !== "secret" && name !== id);
+  // Some of a creation's fields are no member of the record.
+  const shown = fields.filter(
+    ({ kind, name, only }) =>
+      kind !== "json" && kind !== "secret" && name !== id && (only !== "creation" || values[name] !== ""),
+  );
   return [
     [t("record.id"), String(Reflect.get(record, id))],
     ...(status === undefined ? [] : [[t("record.status"), String(status)] as const]),

@@ -63,7 +63,7 @@ export function ConsolePage({ frame, session, signOutToken, path, title, styleSh
     <Layout {...frame} title={title} nav={nav} wide="full" {...(styleSheet === undefined ? {} : { styleSheet })}>
       {children}
       <form method="post" action="/console/sign-out" class="links">
-        <span class="person">{t("console.as", { name: session.name })}</span>
+        <span class="muted small">{t("console.as", { name: session.name })}</span>
         <input type="hidden" name="token" value={signOutToken} />
         <button type="submit" class="link" id="sign-out">
           {t("console.signOut")}

@@ -109,7 +109,7 @@ export const shardPages: readonly ConsoleRoute[] = [
                   Object.entries(regions)
                     .map(([name, region]) => `${name}: ${region.shards}`)
                     .join(", "),
-                  t("shards.from", { time: timeText(minted.minted_from) ?? "" }),
+                  minted.minted_from === 0 ? undefined : t("shards.from", { time: timeText(minted.minted_from) ?? "" }),
                 ],
               }))}
             />
@@ -121,7 +121,7 @@ export const shardPages: readonly ConsoleRoute[] = [
               items={largest.map(({ name, bytes, version }) => ({
                 name,
                 detail: [
-                  t("shards.full", { share: share.format(bytes / mostBytes) }),
+                  t("shards.full", { size: Math.ceil(bytes / 1000), share: share.format(bytes / mostBytes) }),
                   version === "" ? undefined : t("shards.version", { version }),
                 ],
               }))}

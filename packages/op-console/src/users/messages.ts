@@ -50,7 +50,6 @@ const en = {
   "user.endGrantEnds": "Its refresh token and all of its access tokens are refused. The consent stays.",
   "user.endGrants": "End all grants",
   "user.endGrantsEnds": "Up to 200 by one change: their refresh and access tokens are refused. Consents stay.",
-  "users.users": "Users",
   "users.invitations": "Open invitations",
   "user.create": "Create a user",
   "user.createEnds":
@@ -68,7 +67,7 @@ const en = {
   "user.resetLink": "Mail a reset link",
   "user.resetLinkEnds":
     "A link to set a new password is mailed to the verified address. It works for 24 hours. Nothing ends before the new password is set.",
-  "user.temporary": "Temporary password",
+  "user.temporary": "Give a temporary password",
   "user.temporaryEnds":
     "The password is replaced by a generated one, which works for 24 hours and only leads to another one. Every session and grant of the user ends. Second factors stay.",
   "user.temporaryOnce": "The temporary password",
@@ -141,7 +140,6 @@ const de: Readonly<Record<UserKey, string>> = {
   "user.endGrants": "Alle Berechtigungen beenden",
   "user.endGrantsEnds":
     "Bis zu 200 durch eine Änderung: Ihre Refresh- und Access-Tokens werden abgelehnt. Zustimmungen bleiben.",
-  "users.users": "Personen",
   "users.invitations": "Offene Einladungen",
   "user.create": "Person anlegen",
   "user.createEnds":
@@ -159,7 +157,7 @@ const de: Readonly<Record<UserKey, string>> = {
   "user.resetLink": "Link für ein Passwort senden",
   "user.resetLinkEnds":
     "An die bestätigte Adresse geht ein Link, um ein neues Passwort zu wählen. Er gilt 24 Stunden. Bis dahin endet nichts.",
-  "user.temporary": "Vorläufiges Passwort",
+  "user.temporary": "Vorläufiges Passwort geben",
   "user.temporaryEnds":
     "Das Passwort wird durch ein erzeugtes ersetzt, das 24 Stunden gilt und nur zu einem anderen führt. Alle Sitzungen und Berechtigungen der Person enden. Zweite Faktoren bleiben.",
   "user.temporaryOnce": "Das vorläufige Passwort",

@@ -13,7 +13,7 @@ const common = { scope: "admin:users", messages: userMessages } as const;
 
 const users: RecordSpec<UserKey, UserResource> = {
   ...{ ...common, noun: "User", path, api: "/users", id: "sub", disabled: "suspended" },
-  ...{ kind: "user.kind", plural: "users.users", create: "user.create" },
+  ...{ kind: "user.kind", plural: "users.title", create: "user.create" },
   ends: { create: "user.createEnds", edit: "user.editEnds", delete: "user.deleteEnds", disable: "user.suspendEnds" },
   verbs: { disable: "user.suspend", enable: "user.release" },
   conditions: {
@@ -120,7 +120,7 @@ const passwordChanges: readonly ConsoleRoute[] = [
       const children = (
         <>
           <Head title={t("user.temporaryOnce")} text={t("user.temporaryOnceText")} />
-          <Facts t={t} facts={[[t("user.temporary"), password]]} />
+          <Facts t={t} facts={[[t("user.temporaryOnce"), password]]} />
           <Actions actions={[{ href: recordPath(path, parameter("id")), text: t("user.back") }]} />
         </>
       );
