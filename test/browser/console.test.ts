@@ -124,6 +124,11 @@ describe("changes", () => {
   afterAll(() => context.close());
 
   const main = async () => (await page.textContent("main")) ?? "";
+  const confirm = async () => {
+    await page.click("#confirm");
+    await page.waitForSelector(".note");
+    expect(await page.locator("#problem").allInnerTexts()).toEqual([]);
+  };
 
   it("a client is created for a framework, and its code has the client's values", async () => {
     await open(page, "/console/start/auth-js");
@@ -157,8 +162,7 @@ describe("changes", () => {
       "now: yes",
     ]);
     expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("Demo application");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/clients/demo-app")).body).toMatchObject({
       client_name: "Demo <b>application</b>",
       require_mfa: true,
@@ -210,8 +214,7 @@ describe("changes", () => {
       ["enable", "active"],
     ] as const) {
       await open(page, `/console/clients/demo-app/${change}`);
-      await page.click("#confirm");
-      await page.waitForSelector(".note.good");
+      await confirm();
       expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["status"]).toBe(status);
     }
   });
@@ -229,15 +232,13 @@ describe("changes", () => {
     await page.click("ul.list a");
     await see(page, "console-user-signed-in");
     await page.click("ul.list a.danger >> nth=0");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await admin.call("GET", "/users/alice/sessions")).body["sessions"]).toEqual([]);
     await signedIn.reload();
     expect(await signedIn.locator("#username").count()).toBe(1);
     await other.close();
     await open(page, "/console/users/alice/disable");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await admin.call("GET", "/users/alice")).body["status"]).toBe("suspended");
   });
 
@@ -246,8 +247,7 @@ describe("changes", () => {
     await page.fill("#field-role", "author");
     await page.fill("#field-permissions", "articles:write\narticles:read");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/roles/author")).body["permissions"]).toEqual([
       "articles:read",
       "articles:write",
@@ -255,8 +255,7 @@ describe("changes", () => {
     await open(page, "/console/resources/notes/edit");
     await page.fill("#field-scopes", "notes:read: See your notes\nnotes:write: Write notes");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/resources/notes")).body["scopes"]).toEqual([
       { value: "notes:read", description: "See your notes", default: true },
       { value: "notes:write", description: "Write notes" },
@@ -276,15 +275,13 @@ describe("changes", () => {
     expect(await page.textContent("#problem")).toContain("JSON");
     await page.fill("#field-rules", JSON.stringify([rule]));
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     await open(page, "/console/issuers/tokens/edit");
     await page.fill("#field-rules", "[]");
     await page.click("#continue");
     await see(page, "console-issuer-confirm");
     expect(await main()).toContain("Every token ends");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/issuers/tokens")).body["rules"]).toEqual([]);
   });
 
@@ -297,14 +294,12 @@ describe("changes", () => {
     await page.fill("#field-client_secret", "a-secret-of-theirs");
     await page.click("#continue");
     expect(await main()).not.toContain("a-secret-of-theirs");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     await open(page, "/console/upstreams/partner/edit");
     expect(await page.content()).not.toContain("a-secret-of-theirs");
     await page.fill("#field-claims", "nickname: alias");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     const upstream = { claims: { nickname: "alias" }, has_secret: true };
     expect((await fixtures.admin.call("GET", "/upstreams/partner")).body).toMatchObject(upstream);
     await open(page, "/console/attributes/new");
@@ -314,14 +309,12 @@ describe("changes", () => {
     await page.fill("#field-claim-scope", "employment");
     await page.fill("#field-claim-tokens", "userinfo");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     await see(page, "console-attribute");
     await open(page, "/console/attributes/cost_centre/edit");
     for (const part of ["name", "scope", "tokens"]) await page.fill(`#field-claim-${part}`, "");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/attributes/cost_centre")).body).not.toHaveProperty("claim");
   });
 
@@ -330,8 +323,7 @@ describe("changes", () => {
     await page.selectOption("#field-store", "challenge");
     await page.fill("#field-regions", "weur: 2");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     const { generations } = (await fixtures.admin.call("GET", "/shards/generations")).body;
     const opened = { store: "challenge", regions: { weur: { shards: 2, hint: "weur" } } };
     expect(generations).toEqual(expect.arrayContaining([expect.objectContaining(opened)]));
@@ -354,8 +346,7 @@ describe("changes", () => {
     await open(page, "/console/keys/rotate");
     await page.selectOption("#field-alg", "RS256");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect(await page.locator("ul.list li").count()).toBeGreaterThan(before);
   });
 
