@@ -24,7 +24,7 @@ interface TestResult {
 }
 
 const fields: readonly Field<IssuerKey>[] = [
-  { name: "subject", label: "test.token", kind: "lines", isRequired: true },
+  { name: "subject", label: "test.token", help: "test.tokenHelp", kind: "lines", isRequired: true },
   { name: "client_id", label: "test.client", kind: "text" },
   { name: "audience", label: "test.audience", kind: "text" },
 ];
@@ -45,13 +45,13 @@ export const testRules = definePage<IssuerKey>({
     const children = (
       <>
         <RecordHead kind={t("test.title")} name={issuer} />
-        <p class="muted">{t("test.text")}</p>
         {typeof tested === "string" && (
           <p class="note bad" role="alert" id="problem">
             <span lang="en">{tested}</span>
           </p>
         )}
         {typeof tested === "object" && <Result t={t} result={tested} />}
+        <p class="muted">{t("test.text")}</p>
         <form method="post" action={path}>
           <input type="hidden" name="token" value={await at.token()} />
           <Fields t={t} fields={fields} values={values} />

@@ -63,6 +63,11 @@ export const overviewRoutes = [
               />
             </Section>
           )}
+          {session.scopes.length > 0 && (
+            <Section title={t("overview.permissions")}>
+              <Facts t={t} facts={[[t("overview.scopes"), session.scopes]]} />
+            </Section>
+          )}
         </>
       );
       return { title: t("overview.title"), children };
