@@ -434,6 +434,28 @@ describe("an administrator of clients only", () => {
     await page.context().close();
   });
 
+  it("WCAG 2.1.1, 2.4.7: a client is opened and its change is begun and left by the keyboard, with a visible focus", async () => {
+    const page = await openConsole("english", "keyboard", ["admin:clients"]);
+    const focused = () =>
+      page.evaluate<[string, string]>(
+        "[document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle]",
+      );
+    const activate = async (text: string, path: string) => {
+      for (let presses = 0; (await focused())[0] !== text; presses++) {
+        expect(presses, `Tab does not reach ${text}`).toBeLessThan(30);
+        await page.keyboard.press("Tab");
+      }
+      expect((await focused())[1], text).not.toBe("none");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(`${fixtures.provider.origin}${path}`);
+    };
+    await activate("Clients", "/console/clients");
+    await activate("Open Administration", "/console/clients/admin");
+    await activate("Change", "/console/clients/admin/edit");
+    await activate("Cancel", "/console/clients/admin");
+    await page.context().close();
+  });
+
   it("a person without any permission sees no page of the admin API", async () => {
     const page = await openConsole("english", "nobody", []);
     await see(page, "console-nobody");

@@ -175,8 +175,7 @@ async function confirmation<Key extends string, Changed extends Found>(
           {changed.map((field) => (
             <>
               <dt>{t(field.label)}</dt>
-              {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
-              <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+              <Changed at={at} field={field} before={before} values={values} />
             </>
           ))}
         </dl>
@@ -195,13 +194,42 @@ async function confirmation<Key extends string, Changed extends Found>(
   return respondView(at, { title, children }, { status: statusOf(problem) });
 }
 
+/** JSON is shown as it will be, with its lines. */
+function Changed<Key extends string>({
+  at,
+  field,
+  before,
+  values,
+}: {
+  readonly at: PageCall<Key>;
+  readonly field: Field<Key>;
+  readonly before: Values;
+  readonly values: Values;
+}) {
+  const { t } = at;
+  const value = values[field.name];
+  if (field.kind === "json" && value) {
+    return (
+      <dd>
+        <pre>{value}</pre>
+      </dd>
+    );
+  }
+  return (
+    <>
+      {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
+      <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+    </>
+  );
+}
+
 function shown<Key extends string>({ t }: PageCall<Key>, { name, kind, options }: Field<Key>, values: Values): string {
   const value = values[name] ?? "";
   if (kind === "check") return t(value === "true" ? "value.yes" : "value.no");
   if (kind === "secret") return t("change.secret");
   const label = options?.find(([option]) => option === value)?.[1];
   if (label !== undefined) return t(label);
-  return value === "" ? t("change.none") : kind === "json" ? value : value.replaceAll("\n", ", ");
+  return value === "" ? t("change.none") : value.replaceAll("\n", ", ");
 }
 
 function Hidden({ values }: { readonly values: Readonly<Record<string, string | undefined>> }) {
