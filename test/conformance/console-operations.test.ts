@@ -86,7 +86,7 @@ const written: Readonly<Record<string, string>> = {
   ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600" },
   ...{ name: "anything", identifier: "https://photos.example.com/api", alg: "ES256", email: "anna@example.com" },
   ...{ profile: "service", subject: '{"sub":"repo"}', issuer: "https://tokens.example.com", client_id: "another" },
-  ...{ "claims.name": "Renamed", "claims.email": "renamed@example.com" },
+  ...{ "claims.name": "Renamed", "username@/console/users/new": "another" },
   ...{ kind: "oidc", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
   ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
   ...{ attribute: "shoe_size", type: "string", title: "Size", store: "relay", regions: "weur: 1", locale: "de" },
@@ -132,11 +132,20 @@ async function createConsole() {
 /** The fields of the page's own form: the last one signs out. */
 function readForm(html: string): URLSearchParams {
   const form = /<form method="post" action="(?!\/console\/sign-out|\/flow)[\s\S]*?<\/form>/.exec(html)?.[0] ?? "";
+  const action = /action="([^"]*)"/.exec(form)?.[1];
   const fields = new URLSearchParams();
   for (const [tag] of form.matchAll(/<(?:input|textarea|select)[^>]*>/g)) {
     const name = /name="([^"]*)"/.exec(tag)?.[1] ?? "";
-    if (/type="checkbox"/.test(tag)) continue;
-    fields.set(name, written[name] ?? (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&quot;", '"'));
+    if (/type="checkbox"/.test(tag)) {
+      if (/ checked/.test(tag)) fields.set(name, "true");
+      continue;
+    }
+    fields.set(
+      name,
+      written[`${name}@${action}`] ??
+        written[name] ??
+        (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&quot;", '"'),
+    );
   }
   return fields;
 }
