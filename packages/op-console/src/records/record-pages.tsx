@@ -15,7 +15,7 @@ import {
   searched,
 } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { valuesOf } from "./members.ts";
+import { type RecordField, valuesOf } from "./members.ts";
 import { type AnyKey, apiPath, type RecordSpec, recordPath } from "./record.ts";
 
 interface Lists<Key extends string> {
@@ -109,7 +109,7 @@ export function recordPage<Key extends string, Shown extends object>(spec: Recor
   });
 }
 
-/** What the fields say of the record; what is JSON is in the whole record, and a secret nowhere. */
+/** What the fields say of the record, without members that it does not have; what is JSON is in the whole record, and a secret nowhere. */
 function factsOf<Key extends string, Shown extends object>(
   at: PageCall<Key>,
   { fields, id, facts }: RecordSpec<Key, Shown>,
@@ -118,10 +118,13 @@ function factsOf<Key extends string, Shown extends object>(
   const { t } = at;
   const values = valuesOf(fields, record);
   const status: unknown = Reflect.get(record, "status");
-  // Some of a creation's fields are no member of the record.
+  const isList = ({ kind, withoutText }: RecordField<Key>) => kind === "lines" && withoutText !== "absent";
   const shown = fields.filter(
-    ({ kind, name, only }) =>
-      kind !== "json" && kind !== "secret" && name !== id && (only !== "creation" || values[name] !== ""),
+    (field) =>
+      field.name !== id &&
+      field.kind !== "json" &&
+      field.kind !== "secret" &&
+      (values[field.name] !== "" || field.kind === "check" || isList(field)),
   );
   return [
     [t("record.id"), String(Reflect.get(record, id))],
