@@ -1,20 +1,13 @@
-import { block, filesOf, page, registrationOf } from "./clients-page.ts";
+import { filesOf, page, registrationOf } from "./clients-page.ts";
 
 /**
- * **What the start page of the console knows of frameworks**: the products of docs/clients.md whose files tests execute, with their registrations. The
- * page and the console therefore cannot differ.
+ * **What the start page of the console knows of frameworks**: the products of docs/clients.md that have whole files, which tests execute, with their
+ * registrations. The page and the console therefore cannot differ. A snippet without its values is no application that runs.
  */
 export function frameworksModule(): string {
   const products = [...page.matchAll(/^\| \[([^\]]+)\]\(#[^)]+\) \|/gm)].map(([, name]) => name!);
   const frameworks = products
     .map((name) => ({ name, registration: JSON.parse(registrationOf(name)) as unknown, files: filesOf(name) }))
-    .concat([
-      {
-        name: "openid-client",
-        registration: JSON.parse(registrationOf("openid-client")) as unknown,
-        files: { "app.js": block("snippet", "web") },
-      },
-    ])
     .filter(({ files }) => Object.keys(files).length > 0);
   const lines = frameworks.map((each) => `  ${JSON.stringify(each)},`);
   return [

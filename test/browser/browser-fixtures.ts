@@ -41,8 +41,10 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: quiet });
 }
 
-export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "vars"> = {}): Promise<BrowserFixtures> {
-  const provider = await startLocalProvider({ vars: vars ?? {} });
+export async function openBrowserFixtures(
+  options: Pick<LocalProviderOptions, "vars" | "direct"> = {},
+): Promise<BrowserFixtures> {
+  const provider = await startLocalProvider(options);
   const admin = new AdminApi(provider.origin, provider.admin);
   const port = await findFreePort("127.0.0.1");
   const origin = `http://localhost:${port}`;

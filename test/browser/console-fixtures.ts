@@ -15,13 +15,14 @@ export async function signInToConsole(
   context: BrowserContext,
   username: string,
   permissions: readonly string[],
+  origin = provider.origin,
 ): Promise<Page> {
   const { password } = person;
   await admin.require("PUT", `/roles/role-${username}`, { permissions });
   const claims = { name: `${username} Example` };
   await admin.require("POST", "/users", { sub: username, username, password, claims, roles: [`role-${username}`] });
   const page = await context.newPage();
-  await page.goto(`${provider.origin}/console`);
+  await page.goto(`${origin}/console`);
   await page.fill("#username", username);
   await page.fill("#password", password);
   await page.click("#sign-in");

@@ -13,7 +13,7 @@ import { consoleScopes, signInToConsole } from "./console-fixtures.ts";
 let fixtures: BrowserFixtures;
 
 beforeAll(async () => {
-  fixtures = await openBrowserFixtures();
+  fixtures = await openBrowserFixtures({ direct: true });
   const { admin } = fixtures;
   await admin.require("POST", "/resources", {
     ...{ identifier: "https://api.example.com/notes", resource_id: "notes", name: "Notes", clients: "any" },
@@ -29,6 +29,10 @@ beforeAll(async () => {
       },
     ],
   });
+  await admin.require("POST", "/upstreams", {
+    ...{ upstream_id: "corp", name: "Corp", issuer: "https://login.corp.example", client_id: "op", client_secret: "s" },
+  });
+  await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
 });
 
@@ -59,17 +63,26 @@ const pages = {
   users: "/console/users",
   user: "/console/users/alice",
   "user-edit": "/console/users/alice/edit",
-  "user-suspend": "/console/users/alice/suspend",
+  "user-create": "/console/users/new",
+  "user-suspend": "/console/users/alice/disable",
+  "user-temporary": "/console/users/alice/temporary-password",
+  "invitation-create": "/console/invitations/new",
   roles: "/console/roles",
+  role: "/console/roles/editor",
   "role-create": "/console/roles/new",
+  "attribute-create": "/console/attributes/new",
   resources: "/console/resources",
   "resource-edit": "/console/resources/notes/edit",
   issuers: "/console/issuers",
   issuer: "/console/issuers/ci",
+  "issuer-edit": "/console/issuers/ci/edit",
+  upstream: "/console/upstreams/corp",
+  "upstream-create": "/console/upstreams/new",
   "issuer-test": "/console/issuers/ci/test",
   keys: "/console/keys",
   "key-rotate": "/console/keys/rotate",
   shards: "/console/shards",
+  "generation-open": "/console/shards/generations/new",
   audit: "/console/audit",
   "audit-verification": "/console/audit/verification",
   refusals: "/console/refusals",
@@ -111,6 +124,11 @@ describe("changes", () => {
   afterAll(() => context.close());
 
   const main = async () => (await page.textContent("main")) ?? "";
+  const confirm = async () => {
+    await page.click("#confirm");
+    await page.waitForSelector(".note");
+    expect(await page.locator("#problem").allInnerTexts()).toEqual([]);
+  };
 
   it("a client is created for a framework, and its code has the client's values", async () => {
     await open(page, "/console/start/auth-js");
@@ -144,8 +162,7 @@ describe("changes", () => {
       "now: yes",
     ]);
     expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("Demo application");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/clients/demo-app")).body).toMatchObject({
       client_name: "Demo <b>application</b>",
       require_mfa: true,
@@ -197,8 +214,7 @@ describe("changes", () => {
       ["enable", "active"],
     ] as const) {
       await open(page, `/console/clients/demo-app/${change}`);
-      await page.click("#confirm");
-      await page.waitForSelector(".note.good");
+      await confirm();
       expect((await fixtures.admin.call("GET", "/clients/demo-app")).body["status"]).toBe(status);
     }
   });
@@ -216,25 +232,22 @@ describe("changes", () => {
     await page.click("ul.list a");
     await see(page, "console-user-signed-in");
     await page.click("ul.list a.danger >> nth=0");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await admin.call("GET", "/users/alice/sessions")).body["sessions"]).toEqual([]);
     await signedIn.reload();
     expect(await signedIn.locator("#username").count()).toBe(1);
     await other.close();
-    await open(page, "/console/users/alice/suspend");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await open(page, "/console/users/alice/disable");
+    await confirm();
     expect((await admin.call("GET", "/users/alice")).body["status"]).toBe("suspended");
   });
 
   it("roles and resources are changed", async () => {
     await open(page, "/console/roles/new");
-    await page.fill("#field-name", "author");
-    await page.fill("#field-given", "articles:write\narticles:read");
+    await page.fill("#field-role", "author");
+    await page.fill("#field-permissions", "articles:write\narticles:read");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/roles/author")).body["permissions"]).toEqual([
       "articles:read",
       "articles:write",
@@ -242,12 +255,78 @@ describe("changes", () => {
     await open(page, "/console/resources/notes/edit");
     await page.fill("#field-scopes", "notes:read: See your notes\nnotes:write: Write notes");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect((await fixtures.admin.call("GET", "/resources/notes")).body["scopes"]).toEqual([
       { value: "notes:read", description: "See your notes", default: true },
       { value: "notes:write", description: "Write notes" },
     ]);
+  });
+
+  it("RFC 7396 §2: an issuer is trusted by rules as JSON, and a rule that is changed replaces the others", async () => {
+    const rule = {
+      ...{ rule_id: "deploy", uses: ["assertion"], claims: { sub: { exact: "repo:acme" } }, scopes: ["deploy"] },
+      ...{ client_id: "demo-app", subject: { type: "client" }, audiences: ["https://api.example.com"] },
+    };
+    await open(page, "/console/issuers/new");
+    await page.fill("#field-issuer", "https://tokens.example.com");
+    await page.fill("#field-issuer_id", "tokens");
+    await page.fill("#field-rules", "[{");
+    await page.click("#continue");
+    expect(await page.textContent("#problem")).toContain("JSON");
+    await page.fill("#field-rules", JSON.stringify([rule]));
+    await page.click("#continue");
+    await confirm();
+    await open(page, "/console/issuers/tokens/edit");
+    await page.fill("#field-rules", "[]");
+    await page.click("#continue");
+    await see(page, "console-issuer-confirm");
+    expect(await main()).toContain("Every token ends");
+    await confirm();
+    expect((await fixtures.admin.call("GET", "/issuers/tokens")).body["rules"]).toEqual([]);
+  });
+
+  it("an upstream provider and an attribute are created and changed; a secret is never shown", async () => {
+    await open(page, "/console/upstreams/new");
+    await page.fill("#field-name", "Partner");
+    await page.fill("#field-upstream_id", "partner");
+    await page.fill("#field-issuer", "https://login.partner.example");
+    await page.fill("#field-client_id", "op");
+    await page.fill("#field-client_secret", "a-secret-of-theirs");
+    await page.click("#continue");
+    expect(await main()).not.toContain("a-secret-of-theirs");
+    await confirm();
+    await open(page, "/console/upstreams/partner/edit");
+    expect(await page.content()).not.toContain("a-secret-of-theirs");
+    await page.fill("#field-claims", "nickname: alias");
+    await page.click("#continue");
+    await confirm();
+    const upstream = { claims: { nickname: "alias" }, has_secret: true };
+    expect((await fixtures.admin.call("GET", "/upstreams/partner")).body).toMatchObject(upstream);
+    await open(page, "/console/attributes/new");
+    await page.fill("#field-attribute", "cost_centre");
+    await page.fill("#field-title", "Cost centre");
+    await page.fill("#field-claim-name", "cost_centre");
+    await page.fill("#field-claim-scope", "employment");
+    await page.fill("#field-claim-tokens", "userinfo");
+    await page.click("#continue");
+    await confirm();
+    await see(page, "console-attribute");
+    await open(page, "/console/attributes/cost_centre/edit");
+    for (const part of ["name", "scope", "tokens"]) await page.fill(`#field-claim-${part}`, "");
+    await page.click("#continue");
+    await confirm();
+    expect((await fixtures.admin.call("GET", "/attributes/cost_centre")).body).not.toHaveProperty("claim");
+  });
+
+  it("a generation is opened", async () => {
+    await open(page, "/console/shards/generations/new");
+    await page.selectOption("#field-store", "challenge");
+    await page.fill("#field-regions", "weur: 2");
+    await page.click("#continue");
+    await confirm();
+    const { generations } = (await fixtures.admin.call("GET", "/shards/generations")).body;
+    const opened = { store: "challenge", regions: { weur: { shards: 2, hint: "weur" } } };
+    expect(generations).toEqual(expect.arrayContaining([expect.objectContaining(opened)]));
   });
 
   it("the rule tester says which rule matches, and why another one does not", async () => {
@@ -267,8 +346,7 @@ describe("changes", () => {
     await open(page, "/console/keys/rotate");
     await page.selectOption("#field-alg", "RS256");
     await page.click("#continue");
-    await page.click("#confirm");
-    await page.waitForSelector(".note.good");
+    await confirm();
     expect(await page.locator("ul.list li").count()).toBeGreaterThan(before);
   });
 
@@ -356,10 +434,62 @@ describe("an administrator of clients only", () => {
     await page.context().close();
   });
 
+  it("WCAG 2.1.1, 2.4.7: a client is opened and its change is begun and left by the keyboard, with a visible focus", async () => {
+    const page = await openConsole("english", "keyboard", ["admin:clients"]);
+    const focused = () =>
+      page.evaluate<[string, string]>(
+        "[document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle]",
+      );
+    const activate = async (text: string, path: string) => {
+      for (let presses = 0; (await focused())[0] !== text; presses++) {
+        expect(presses, `Tab does not reach ${text}`).toBeLessThan(30);
+        await page.keyboard.press("Tab");
+      }
+      expect((await focused())[1], text).not.toBe("none");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(`${fixtures.provider.origin}${path}`);
+    };
+    await activate("Clients", "/console/clients");
+    await activate("Open Administration", "/console/clients/admin");
+    await activate("Change", "/console/clients/admin/edit");
+    await activate("Cancel", "/console/clients/admin");
+    await page.context().close();
+  });
+
   it("a person without any permission sees no page of the admin API", async () => {
     const page = await openConsole("english", "nobody", []);
     await see(page, "console-nobody");
     expect(await page.locator("nav.sections a").allInnerTexts()).toEqual(["Overview", "Branding"]);
     await page.context().close();
+  });
+});
+
+describe("the console on an origin of its own", () => {
+  it("signs in at the issuer's, has its own cookies, assets and policy, and sends no cookie of one to the other", async () => {
+    const { admin, provider } = fixtures;
+    // Browsers keep cookies by host: the issuer is at localhost.
+    const own = new URL(provider.direct["op-console"]!);
+    own.hostname = "127.0.0.1";
+    const context = await openContext(fixtures.browser);
+    const callbacks = [`${provider.issuer}/console/callback`, `${own.origin}/console/callback`];
+    const refused = await context.newPage();
+    await refused.goto(`${own.origin}/console`);
+    expect(await refused.content()).toContain("redirect_uri");
+    await admin.require("PATCH", "/clients/console", { redirect_uris: callbacks });
+    const page = await signInToConsole(fixtures, context, "elsewhere", consoleScopes, own.origin);
+    expect(new URL(page.url()).origin).toBe(own.origin);
+    await see(page, "console-own-origin");
+    const hosts = new Map((await context.cookies()).map(({ name, domain }) => [name, domain]));
+    expect([hosts.get("op-console"), hosts.get("op-session")]).toEqual(["127.0.0.1", "localhost"]);
+    await page.goto(`${own.origin}/console/clients/demo-app/edit`);
+    await page.fill("#field-client_name", "From its own origin");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await page.waitForSelector(".note.good");
+    expect((await admin.call("GET", "/clients/demo-app")).body["client_name"]).toBe("From its own origin");
+    await page.click("#sign-out");
+    await page.waitForSelector("h1");
+    expect(await page.getAttribute("main a", "href")).toBe(`${provider.issuer}/logout`);
+    await context.close();
   });
 });

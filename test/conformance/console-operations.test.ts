@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
+import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { createAppWith } from "../../packages/op-console/src/app.ts";
 import type { OwnEnv } from "../../packages/op-console/src/console-env.ts";
@@ -18,18 +19,24 @@ let provider: LocalProvider;
 let admin: AdminApi;
 let kid: string;
 let secretId: string;
+/** Sending an invitation again replaces it. */
+let invitationId = "";
 
 /** The platform has it, Node has it elsewhere. */
 Object.assign(crypto.subtle, { timingSafeEqual });
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ entryPoints: { "op-auth": "test/faults/broken-sign-in.ts" } });
+  provider = await startLocalProvider({
+    entryPoints: { "op-auth": "test/faults/broken-sign-in.ts" },
+    vars: { SIGN_UP: "invitation", ...(await Mailbox.start()).variables("console") },
+  });
   admin = new AdminApi(provider.origin, provider.admin);
   const client = { client_id: "app", client_name: "App", grant_types: ["client_credentials"] };
   await admin.require("POST", "/clients", client);
   const { secrets } = await admin.require("GET", "/clients/app/secrets");
   secretId = (secrets as readonly { readonly secret_id: string }[])[0]!.secret_id;
-  await admin.require("POST", "/users", { sub: "somebody", username: "somebody" });
+  const claims = { email: "somebody@example.com", email_verified: true };
+  await admin.require("POST", "/users", { sub: "somebody", username: "somebody", claims });
   await admin.require("POST", "/resources", {
     identifier: "https://api.example.com",
     resource_id: "notes",
@@ -39,6 +46,11 @@ beforeAll(async () => {
     ...{ issuer_id: "ci", issuer: "https://ci.example.com", algorithms: ["ES256"] },
     ...{ jwks_uri: "https://ci.example.com/jwks", rules: [] },
   });
+  await admin.require("POST", "/upstreams", {
+    ...{ upstream_id: "corp", name: "Corp", issuer: "https://login.corp.example", client_id: "op", client_secret: "s" },
+  });
+  await admin.require("POST", "/attributes", { attribute: "cost_centre", type: "string", title: "Cost centre" });
+  await admin.require("POST", "/invitations", { email: "maria@example.com" });
   await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
   const { keys } = await admin.require("GET", "/keys");
@@ -56,8 +68,11 @@ function pathOf(route: string): string {
     "/console/users/:id": "/console/users/somebody",
     "/console/resources/:id": "/console/resources/notes",
     "/console/issuers/:id": "/console/issuers/ci",
-    "/role/:name": "/role/editor",
-    "/group/:name": "/group/staff",
+    "/console/upstreams/:id": "/console/upstreams/corp",
+    "/console/roles/:id": "/console/roles/editor",
+    "/console/groups/:id": "/console/groups/staff",
+    "/console/attributes/:id": "/console/attributes/cost_centre",
+    "/console/invitations/:id": `/console/invitations/${invitationId}`,
     ":framework": "auth-js",
     ":kid": kid,
     ":secret": secretId,
@@ -68,9 +83,13 @@ function pathOf(route: string): string {
 
 /** What is written into a form, by the names of its fields. */
 const written: Readonly<Record<string, string>> = {
-  ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600", username: "renamed" },
-  ...{ name: "anything", given: "articles:read", identifier: "https://photos.example.com/api", alg: "ES256" },
-  ...{ profile: "service", subject: '{"sub":"repo"}' },
+  ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600" },
+  ...{ name: "anything", identifier: "https://photos.example.com/api", alg: "ES256", email: "anna@example.com" },
+  ...{ profile: "service", subject: '{"sub":"repo"}', issuer: "https://tokens.example.com", client_id: "another" },
+  ...{ "claims.name": "Renamed", "username@/console/users/new": "another" },
+  ...{ kind: "oidc", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
+  ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
+  ...{ attribute: "shoe_size", type: "string", title: "Size", store: "relay", regions: "weur: 1", locale: "de" },
 };
 
 /** What ends a record comes last, and before it what ends a part of one. */
@@ -113,11 +132,20 @@ async function createConsole() {
 /** The fields of the page's own form: the last one signs out. */
 function readForm(html: string): URLSearchParams {
   const form = /<form method="post" action="(?!\/console\/sign-out|\/flow)[\s\S]*?<\/form>/.exec(html)?.[0] ?? "";
+  const action = /action="([^"]*)"/.exec(form)?.[1];
   const fields = new URLSearchParams();
   for (const [tag] of form.matchAll(/<(?:input|textarea|select)[^>]*>/g)) {
     const name = /name="([^"]*)"/.exec(tag)?.[1] ?? "";
-    if (/type="checkbox"/.test(tag)) continue;
-    fields.set(name, written[name] ?? (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&quot;", '"'));
+    if (/type="checkbox"/.test(tag)) {
+      if (/ checked/.test(tag)) fields.set(name, "true");
+      continue;
+    }
+    fields.set(
+      name,
+      written[`${name}@${action}`] ??
+        written[name] ??
+        (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&quot;", '"'),
+    );
   }
   return fields;
 }
@@ -149,6 +177,8 @@ describe("the console with op-auth down", () => {
     const routes = consoleRoutes.toSorted((one, other) => rankOf(one) - rankOf(other));
     const { sent, call } = await createConsole();
     for (const route of routes) {
+      const { invitations } = await admin.require("GET", "/invitations");
+      invitationId = (invitations as readonly { readonly invitation_id: string }[])[0]?.invitation_id ?? "";
       sent.length = 0;
       const path = pathOf(route.path);
       const page = await call(path);
@@ -173,5 +203,29 @@ describe("the console with op-auth down", () => {
     expect(problems).toEqual([]);
     const named = new Map(consoleRoutes.map(({ path, operations: own }) => [path, new Set(own)]));
     expect(Object.fromEntries(used)).toEqual(Object.fromEntries(routes.map(({ path }) => [path, named.get(path)])));
+  });
+});
+
+describe("the start page", () => {
+  it("connects an application of every framework: the client exists, and no value of docs/clients.md is left in the code", {
+    timeout: 60_000,
+  }, async () => {
+    const { call } = await createConsole();
+    const list = await (await call("/console/start")).text();
+    const paths = [...list.matchAll(/href="(\/console\/start\/[^"]+)"/g)].map(([, path = ""]) => path);
+    expect(paths.length).toBeGreaterThan(15);
+    for (const path of paths) {
+      const confirmation = await (await call(path, readForm(await (await call(path)).text()))).text();
+      const done = await call(path, readForm(confirmation));
+      expect(done.status, path).toBe(200);
+      const html = await done.text();
+      const code = [...html.matchAll(/<pre class="secret">([\s\S]*?)<\/pre>/g)].map(([, text = ""]) => text).join("\n");
+      const [, clientId = ""] = /<dd>([^<]+)<\/dd>/.exec(html) ?? [];
+      expect(code, path).toContain(clientId);
+      expect(code, path).toContain(provider.issuer);
+      expect(code, path).not.toMatch(/\b(?:CLIENT_ID|CLIENT_SECRET|RANDOM_SECRET)\b|\b(?:op|app)\.example\.com/);
+      const { body } = await admin.call("GET", `/clients/${clientId}`);
+      expect(String(body["redirect_uris"]), path).toMatch(/^https:\/\/photos\.example\.com\//);
+    }
   });
 });

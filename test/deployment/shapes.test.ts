@@ -3,6 +3,7 @@
  * all stored data kept.
  */
 
+import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runningVersion } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
@@ -34,25 +35,35 @@ function faults(output: string): string[] | null {
   return output.match(/✗.*/g);
 }
 
-/** A token at the issuer's address, by the first admin client. */
-async function requestToken(host: string, secret: string): Promise<number> {
-  // fetch does not set Host, but a request of node:http does.
-  const { request } = await import("node:http");
+/** fetch does not set Host, but a request of node:http does. */
+async function send(host: string, path: string, options: RequestOptions = {}, body = ""): Promise<IncomingMessage> {
+  const headers = { host, ...options.headers };
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${local.edgeOrigin}/token`, {
-      method: "POST",
-      headers: {
-        host,
-        authorization: `Basic ${btoa(`admin:${secret}`)}`,
-        "content-type": "application/x-www-form-urlencoded",
-      },
-    });
+    const outgoing = request(`${local.edgeOrigin}${path}`, { ...options, headers });
     outgoing.once("error", reject).once("response", (response) => {
       response.resume();
-      resolve(response.statusCode ?? 0);
+      resolve(response);
     });
-    outgoing.end("grant_type=client_credentials");
+    outgoing.end(body);
   });
+}
+
+/** A token at the issuer's address, by the first admin client. */
+async function requestToken(host: string, secret: string): Promise<number> {
+  const headers = {
+    authorization: `Basic ${btoa(`admin:${secret}`)}`,
+    "content-type": "application/x-www-form-urlencoded",
+  };
+  const { statusCode = 0 } = await send(host, "/token", { method: "POST", headers }, "grant_type=client_credentials");
+  return statusCode;
+}
+
+/** Where the console sends somebody who is not signed in, and whether the provider shows its sign-in page there: the client exists, with this callback. */
+async function openConsole(host: string) {
+  const { headers } = await send(host, "/console");
+  const { origin, pathname, search, searchParams } = new URL(headers.location ?? "");
+  const { statusCode } = await send(new URL(origin).host, pathname + search);
+  return [statusCode, origin, searchParams.get("redirect_uri")];
 }
 
 describe("workers.dev", () => {
@@ -102,6 +113,8 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     secret = /client_secret {2}(\S+)/.exec(output)![1]!;
     key = /OP_MASTER_KEY {2}(\S+)/.exec(output)![1]!;
     expect(await requestToken("op.example.com", secret)).toBe(200);
+    const callback = "https://op.example.com/console/callback";
+    expect(await openConsole("op.example.com")).toEqual([303, "https://op.example.com", callback]);
   });
 
   test("to separate Workers: refused without the key of the new Workers, before anything is changed", async () => {
@@ -128,8 +141,16 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     expect(local.account.domains.get("op.example.com")?.service).toBe("op");
     expect(consumersOf("op-audit")).toEqual(["op-management"]);
     expect(await requestToken("op.example.com", secret)).toBe(200);
+    const callback = "https://op.example.com/console/callback";
+    expect(await openConsole("op.example.com")).toEqual([303, "https://op.example.com", callback]);
+    // ADR 64: an origin of its own is a custom domain of op-console, and its callback is refused until the client has it.
+    const own = { ...local.account.domains.get("op.example.com")!, id: "own", hostname: "console.example.com" };
+    local.account.domains.set(own.hostname, { ...own, service: "op-console" });
+    const ownCallback = "https://console.example.com/console/callback";
+    expect(await openConsole(own.hostname)).toEqual([400, "https://op.example.com", ownCallback]);
     const status = await operator.deploy(["status"]);
     expect(status.output).toContain("Nothing differs from the environment's file.");
+    local.account.domains.delete(own.hostname);
   });
 
   test("back to compact: it serves before the others and their routes are deleted", async () => {

@@ -28,6 +28,8 @@ interface Isolate {
 
 const endpoints: readonly WorkerName[] = ["op-token", "op-management", "op-userinfo", "op-auth"];
 const withFurtherIsolates: readonly WorkerName[] = [...endpoints, compactWorker.name];
+/** Workers that a deployment may give an origin or a route of their own. */
+const addressed: readonly WorkerName[] = [...endpoints, "op-console"];
 
 export function frontDoorOf(shape: Shape = "separate"): WorkerName {
   return shape === "compact" ? compactWorker.name : "op";
@@ -49,7 +51,7 @@ function isolatesOf({ shape = "separate", extraIsolates = 0 }: WorkerChoice): Is
 export async function chooseDirectSockets(choice: WorkerChoice, host: string): Promise<Map<string, Socket>> {
   const replaced = choice.entryPoints?.[stateScript] === undefined ? [] : [stateScript];
   const names = isolatesOf(choice)
-    .filter(({ worker, isFirst }) => !isFirst || (choice.direct === true && endpoints.includes(worker.name)))
+    .filter(({ worker, isFirst }) => !isFirst || (choice.direct === true && addressed.includes(worker.name)))
     .map(({ name }) => name);
   const sockets = new Map<string, Socket>();
   const taken = new Set<number>();

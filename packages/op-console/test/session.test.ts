@@ -3,7 +3,7 @@ import { formToken } from "@edge-op/pages/form-token";
 import { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { sealText } from "@edge-op/shared/secrets/seal";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createAppWith } from "../src/app.ts";
 import type { OwnEnv } from "../src/console-env.ts";
 import { type ConsoleSession, readSession, sessionCookie } from "../src/session/session.ts";
@@ -146,9 +146,9 @@ describe("scopes", () => {
   it("a page and a form outside the person's scopes are refused before anything is sent", async () => {
     const { sent, fetch } = createConsole();
     const cookie = await cookieOf(sessionOf());
-    const token = await formToken(contextOf(), "console /console/users/alice/suspend", "one");
+    const token = await formToken(contextOf(), "console /console/users/alice/disable", "one");
     expect((await fetch("/console/users", { headers: { cookie } })).status).toBe(403);
-    expect((await fetch("/console/users/alice/suspend", post(cookie, { token, step: "confirm" }))).status).toBe(403);
+    expect((await fetch("/console/users/alice/disable", post(cookie, { token, step: "confirm" }))).status).toBe(403);
     expect(sent).toEqual([]);
   });
 
@@ -164,6 +164,19 @@ describe("scopes", () => {
     });
     expect(demoted.status).toBe(403);
     expect(demoted.headers.get("set-cookie")).toBeNull();
+  });
+});
+
+describe("a query that somebody has changed", () => {
+  it("is refused with the admin API's reason, as invalid and not as missing", async () => {
+    const lines: string[] = [];
+    const log = vi.spyOn(console, "info").mockImplementation((line) => void lines.push(String(line)));
+    const refusal = { error: "invalid_request", error_description: "cursor: is not a cursor of this list" };
+    const { fetch } = createConsole(() => Response.json(refusal, { status: 400 }));
+    const response = await fetch("/console/clients?clients=x", { headers: { cookie: await cookieOf(sessionOf()) } });
+    log.mockRestore();
+    expect(response.status).toBe(400);
+    expect(lines.join()).toContain('"reason":"query-invalid","detail":"cursor: is not a cursor of this list"');
   });
 });
 

@@ -72,6 +72,14 @@ describe("/admin/upstreams", () => {
     expect(await storedSecret()).toBe(key);
   });
 
+  it("RFC 7396 §2: a patch names some of the mapped claims, and null removes one", async () => {
+    await admin.call("POST", "/upstreams", { body: { ...record, claims: { nickname: "alias" } } });
+    const changed = await admin.call("PATCH", "/upstreams/corp", {
+      body: { claims: { name: "label", nickname: null } },
+    });
+    expect(changed.body.claims).toEqual({ name: "label" });
+  });
+
   it.each<[string, Record<string, unknown>, string]>([
     ["discovery without a domain", { discovery: "offer" }, "domains"],
     [

@@ -152,6 +152,7 @@ dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono",
 .bar .now { fill: var(--danger); }
 .refusal { margin-top: 2rem; border-top: 1px solid var(--line); }
 pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font: .8125rem/1.6 ui-monospace, "SF Mono", "Liberation Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; direction: ltr; }
+dd pre { margin: 0; padding: 0; border: 0; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
 .languages { display: flex; flex-wrap: wrap; justify-content: center; }
@@ -163,6 +164,8 @@ dd:last-child { margin-bottom: 0; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
   ul.list li > div { flex: 1 1 12rem; }
   .card.full dl { display: block; }
+  .card.full dl dt:not(:first-child) { margin-top: .625rem; }
+  ul.list li.stacked > div { flex: 1 1 100%; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }

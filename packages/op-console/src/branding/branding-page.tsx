@@ -3,7 +3,7 @@ import { styleSheet } from "@edge-op/pages/style-sheet";
 import { readConsoleBranding } from "../serve/branding.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { type Field, Fields } from "../serve/fields.tsx";
-import { Facts, Head, Section } from "../serve/parts.tsx";
+import { Head, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute, SignedIn } from "../serve/route.ts";
 import { type BrandingKey, brandingMessages } from "./messages.ts";
 
@@ -62,7 +62,11 @@ const page = definePage<BrandingKey>({
           </p>
         </Section>
         <Section title={t("branding.settings")}>
-          <Facts t={t} facts={[[t("branding.settings"), Object.entries(values).map((entry) => entry.join("="))]]} />
+          <pre class="secret">
+            {Object.entries(values)
+              .map((entry) => entry.join("="))
+              .join("\n")}
+          </pre>
           <p>
             <a href={`${context.settings.issuer}/`}>{t("branding.signIn")}</a>
           </p>

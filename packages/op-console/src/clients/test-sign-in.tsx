@@ -1,8 +1,8 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { ClientResource } from "../api/resources.ts";
+import { recordPath } from "../records/record.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, RecordHead } from "../serve/parts.tsx";
-import { clientPath, clientsPath } from "./client-paths.ts";
 import { type ClientKey, clientMessages } from "./messages.ts";
 
 /**
@@ -10,7 +10,7 @@ import { type ClientKey, clientMessages } from "./messages.ts";
  * response has a `state` of nobody, which the application refuses; its code is bound to a verifier that nobody keeps.
  */
 export const testSignIn = definePage<ClientKey>({
-  path: `${clientsPath}/:id/test`,
+  path: "/console/clients/:id/test",
   scope: "admin:clients",
   operations: ["readClient"],
   messages: clientMessages,
@@ -52,7 +52,7 @@ export const testSignIn = definePage<ClientKey>({
         ) : (
           <p>{t("client.testNone")}</p>
         )}
-        <Actions actions={[{ href: clientPath(clientId), text: t("client.back") }]} />
+        <Actions actions={[{ href: recordPath("/console/clients", clientId), text: t("client.back") }]} />
       </>
     );
     return { title: t("client.testTitle"), children };

@@ -4,7 +4,6 @@ import { definePage } from "../serve/define-page.tsx";
 import { type Field, Fields, readValues, type Values } from "../serve/fields.tsx";
 import { Facts, List, RecordHead } from "../serve/parts.tsx";
 import type { PageCall } from "../serve/route.ts";
-import { type IssuerResource, issuersPath } from "./issuer-paths.ts";
 import { type IssuerKey, issuerMessages } from "./messages.ts";
 
 interface TestResult {
@@ -25,14 +24,14 @@ interface TestResult {
 }
 
 const fields: readonly Field<IssuerKey>[] = [
-  { name: "subject", label: "test.token", kind: "lines", isRequired: true },
+  { name: "subject", label: "test.token", help: "test.tokenHelp", kind: "lines", isRequired: true },
   { name: "client_id", label: "test.client", kind: "text" },
   { name: "audience", label: "test.audience", kind: "text" },
 ];
 
 /** **The rule tester**: what the admin API says about a token or its claims. Posted, because a token does not belong into a URL; nothing changes. */
 export const testRules = definePage<IssuerKey>({
-  path: `${issuersPath}/:id/test`,
+  path: "/console/issuers/:id/test",
   scope: "admin:issuers",
   operations: ["readIssuer", "testIssuer"],
   messages: issuerMessages,
@@ -40,19 +39,19 @@ export const testRules = definePage<IssuerKey>({
   async show(at) {
     const { api, t, path, parameter, form } = at;
     const own = `/issuers/${encodeURIComponent(parameter("id"))}`;
-    const { issuer } = await api.get<IssuerResource>(own);
+    const { issuer } = await api.get<{ readonly issuer: string }>(own);
     const values = form === undefined ? {} : readValues(fields, form);
     const tested = form === undefined ? undefined : await test(at, `${own}/test`, values);
     const children = (
       <>
         <RecordHead kind={t("test.title")} name={issuer} />
-        <p class="muted">{t("test.text")}</p>
         {typeof tested === "string" && (
           <p class="note bad" role="alert" id="problem">
             <span lang="en">{tested}</span>
           </p>
         )}
         {typeof tested === "object" && <Result t={t} result={tested} />}
+        <p class="muted">{t("test.text")}</p>
         <form method="post" action={path}>
           <input type="hidden" name="token" value={await at.token()} />
           <Fields t={t} fields={fields} values={values} />

@@ -93,9 +93,8 @@ const rotate = defineChange<KeyKey>({
   scope,
   operations: ["rotateKey"],
   messages,
-  title: "key.rotateTitle",
+  title: "key.rotate",
   ends: "key.rotateEnds",
-  submit: "key.rotateSubmit",
   fields: [{ name: "alg", label: "key.alg", kind: "choice", options: [["ES256"], ["RS256"], ["PS256"], ["EdDSA"]] }],
   find: async () => ({ name: "" }),
   request: (_, { alg }) => ({ method: "POST", path: "/keys", body: { alg } }),
@@ -108,9 +107,9 @@ const revoke = defineChange<KeyKey>({
   scope,
   operations: ["readKey", "revokeKey"],
   messages,
-  title: "key.revokeTitle",
+  kind: "key.kind",
+  title: "key.revoke",
   ends: "key.revokeEnds",
-  submit: "key.revokeSubmit",
   isDangerous: true,
   async find({ api, parameter }) {
     const { alg, kid } = await api.get<KeyResource>(`/keys/${encodeURIComponent(parameter("kid"))}`);

@@ -13,16 +13,12 @@ const en = {
   "key.state.retiring": "verifies only",
   "key.state.gone": "gone",
   "key.rotate": "Rotate",
-  "key.rotateTitle": "Let the successor sign",
   "key.rotateEnds":
     "Nothing ends: tokens of the present key stay valid. The announced successor signs as soon as every relying party can have it, and another key is announced.",
-  "key.rotateSubmit": "Rotate",
   "key.alg": "Algorithm",
   "key.revoke": "Revoke",
-  "key.revokeTitle": "Revoke this key?",
   "key.revokeEnds":
     "Every token that it has signed ends at once, everywhere. If it signs now, its successor takes over. Your own sign-in may end with it. It cannot be undone.",
-  "key.revokeSubmit": "Revoke the key",
 } as const;
 
 export type KeyKey = keyof typeof en;
@@ -41,16 +37,12 @@ const de: Readonly<Record<KeyKey, string>> = {
   "key.state.retiring": "nur noch zur Prüfung",
   "key.state.gone": "entfernt",
   "key.rotate": "Wechseln",
-  "key.rotateTitle": "Den Nachfolger signieren lassen",
   "key.rotateEnds":
     "Es endet nichts: Tokens des jetzigen Schlüssels bleiben gültig. Der angekündigte Nachfolger signiert, sobald jede Gegenseite ihn haben kann, und ein weiterer Schlüssel wird angekündigt.",
-  "key.rotateSubmit": "Wechseln",
   "key.alg": "Algorithmus",
   "key.revoke": "Widerrufen",
-  "key.revokeTitle": "Diesen Schlüssel widerrufen?",
   "key.revokeEnds":
     "Alle Tokens, die er signiert hat, enden sofort und überall. Signiert er gerade, übernimmt sein Nachfolger. Ihre eigene Anmeldung endet vielleicht mit. Es lässt sich nicht rückgängig machen.",
-  "key.revokeSubmit": "Schlüssel widerrufen",
 };
 
 export const keyMessages: Catalog<KeyKey> = { en, de };

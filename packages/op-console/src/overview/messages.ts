@@ -11,6 +11,8 @@ const en = {
   "overview.keys": "Signing keys",
   "overview.until": "{state}, signs until {time}",
   "overview.none": "You have no permission of the admin API. Ask another administrator for a role that gives one.",
+  "overview.permissions": "What you may administer",
+  "overview.scopes": "Scopes",
 } as const;
 
 export type OverviewKey = keyof typeof en;
@@ -26,6 +28,8 @@ const de: Readonly<Record<OverviewKey, string>> = {
   "overview.keys": "Signaturschlüssel",
   "overview.until": "{state}, signiert bis {time}",
   "overview.none": "Sie haben keine Berechtigung der Admin-API. Bitten Sie andere um eine Rolle, die eine verleiht.",
+  "overview.permissions": "Was Sie verwalten dürfen",
+  "overview.scopes": "Scopes",
 };
 
 export const overviewMessages: Catalog<OverviewKey> = { en, de };

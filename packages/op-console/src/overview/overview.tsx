@@ -58,9 +58,14 @@ export const overviewRoutes = [
                 t={t}
                 items={audit.events.map(({ type, time, actor, sub, client_id: client }) => ({
                   name: type,
-                  detail: [[time, actor, sub, client].filter(Boolean).join(" · ")],
+                  detail: [[timeText(Date.parse(time) / 1000), actor, sub, client].filter(Boolean).join(" · ")],
                 }))}
               />
+            </Section>
+          )}
+          {session.scopes.length > 0 && (
+            <Section title={t("overview.permissions")}>
+              <Facts t={t} facts={[[t("overview.scopes"), session.scopes]]} />
             </Section>
           )}
         </>

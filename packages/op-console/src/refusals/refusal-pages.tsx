@@ -1,5 +1,5 @@
 import type { Paged } from "../api/resources.ts";
-import { clientPath } from "../clients/client-paths.ts";
+import { recordPath } from "../records/record.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, type Fact, Facts, Head, Pager, Search, searched } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
@@ -95,7 +95,7 @@ function OneRefusal({ at: { t, session }, refusal }: { readonly at: PageCall<Ref
       {clientId !== undefined && !isAuthenticated && <p class="muted small">{t("refusal.named")}</p>}
       {omitted > 0 && <p class="muted small">{t("refusal.omitted", { count: omitted })}</p>}
       {clientId !== undefined && mayUse(session, "admin:clients") && (
-        <Actions actions={[{ href: clientPath(clientId), text: t("refusal.openClient") }]} />
+        <Actions actions={[{ href: recordPath("/console/clients", clientId), text: t("refusal.openClient") }]} />
       )}
     </section>
   );

@@ -10,18 +10,12 @@ const en = {
   "resource.scopesHelp": "One on each line: value: description.",
   "resource.clients": "Clients that may request its tokens",
   "resource.clientsHelp": "Client ids, one on each line; or one line: registered, or any.",
-  "resource.edit": "Change",
-  "resource.editTitle": "Change this resource",
   "resource.editEnds":
     "New tokens follow it at once. Tokens that exist stay valid until they expire. People are asked again only for what they have not allowed.",
-  "resource.save": "Change the resource",
   "resource.create": "Create a resource",
   "resource.createEnds": "Nothing ends. Clients may request tokens for it at once.",
-  "resource.createSubmit": "Create the resource",
-  "resource.delete": "Delete",
-  "resource.deleteTitle": "Delete this resource?",
   "resource.deleteEnds": "No new token is issued for it. Tokens that exist stay valid until they expire.",
-  "resource.deleteSubmit": "Delete the resource",
+  "resource.lifetime": "Lifetime of access tokens, in seconds",
 } as const;
 
 export type ResourceKey = keyof typeof en;
@@ -36,18 +30,12 @@ const de: Readonly<Record<ResourceKey, string>> = {
   "resource.scopesHelp": "Einer je Zeile: Wert: Beschreibung.",
   "resource.clients": "Clients, die Tokens dafür anfordern dürfen",
   "resource.clientsHelp": "Client-IDs, eine je Zeile; oder eine Zeile: registered oder any.",
-  "resource.edit": "Ändern",
-  "resource.editTitle": "Diese Ressource ändern",
   "resource.editEnds":
     "Neue Tokens folgen dem sofort. Vorhandene Tokens gelten, bis sie ablaufen. Personen werden nur nach dem gefragt, was sie noch nicht erlaubt haben.",
-  "resource.save": "Ressource ändern",
   "resource.create": "Ressource anlegen",
   "resource.createEnds": "Es endet nichts. Clients dürfen sofort Tokens dafür anfordern.",
-  "resource.createSubmit": "Ressource anlegen",
-  "resource.delete": "Löschen",
-  "resource.deleteTitle": "Diese Ressource löschen?",
   "resource.deleteEnds": "Es werden keine neuen Tokens dafür ausgestellt. Vorhandene gelten, bis sie ablaufen.",
-  "resource.deleteSubmit": "Ressource löschen",
+  "resource.lifetime": "Gültigkeit von Access-Tokens in Sekunden",
 };
 
 export const resourceMessages: Catalog<ResourceKey> = { en, de };

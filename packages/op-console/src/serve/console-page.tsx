@@ -10,16 +10,21 @@ interface Link {
   readonly href: string;
   readonly text: ConsoleKey;
   readonly scope?: AdminScope;
+  /** Pages of other records that it leads to. */
+  readonly also?: readonly string[];
 }
 
 const links: readonly Link[] = [
   { href: "/console", text: "nav.overview" },
   { href: "/console/start", text: "nav.start", scope: "admin:clients" },
   { href: "/console/clients", text: "nav.clients", scope: "admin:clients" },
-  { href: "/console/users", text: "nav.users", scope: "admin:users" },
-  { href: "/console/roles", text: "nav.roles", scope: "admin:users" },
+  { href: "/console/users", text: "nav.users", scope: "admin:users", also: ["/console/invitations"] },
+  {
+    ...{ href: "/console/roles", text: "nav.roles", scope: "admin:users" },
+    also: ["/console/groups", "/console/attributes"],
+  },
   { href: "/console/resources", text: "nav.resources", scope: "admin:clients" },
-  { href: "/console/issuers", text: "nav.issuers", scope: "admin:issuers" },
+  { href: "/console/issuers", text: "nav.issuers", scope: "admin:issuers", also: ["/console/upstreams"] },
   { href: "/console/keys", text: "nav.keys", scope: "admin:keys" },
   { href: "/console/shards", text: "nav.shards", scope: "admin:shards" },
   { href: "/console/audit", text: "nav.audit", scope: "admin:audit" },
@@ -43,12 +48,13 @@ interface Props {
 export function ConsolePage({ frame, session, signOutToken, path, title, styleSheet, children }: Props) {
   const t = createTranslator(consoleMessages, frame.t.language);
   const allowed = links.filter(({ scope }) => mayUse(session, scope));
-  const isCurrent = (href: string) => path === href || (href !== "/console" && path.startsWith(`${href}/`));
+  const isCurrent = ({ href, also = [] }: Link) =>
+    path === href || (href !== "/console" && [href, ...also].some((each) => path.startsWith(`${each}/`)));
   const nav = (
     <nav class="sections" aria-label={t("nav.label")}>
-      {allowed.map(({ href, text }) => (
-        <a href={href} aria-current={isCurrent(href) ? "page" : undefined}>
-          {t(text)}
+      {allowed.map((link) => (
+        <a href={link.href} aria-current={isCurrent(link) ? "page" : undefined}>
+          {t(link.text)}
         </a>
       ))}
     </nav>
@@ -57,7 +63,7 @@ export function ConsolePage({ frame, session, signOutToken, path, title, styleSh
     <Layout {...frame} title={title} nav={nav} wide="full" {...(styleSheet === undefined ? {} : { styleSheet })}>
       {children}
       <form method="post" action="/console/sign-out" class="links">
-        <span class="person">{t("console.as", { name: session.name })}</span>
+        <span class="muted small">{t("console.as", { name: session.name })}</span>
         <input type="hidden" name="token" value={signOutToken} />
         <button type="submit" class="link" id="sign-out">
           {t("console.signOut")}

@@ -3,7 +3,7 @@ import type { Catalog } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
 import { pageCall, respondView } from "./define-page.tsx";
-import { changedFields, type Field, Fields, readValues, type Values } from "./fields.tsx";
+import { changedFields, type Field, Fields, malformedFields, readValues, type Values } from "./fields.tsx";
 import type { ConsoleKey } from "./messages.ts";
 import { Head, RecordHead } from "./parts.tsx";
 import type { ConsoleRoute, PageCall, View } from "./route.ts";
@@ -18,15 +18,17 @@ export interface Found {
   readonly note?: Child;
 }
 
-interface ChangeSpec<Key extends string, Changed extends Found> {
+export interface ChangeSpec<Key extends string, Changed extends Found> {
   readonly path: string;
   readonly scope: AdminScope;
   readonly operations: readonly string[];
   readonly messages: Catalog<Key>;
-  readonly title: Key;
+  /** The kind of the record, above its name. */
+  readonly kind?: Key;
+  /** The change, also on the button that confirms it. */
+  readonly title: Key | ConsoleKey;
   /** The consequence of the change, shown on the page that confirms it. */
-  readonly ends: Key;
-  readonly submit: Key;
+  readonly ends: Key | ConsoleKey;
   readonly isDangerous?: true;
   readonly fields?: readonly Field<Key>[];
   find(at: PageCall<Key>): Promise<Changed>;
@@ -41,6 +43,7 @@ type ApiBody = Readonly<Record<string, unknown>>;
 
 interface Problem {
   readonly text: ConsoleKey;
+  readonly reasons?: readonly string[];
   readonly refusal?: ChangeRefused;
 }
 
@@ -70,6 +73,11 @@ export function defineChange<Key extends string, Changed extends Found = Found>(
       // The version that the person has seen, not the one that is read now.
       const seen = { ...found, etag: form.get("etag") ?? found.etag };
       if (spec.fields !== undefined && form.get("step") !== "confirm") {
+        const malformed = malformedFields(spec.fields, values);
+        if (malformed.length > 0) {
+          const reasons = malformed.map(({ label }) => at.t(label));
+          return formPage(spec, at, seen, values, { text: "change.notJson", reasons });
+        }
         const isSame = changedFields(spec.fields, found.values ?? {}, values).length === 0;
         return isSame
           ? formPage(spec, at, found, values, { text: "change.nothing" })
@@ -108,6 +116,13 @@ async function execute<Key extends string, Changed extends Found>(
   return redirect(`${next}${next.includes("?") ? "&" : "?"}done=1`);
 }
 
+function titleOf<Key extends string>(
+  { kind, title }: Pick<ChangeSpec<Key, Found>, "kind" | "title">,
+  { t }: PageCall<Key>,
+): string {
+  return kind === undefined ? t(title) : `${t(kind)}: ${t(title)}`;
+}
+
 async function formPage<Key extends string, Changed extends Found>(
   spec: ChangeSpec<Key, Changed>,
   at: PageCall<Key>,
@@ -116,7 +131,7 @@ async function formPage<Key extends string, Changed extends Found>(
   problem?: Problem,
 ): Promise<Response> {
   const { t, path } = at;
-  const title = t(spec.title);
+  const title = titleOf(spec, at);
   const children = (
     <>
       {found.name === "" ? <Head title={title} /> : <RecordHead kind={title} name={found.name} />}
@@ -146,7 +161,7 @@ async function confirmation<Key extends string, Changed extends Found>(
   problem?: Problem,
 ): Promise<Response> {
   const { t, path } = at;
-  const title = t(spec.title);
+  const title = titleOf(spec, at);
   const before = found.values ?? {};
   const changed = changedFields(spec.fields ?? [], before, values);
   const children = (
@@ -160,8 +175,7 @@ async function confirmation<Key extends string, Changed extends Found>(
           {changed.map((field) => (
             <>
               <dt>{t(field.label)}</dt>
-              {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
-              <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+              <Changed at={at} field={field} before={before} values={values} />
             </>
           ))}
         </dl>
@@ -169,7 +183,7 @@ async function confirmation<Key extends string, Changed extends Found>(
       <form method="post" action={path} class="actions">
         <Hidden values={{ ...values, token: await at.token(), step: "confirm", etag: found.etag }} />
         <button type="submit" class={spec.isDangerous ? "filled danger" : undefined} id="confirm">
-          {t(spec.submit)}
+          {t(spec.title)}
         </button>
         <a class="button quiet" href={spec.back(at)} id="cancel">
           {t("change.cancel")}
@@ -180,9 +194,39 @@ async function confirmation<Key extends string, Changed extends Found>(
   return respondView(at, { title, children }, { status: statusOf(problem) });
 }
 
+/** JSON is shown as it will be, with its lines. */
+function Changed<Key extends string>({
+  at,
+  field,
+  before,
+  values,
+}: {
+  readonly at: PageCall<Key>;
+  readonly field: Field<Key>;
+  readonly before: Values;
+  readonly values: Values;
+}) {
+  const { t } = at;
+  const value = values[field.name];
+  if (field.kind === "json" && value) {
+    return (
+      <dd>
+        <pre>{value}</pre>
+      </dd>
+    );
+  }
+  return (
+    <>
+      {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
+      <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+    </>
+  );
+}
+
 function shown<Key extends string>({ t }: PageCall<Key>, { name, kind, options }: Field<Key>, values: Values): string {
   const value = values[name] ?? "";
   if (kind === "check") return t(value === "true" ? "value.yes" : "value.no");
+  if (kind === "secret") return t("change.secret");
   const label = options?.find(([option]) => option === value)?.[1];
   if (label !== undefined) return t(label);
   return value === "" ? t("change.none") : value.replaceAll("\n", ", ");
@@ -210,7 +254,7 @@ function ProblemNote<Key extends string>({
   const { text, refusal } = problem;
   const reasons =
     refusal === undefined
-      ? []
+      ? (problem.reasons ?? [])
       : refusal.fields.length > 0
         ? refusal.fields.map(({ path, message }) => `${path}: ${message}`)
         : [refusal.message];
@@ -218,7 +262,7 @@ function ProblemNote<Key extends string>({
     <div class="note bad" role="alert" id="problem">
       {t(text)}
       {reasons.map((reason) => (
-        <p lang="en">{reason}</p>
+        <p lang={refusal && "en"}>{reason}</p>
       ))}
     </div>
   );

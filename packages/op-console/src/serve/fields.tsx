@@ -9,10 +9,30 @@ export interface Field<Key extends string> {
   readonly name: string;
   readonly label: Key | ConsoleKey;
   readonly help?: Key | ConsoleKey;
-  readonly kind: "text" | "lines" | "check" | "choice";
+  /** `pairs`: a name and a value on each line. `secret`: written, never shown. */
+  readonly kind: "text" | "number" | "lines" | "pairs" | "json" | "secret" | "check" | "choice";
   /** The values of a choice, with their texts unless the values are data. */
   readonly options?: readonly (readonly [value: string, label?: Key | ConsoleKey])[];
   readonly isRequired?: true;
+}
+
+const kindHelp = { lines: "form.one", pairs: "form.pairs", json: "form.json", secret: "form.secret" } as const;
+
+/** The fields of JSON whose values are none. */
+export function malformedFields<Key extends string>(
+  fields: readonly Field<Key>[],
+  values: Values,
+): readonly Field<Key>[] {
+  return fields.filter(({ name, kind }) => kind === "json" && values[name] && parseJson(values[name]) === undefined);
+}
+
+/** `undefined`: the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export function readValues<Key extends string>(fields: readonly Field<Key>[], form: Form): Values {
@@ -53,8 +73,9 @@ function OneField<Key extends string>({
   readonly field: Field<Key>;
   readonly value: string;
 }) {
-  const id = `field-${name}`;
-  const helpId = help === undefined && kind !== "lines" ? undefined : `${id}-help`;
+  const id = `field-${name.replaceAll(".", "-")}`;
+  const helpText = help ?? (kind in kindHelp ? kindHelp[kind as keyof typeof kindHelp] : undefined);
+  const helpId = helpText === undefined ? undefined : `${id}-help`;
   const common = { id, name, "aria-describedby": helpId, required: isRequired };
   if (kind === "check") {
     return (
@@ -75,13 +96,22 @@ function OneField<Key extends string>({
   return (
     <div>
       <label for={id}>{t(label)}</label>
-      {kind === "text" && <input type="text" {...common} value={value} autocomplete="off" />}
-      {kind === "lines" && (
+      {(kind === "text" || kind === "number") && (
+        <input
+          type="text"
+          {...common}
+          value={value}
+          autocomplete="off"
+          inputmode={kind === "number" ? "decimal" : undefined}
+        />
+      )}
+      {kind in kindHelp && (
         <textarea
           {...common}
           lang="en"
           rows={Math.min(12, Math.max(3, value.split("\n").length + 1))}
           spellcheck={false}
+          autocomplete="off"
         >
           {value}
         </textarea>
@@ -95,9 +125,9 @@ function OneField<Key extends string>({
           ))}
         </select>
       )}
-      {helpId && (
+      {helpText && (
         <p class="muted small" id={helpId}>
-          {t(help ?? "form.one")}
+          {t(helpText)}
         </p>
       )}
     </div>

@@ -47,7 +47,7 @@ export async function respondRoute(
     if (error instanceof SignInEnded) return signInAgain(at);
     // A page's own query, such as a cursor that somebody has changed.
     if (error instanceof ChangeRefused) {
-      throw new OAuthError("invalid_request", "parameter-missing", { description: error.message });
+      throw new OAuthError("invalid_request", "query-invalid", { description: error.message, detail: error.message });
     }
     throw error;
   }

@@ -35,9 +35,11 @@ export function consolePath(text: string): string {
   return /^\/console(?:[/?]|$)/.test(path) && !path.startsWith(callbackPath) ? path : "/console";
 }
 
-/** The console's own origin: an operator who gives it one registers its callback at the client. */
-function callbackUrl({ request }: ConsoleCall): string {
-  return new URL(callbackPath, request.url).href;
+/** The console's own host, by the issuer's scheme: an operator who gives it one registers its callback at the client. */
+function callbackUrl({ context, request }: ConsoleCall): string {
+  const url = new URL(callbackPath, request.url);
+  url.protocol = new URL(context.settings.issuer).protocol;
+  return url.href;
 }
 
 export async function beginSignIn(at: ConsoleCall, to: string): Promise<Response> {

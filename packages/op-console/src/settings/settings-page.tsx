@@ -1,6 +1,6 @@
 import type { DeploymentReport } from "../api/resources.ts";
 import { definePage } from "../serve/define-page.tsx";
-import { Facts, Head, Section } from "../serve/parts.tsx";
+import { Head, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
 import { type SettingsKey, settingsMessages } from "./messages.ts";
 
@@ -32,7 +32,7 @@ export const settingsPages: readonly ConsoleRoute[] = [
             </dl>
           </Section>
           <Section title={t("settings.default")}>
-            <Facts t={t} facts={[[t("settings.default"), unset]]} />
+            <pre class="secret">{unset.join("\n")}</pre>
           </Section>
         </>
       );

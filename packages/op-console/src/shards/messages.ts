@@ -8,7 +8,7 @@ const en = {
   "shards.retired": "retired",
   "shards.from": "new ids from {time}",
   "shards.objects": "Objects",
-  "shards.full": "{share} of its 10 GB",
+  "shards.full": "{size} kB, {share} of its 10 GB",
   "shards.version": "version {version}",
   "shards.leases": "Leases on revocations",
   "shards.holders": "{count, plural, one {# holder} other {# holders}}, {waiting} waiting",
@@ -16,6 +16,12 @@ const en = {
   "shards.unreachable": "Objects that do not respond",
   "shards.more":
     "Further objects are not shown: {count, plural, one {# object} other {# objects}}. The command line lists all.",
+  "generation.open": "Open a generation",
+  "generation.openEnds":
+    "Nothing ends or moves: new ids use it at once, and it stays. Without regions, relays are closed. More shards cost more calls for each change.",
+  "generation.store": "Store",
+  "generation.regions": "Regions, each with its number of shards",
+  "generation.regionsHelp": "One on each line, by location hint: weur: 16. For relays, none closes them.",
 } as const;
 
 export type ShardKey = keyof typeof en;
@@ -28,7 +34,7 @@ const de: Readonly<Record<ShardKey, string>> = {
   "shards.retired": "abgelöst",
   "shards.from": "neue IDs ab {time}",
   "shards.objects": "Objekte",
-  "shards.full": "{share} seiner 10 GB",
+  "shards.full": "{size} kB, {share} seiner 10 GB",
   "shards.version": "Version {version}",
   "shards.leases": "Leases auf Widerrufe",
   "shards.holders": "{count, plural, one {# Inhaber} other {# Inhaber}}, {waiting} warten",
@@ -36,6 +42,12 @@ const de: Readonly<Record<ShardKey, string>> = {
   "shards.unreachable": "Objekte, die nicht antworten",
   "shards.more":
     "Weitere Objekte sind nicht gezeigt: {count, plural, one {# Objekt} other {# Objekte}}. Die Kommandozeile listet alle.",
+  "generation.open": "Generation öffnen",
+  "generation.openEnds":
+    "Es endet und bewegt sich nichts: Neue IDs nutzen sie sofort, und sie bleibt. Ohne Regionen werden die Relays geschlossen. Mehr Shards kosten mehr Aufrufe je Änderung.",
+  "generation.store": "Speicher",
+  "generation.regions": "Regionen, jede mit der Zahl ihrer Shards",
+  "generation.regionsHelp": "Eine je Zeile, nach Ort: weur: 16. Bei Relays schließt keine Angabe sie.",
 };
 
 export const shardMessages: Catalog<ShardKey> = { en, de };

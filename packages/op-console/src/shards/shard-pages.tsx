@@ -1,6 +1,10 @@
+import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { DeploymentReport } from "../api/resources.ts";
+import { pairOf } from "../records/members.ts";
+import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Head, List, Section } from "../serve/parts.tsx";
+import { type Field, linesOf } from "../serve/fields.tsx";
+import { Actions, Done, Head, List, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
 import { timeText } from "../serve/times.ts";
 import { type ShardKey, shardMessages } from "./messages.ts";
@@ -28,13 +32,49 @@ interface Leases {
 const mostShown = 60;
 const mostBytes = 10_000_000_000;
 
+const path = "/console/shards";
+const scope = "admin:shards";
+const messages = shardMessages;
+
+const stores = ["revocation", "refresh", "code", "session", "challenge", "relay"] as const satisfies ShardedStore[];
+
+const fields: readonly Field<ShardKey>[] = [
+  { name: "store", label: "generation.store", kind: "choice", options: stores.map((store) => [store]) },
+  { name: "regions", label: "generation.regions", help: "generation.regionsHelp", kind: "pairs" },
+];
+
+/** A store gets other shards: the only change that is never undone, and moves nothing. */
+const open = defineChange<ShardKey>({
+  path: `${path}/generations/new`,
+  scope,
+  operations: ["openGeneration"],
+  messages,
+  title: "generation.open",
+  ends: "generation.openEnds",
+  fields,
+  find: async () => ({ name: "" }),
+  request(_, values) {
+    const regions = linesOf(values["regions"])
+      .map(pairOf)
+      .map(([name, shards]) => [name, { shards: Number(shards) }]);
+    return {
+      method: "POST",
+      path: "/shards/generations",
+      body: { store: values["store"], regions: Object.fromEntries(regions) },
+    };
+  },
+  done: () => path,
+  back: () => path,
+});
+
 export const shardPages: readonly ConsoleRoute[] = [
+  open,
   definePage<ShardKey>({
-    path: "/console/shards",
-    scope: "admin:shards",
+    path,
+    scope,
     operations: ["listGenerations", "reportDeployment", "listShardLeases"],
-    messages: shardMessages,
-    async show({ api, t }) {
+    messages,
+    async show({ api, t, query }) {
       const [{ generations }, deployment, { shards }] = await Promise.all([
         api.get<{ readonly generations: readonly Generation[] }>("/shards/generations"),
         api.get<DeploymentReport>("/deployment"),
@@ -49,6 +89,7 @@ export const shardPages: readonly ConsoleRoute[] = [
       const children = (
         <>
           <Head title={t("shards.title")} text={t("shards.text")} />
+          <Done t={t} query={query} />
           {deployment.unreachable.length > 0 && (
             <Section title={t("shards.unreachable")}>
               <List t={t} items={deployment.unreachable.slice(0, mostShown).map((name) => ({ name }))} />
@@ -68,10 +109,11 @@ export const shardPages: readonly ConsoleRoute[] = [
                   Object.entries(regions)
                     .map(([name, region]) => `${name}: ${region.shards}`)
                     .join(", "),
-                  t("shards.from", { time: timeText(minted.minted_from) ?? "" }),
+                  minted.minted_from === 0 ? undefined : t("shards.from", { time: timeText(minted.minted_from) ?? "" }),
                 ],
               }))}
             />
+            <Actions actions={[{ href: `${path}/generations/new`, text: t("generation.open") }]} />
           </Section>
           <Section title={t("shards.objects")}>
             <List
@@ -79,7 +121,7 @@ export const shardPages: readonly ConsoleRoute[] = [
               items={largest.map(({ name, bytes, version }) => ({
                 name,
                 detail: [
-                  t("shards.full", { share: share.format(bytes / mostBytes) }),
+                  t("shards.full", { size: Math.ceil(bytes / 1000), share: share.format(bytes / mostBytes) }),
                   version === "" ? undefined : t("shards.version", { version }),
                 ],
               }))}

@@ -10,7 +10,6 @@ const en = {
   "start.origin": "Where the application runs",
   "start.originHelp": "Its origin, such as https://app.example.com or http://localhost:3000.",
   "start.ends": "Nothing ends. A client is created for the application.",
-  "start.submit": "Create the client",
   "start.doneTitle": "The application is connected",
   "start.doneText":
     "The secret is in the code and is shown once. Store it as your framework stores secrets, and start the application.",
@@ -31,7 +30,6 @@ const de: Readonly<Record<StartKey, string>> = {
   "start.origin": "Wo die Anwendung läuft",
   "start.originHelp": "Ihre Origin, etwa https://app.example.com oder http://localhost:3000.",
   "start.ends": "Es endet nichts. Für die Anwendung wird ein Client angelegt.",
-  "start.submit": "Client anlegen",
   "start.doneTitle": "Die Anwendung ist angebunden",
   "start.doneText":
     "Das Geheimnis steht im Code und wird einmal gezeigt. Speichern Sie es, wie Ihr Framework Geheimnisse speichert, und starten Sie die Anwendung.",

@@ -1,5 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { clientPath } from "../clients/client-paths.ts";
+import { recordPath } from "../records/record.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { Values } from "../serve/fields.tsx";
@@ -68,7 +68,6 @@ const connect = defineChange<StartKey>({
   messages,
   title: "start.connect",
   ends: "start.ends",
-  submit: "start.submit",
   fields: [
     { name: "name", label: "start.name", kind: "text", isRequired: true },
     { name: "origin", label: "start.origin", help: "start.originHelp", kind: "text", isRequired: true },
@@ -113,7 +112,7 @@ const connect = defineChange<StartKey>({
             <pre class="secret">{withValues(text)}</pre>
           </Section>
         ))}
-        <Actions actions={[{ href: clientPath(clientId), text: t("start.client") }]} />
+        <Actions actions={[{ href: recordPath("/console/clients", clientId), text: t("start.client") }]} />
       </>
     );
     return { title: t("start.doneTitle"), children };

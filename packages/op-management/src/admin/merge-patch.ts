@@ -84,6 +84,7 @@ function patchMember(member: z.ZodType): z.ZodType {
   if (member instanceof z.ZodOptional || member instanceof z.ZodExactOptional || member instanceof z.ZodDefault) {
     return patchMember(member.unwrap() as z.ZodType);
   }
-  if (member instanceof z.ZodRecord) return z.record(member.keyType, (member.valueType as z.ZodType).nullable());
+  // Also of a record whose keys are listed, a patch names some.
+  if (member instanceof z.ZodRecord) return z.partialRecord(member.keyType, (member.valueType as z.ZodType).nullable());
   return member instanceof z.ZodObject ? mergePatchOf(member) : member;
 }

@@ -1,0 +1,159 @@
+import type { Paged } from "../api/resources.ts";
+import { definePage } from "../serve/define-page.tsx";
+import {
+  type Action,
+  Actions,
+  Done,
+  type Fact,
+  Facts,
+  Head,
+  List,
+  Pager,
+  RecordHead,
+  Search,
+  Section,
+  searched,
+} from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall } from "../serve/route.ts";
+import { type RecordField, valuesOf } from "./members.ts";
+import { type AnyKey, apiPath, type RecordSpec, recordPath } from "./record.ts";
+
+interface Lists<Key extends string> {
+  readonly path: string;
+  readonly title: AnyKey<Key>;
+  readonly text?: Key;
+  /** A list of each, with a place of its own; the first may be searched. */
+  readonly records: readonly [RecordSpec<Key, object>, ...RecordSpec<Key, object>[]];
+}
+
+/** **A page of lists of records**: keyset pages of the admin API, side by side, of which nothing is counted. */
+export function defineLists<Key extends string>({ path, title, text, records }: Lists<Key>): ConsoleRoute {
+  const [{ scope, messages }] = records;
+  return definePage<Key>({
+    ...{ path, scope, messages, operations: records.map(({ noun }) => `list${noun}s`) },
+    async show(at) {
+      const { t, query } = at;
+      const lists = await Promise.all(records.map((spec) => listOf(at, spec, spec.plural !== title)));
+      const children = (
+        <>
+          <Head title={t(title)} text={text && t(text)} />
+          <Done t={t} query={query} />
+          {lists}
+        </>
+      );
+      return { title: t(title), children };
+    },
+  });
+}
+
+async function listOf<Key extends string>(
+  { api, t, query, path }: PageCall<Key>,
+  spec: RecordSpec<Key, object>,
+  hasTitle: boolean,
+) {
+  const member = spec.api.slice(1);
+  const names = Object.fromEntries(Object.entries(spec.conditions ?? {}).map(([name, key]) => [name, t(key)]));
+  const found = await api.get<Paged & Readonly<Record<string, readonly object[]>>>(spec.api, {
+    ...searched(query, names),
+    cursor: query.get(member) ?? undefined,
+  });
+  const children = (
+    <>
+      {spec.conditions && <Search t={t} path={path} query={query} conditions={names} />}
+      <List
+        t={t}
+        items={(found[member] ?? []).map((record) => ({
+          name: spec.nameOf(record),
+          note: noteOf(t, record),
+          detail: spec.detailOf?.(record) ?? [],
+          actions: [{ href: recordPath(spec.path, String(Reflect.get(record, spec.id))), text: t("list.open") }],
+        }))}
+      />
+      <Pager t={t} path={path} query={query} next={found.next_cursor} name={member} />
+      {spec.create && <Actions actions={[{ href: `${spec.path}/new`, text: t(spec.create) }]} />}
+    </>
+  );
+  return hasTitle ? <Section title={t(spec.plural)}>{children}</Section> : children;
+}
+
+function noteOf<Key extends string>(t: PageCall<Key>["t"], record: object): string | undefined {
+  const status: unknown = Reflect.get(record, "status");
+  return status === "disabled" || status === "suspended" || status === "leaving"
+    ? t(`record.status.${status}`)
+    : undefined;
+}
+
+/** **The page of a record**: its fields, what can be done with it, and the whole of it. */
+export function recordPage<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>): ConsoleRoute {
+  return definePage<Key>({
+    ...{ path: `${spec.path}/:id`, scope: spec.scope, messages: spec.messages },
+    operations: [`read${spec.noun}`, ...(spec.alsoReads ?? [])],
+    async show(at) {
+      const { t, query } = at;
+      const [record, sections] = await Promise.all([at.api.get<Shown>(apiPath(spec, at)), spec.sections?.(at)]);
+      const children = (
+        <>
+          <RecordHead kind={t(spec.kind)} name={spec.nameOf(record)} />
+          <Done t={t} query={query} />
+          <Facts t={t} facts={factsOf(at, spec, record)} />
+          <Actions actions={actionsOf(at, spec, record)} />
+          {sections}
+          <details>
+            <summary>{t("record.whole")}</summary>
+            <pre class="secret">{JSON.stringify(record, null, 2)}</pre>
+          </details>
+        </>
+      );
+      return { title: `${t(spec.kind)} ${spec.nameOf(record)}`, children };
+    },
+  });
+}
+
+/** What the fields say of the record, without members that it does not have; what is JSON is in the whole record, and a secret nowhere. */
+function factsOf<Key extends string, Shown extends object>(
+  at: PageCall<Key>,
+  { fields, id, facts }: RecordSpec<Key, Shown>,
+  record: Shown,
+): readonly Fact[] {
+  const { t } = at;
+  const values = valuesOf(fields, record);
+  const status: unknown = Reflect.get(record, "status");
+  const isList = ({ kind, withoutText }: RecordField<Key>) => kind === "lines" && withoutText !== "absent";
+  const shown = fields.filter(
+    (field) =>
+      field.name !== id &&
+      field.kind !== "json" &&
+      field.kind !== "secret" &&
+      (values[field.name] !== "" || field.kind === "check" || isList(field)),
+  );
+  return [
+    [t("record.id"), String(Reflect.get(record, id))],
+    ...(status === undefined ? [] : [[t("record.status"), String(status)] as const]),
+    ...shown.map(({ name, label, kind }): Fact => {
+      const value = values[name] ?? "";
+      return [t(label), kind === "check" ? value === "true" : value === "" ? undefined : value.split("\n")];
+    }),
+    ...(facts?.(at, record) ?? []),
+  ];
+}
+
+function actionsOf<Key extends string, Shown extends object>(
+  at: PageCall<Key>,
+  spec: RecordSpec<Key, Shown>,
+  record: Shown,
+): readonly Action[] {
+  const { t } = at;
+  const link = (below: string, text: AnyKey<Key>, isDangerous = false): Action => ({
+    href: recordPath(spec.path, at.parameter("id"), below),
+    text: t(text),
+    isDangerous,
+  });
+  const isActive = Reflect.get(record, "status") !== (spec.disabled ?? "disabled");
+  const verb = isActive ? "disable" : "enable";
+  return [
+    ...(spec.ends.edit === undefined ? [] : [link("/edit", "record.edit")]),
+    ...(spec.actions?.(at, record) ?? []),
+    ...(spec.ends.disable === undefined ? [] : [link(`/${verb}`, spec.verbs?.[verb] ?? `record.${verb}`, isActive)]),
+    ...(spec.ends.delete === undefined ? [] : [link("/delete", "record.delete", true)]),
+  ];
+}

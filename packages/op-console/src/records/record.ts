@@ -1,0 +1,111 @@
+import type { Catalog } from "@edge-op/pages/translator";
+import type { Child } from "hono/jsx";
+import type { AdminScope } from "../api/admin-api.ts";
+import type { ChangeSpec, Found } from "../serve/define-change.tsx";
+import { defineChange } from "../serve/define-change.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import type { Action, Fact } from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall, View } from "../serve/route.ts";
+import { type RecordField, valuesOf } from "./members.ts";
+
+export type AnyKey<Key extends string> = Key | ConsoleKey;
+
+/**
+ * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.ts`). The texts say what a change ends; those
+ * that are missing are changes that the record does not have.
+ */
+export interface RecordSpec<Key extends string, Shown extends object> {
+  /** In the operations of the admin API: `Issuer` of `readIssuer`. */
+  readonly noun: string;
+  /** Of its pages, and in the admin API. */
+  readonly path: string;
+  readonly api: `/${string}`;
+  /** The member that names a record. */
+  readonly id: string;
+  readonly scope: AdminScope;
+  readonly messages: Catalog<Key>;
+  readonly kind: Key;
+  /** Above a list of them. */
+  readonly plural: AnyKey<Key>;
+  readonly fields: readonly RecordField<Key>[];
+  readonly ends: {
+    readonly create?: AnyKey<Key>;
+    readonly edit?: AnyKey<Key>;
+    readonly delete?: AnyKey<Key>;
+    readonly disable?: AnyKey<Key>;
+  };
+  /** The link and the button that create one. */
+  readonly create?: Key;
+  /** The status of a record that is disabled, and its words, if they are others. */
+  readonly disabled?: "disabled" | "suspended";
+  readonly verbs?: { readonly disable: Key; readonly enable: Key };
+  /** Created and changed by PUT, as a whole. */
+  readonly isReplaced?: true;
+  /** The list can be searched by one of these. */
+  readonly conditions?: Readonly<Record<string, Key>>;
+  nameOf(record: Shown): string;
+  detailOf?(record: Shown): readonly (string | undefined)[];
+  /** The body of a creation, if it is not that of the fields. */
+  bodyOf?(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  /** A page that shows the result of the creation once. */
+  created?(at: PageCall<Key>, body: Readonly<Record<string, unknown>>): View | string;
+  facts?(at: PageCall<Key>, record: Shown): readonly Fact[];
+  /** More changes of the record, as links. */
+  actions?(at: PageCall<Key>, record: Shown): readonly Action[];
+  /** More operations of the record's page, beside that of the record, and what it shows of their results. */
+  readonly alsoReads?: readonly string[];
+  sections?(at: PageCall<Key>): Promise<Child>;
+}
+
+/** The path of a record's page, and of a page below it. */
+export function recordPath(path: string, id: string, below = ""): string {
+  return `${path}/${encodeURIComponent(id)}${below}`;
+}
+
+/** The record in the admin API that the page's path names, and what is below it. */
+export function apiPath<Key extends string>(
+  { api }: Pick<RecordSpec<Key, object>, "api">,
+  at: Pick<PageCall<Key>, "parameter">,
+  below = "",
+): string {
+  return recordPath(api, at.parameter("id"), below);
+}
+
+export interface FoundRecord<Shown extends object> extends Found {
+  readonly record: Shown;
+}
+
+/** What a change of one record adds to {@link defineChange}. */
+interface RecordChange<Key extends string, Shown extends object>
+  extends Pick<ChangeSpec<Key, FoundRecord<Shown>>, "title" | "ends" | "isDangerous" | "fields" | "request"> {
+  /** The page's path below the record's. */
+  readonly below: string;
+  /** The operation that it sends. */
+  readonly operation: string;
+  /** What is changed has a version of its own, or none: the record's is not meant. */
+  readonly isBeside?: true;
+  readonly done?: ChangeSpec<Key, FoundRecord<Shown>>["done"];
+}
+
+/** **A change of one record**, which leads back to its page. */
+export function recordChange<Key extends string, Shown extends object>(
+  spec: RecordSpec<Key, Shown>,
+  { below, operation, isBeside, done, ...change }: RecordChange<Key, Shown>,
+): ConsoleRoute {
+  const back = (at: PageCall<Key>) => recordPath(spec.path, at.parameter("id"));
+  return defineChange<Key, FoundRecord<Shown>>({
+    ...change,
+    path: `${spec.path}/:id${below}`,
+    scope: spec.scope,
+    operations: [`read${spec.noun}`, operation],
+    messages: spec.messages,
+    kind: spec.kind,
+    async find(at) {
+      const { body, etag } = await at.api.send<Shown>({ method: "GET", path: apiPath(spec, at) });
+      const found = { name: spec.nameOf(body), record: body, values: valuesOf(spec.fields, body) };
+      return isBeside ? found : { ...found, etag };
+    },
+    done: done ?? back,
+    back,
+  });
+}
