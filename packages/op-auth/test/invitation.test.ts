@@ -123,7 +123,7 @@ describe("a link", () => {
   it("of an administrator does nothing with SIGN_UP=off, also if it was opened before", async () => {
     const page = await invite();
     const create = await accept(page);
-    const { cookies } = browser;
+    const cookies = [...browser.cookies];
     useSettings({ SIGN_UP: "off" });
     expect((await browser.get(page)).status).toBe(400);
     for (const [cookie, value] of cookies) browser.cookies.set(cookie, value);
