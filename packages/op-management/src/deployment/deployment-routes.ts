@@ -173,7 +173,7 @@ const sealing = defineRoute({
       .strictObject({
         remaining: z.record(z.string(), z.int()).describe("Rows by table; empty without a previous master key."),
       })
-      .meta({ id: "Sealing", examples: [{ remaining: { user_totp: 0, upstreams: 0 } }] }),
+      .meta({ id: "Sealing", examples: [{ remaining: { client_secrets: 0, user_totp: 0, upstreams: 0 } }] }),
   },
   async handle(call) {
     const { context } = call;
