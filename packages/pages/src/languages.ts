@@ -25,7 +25,6 @@ const known: Readonly<Record<TextLanguage, LanguageInfo>> & Partial<Record<Langu
   ...pseudoLanguages,
 };
 
-const textLanguages = Object.keys(translated) as [TextLanguage, ...TextLanguage[]];
 export const languages = Object.keys(known) as Language[];
 
 export function describeLanguage(language: Language): LanguageInfo {
