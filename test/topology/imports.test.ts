@@ -216,7 +216,7 @@ function importsByPath(tree: string): Map<string, string[]> {
   return new Map(entries);
 }
 
-test("load-tests import edge-op, the lease timing and the limits; only Workers that count calls contain code of Workers", () => {
+test("load-tests import edge-op, the lease timing, the limits and imported hashes; only Workers that count calls contain code of Workers", () => {
   const outside = [...importsByPath("load-tests")].flatMap(([path, imports]) =>
     imports.filter((imported) => !imported.startsWith("load-tests/")).map((imported) => [dirname(path), imported]),
   );
@@ -230,8 +230,10 @@ test("load-tests import edge-op, the lease timing and the limits; only Workers t
   expect([...new Set(others)].toSorted()).toEqual([
     "packages/edge-op/src/isolate-process.ts",
     "packages/edge-op/src/provider-api.ts",
+    "packages/edge-op/src/testing/person.ts",
     "packages/shared/src/config/lease-timing.ts",
     "packages/shared/src/config/limits.ts",
+    "test/fixtures/imported-hashes.ts",
   ]);
 });
 
