@@ -47,7 +47,7 @@ const openSchema = z
   .strictObject({
     store: z.enum(shardedStores),
     regions: z
-      .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints))])
+      .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints)).min(1)])
       .optional()
       .describe(
         "Its regions by name, or a list of location hints; by default those of the newest generation. None (`{}`) closes the relays.",

@@ -27,7 +27,7 @@ export const status = z.enum(["active", "suspended"]);
 const password = z
   .string()
   .max(4 * mostPasswordCharacters)
-  .meta({ format: "password", writeOnly: true })
+  .meta({ format: "password", writeOnly: true, maxLength: mostPasswordCharacters })
   .describe(
     `\`PASSWORD_MIN\` to ${mostPasswordCharacters} characters; not a common password, the user's own words or a sequence.`,
   );
