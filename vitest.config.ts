@@ -2,7 +2,6 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { buildSync } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
 import { boundElsewhere } from "./packages/edge-op/src/bound-elsewhere.ts";
 import { findChromium } from "./test/browser/find-chromium.ts";
@@ -156,15 +155,6 @@ function echoWorker(name: string) {
 /** The files of a project share a few runtimes (in Node: processes): one for each file costs up to four seconds of CPU. */
 const oneRuntime = { isolate: false };
 
-/** Vitest orders projects by name. The simulation, which has the longest file of all, would run last, with one core idle. */
-class SimulationFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isFirst = ({ project }: TestSpecification) => project.name === "simulation";
-    return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))];
-  }
-}
-
 /** Classes of Workers that tests in Node load: objects on a simulated platform, and hooks in the test provider. */
 const inNode = { alias: { "cloudflare:workers": `${root}test/simulation/cloudflare-workers.ts` } };
 
@@ -199,7 +189,6 @@ export default defineConfig({
   test: {
     // Tests mostly wait: for leases, alarms, clocks.
     maxWorkers: 4,
-    sequence: { sequencer: SimulationFirst },
     /** A renewal in the background may meet the storage of a test that has ended, and nobody waits for it any more. */
     onUnhandledError: ({ cause }) => !String((cause as Error | undefined)?.message).includes("no such table"),
     projects: [
