@@ -105,7 +105,7 @@ async function setBackTo({ changes, generations, cutOffs }: Snapshot): Promise<v
         .join()})`,
     ).bind(...Object.values(row));
   const newest = Math.max(...changes.map((row) => Number(row["version"])));
-  await DB.batch([
+  await batch.call(DB, [
     DB.prepare("DELETE FROM control_changes"),
     DB.prepare("DELETE FROM shard_generations"),
     DB.prepare("DELETE FROM cut_offs"),
@@ -116,47 +116,65 @@ async function setBackTo({ changes, generations, cutOffs }: Snapshot): Promise<v
   ]);
 }
 
-/** Before the `call`th next call of D1, by any operation in progress. */
+/**
+ * Before the `call`th next call of D1, by any operation in progress. A restoration takes time, and D1 cancels the calls of that time: no later change
+ * has the time of a lost one.
+ */
 function setBackBefore(call: number, target: Snapshot, responded: Answered): void {
   let left = call;
-  let isSettingBack = false;
-  interrupt = async () => {
-    if (isSettingBack || left === 0) return;
+  interrupt = async (sql) => {
     left -= 1;
-    if (left > 0) return;
+    if (!isSettingBack && left !== 0) return;
+    if (isSettingBack) while (isSettingBack) await actualWait(1);
+    else await setBack();
+    if (sql.includes("INTO control_changes")) throw new Error("D1 was restored");
+  };
+  const setBack = async () => {
     isSettingBack = true;
+    while (running > 0) await actualWait(1);
     await setBackTo(target);
     isSettingBack = false;
     noteSetBack(responded);
-    // A restoration takes time: no later change has the time of a lost one.
     vi.setSystemTime(Date.now() + 1);
   };
 }
 
-let interrupt: () => Promise<void> = async () => {};
+let isSettingBack = false;
+let interrupt: (sql: string) => Promise<void> = async () => {};
+
+const { batch } = Object.getPrototypeOf(DB) as D1Database;
+let running = 0;
 
 /** Every call of D1 passes here, from the object and from the test. */
 function interruptCalls(): void {
+  const call = async (sql: string, execute: () => Promise<unknown>) => {
+    await interrupt(sql);
+    running += 1;
+    try {
+      return (await execute()) as never;
+    } finally {
+      running -= 1;
+    }
+  };
+  vi.spyOn(Object.getPrototypeOf(DB) as D1Database, "batch").mockImplementation(function (
+    this: D1Database,
+    statements,
+  ) {
+    return call(statements.map(sqlOf).join(), () => batch.call(this, statements));
+  });
   const statement = Object.getPrototypeOf(DB.prepare("SELECT 1")) as D1PreparedStatement;
-  const database = Object.getPrototypeOf(DB) as D1Database;
-  const { batch } = database;
-  const { first, run, all } = statement;
-  vi.spyOn(database, "batch").mockImplementation(async function (this: D1Database, statements) {
-    await interrupt();
-    return (await batch.call(this, statements)) as never;
-  });
-  vi.spyOn(statement, "first").mockImplementation(async function (this: D1PreparedStatement, ...columns: []) {
-    await interrupt();
-    return (await first.apply(this, columns)) as never;
-  });
-  vi.spyOn(statement, "run").mockImplementation(async function (this: D1PreparedStatement) {
-    await interrupt();
-    return (await run.call(this)) as never;
-  });
-  vi.spyOn(statement, "all").mockImplementation(async function (this: D1PreparedStatement) {
-    await interrupt();
-    return (await all.call(this)) as never;
-  });
+  for (const name of ["first", "run", "all"] as const) {
+    const actual = statement[name] as (...columns: unknown[]) => Promise<unknown>;
+    vi.spyOn(statement, name).mockImplementation(function (this: D1PreparedStatement, ...columns: unknown[]) {
+      return call(sqlOf(this), () => actual.apply(this, columns));
+    });
+  }
+}
+
+function sqlOf(prepared: D1PreparedStatement): string {
+  const { statement } = prepared as D1PreparedStatement & { readonly statement?: unknown };
+  if (typeof statement !== "string") throw new TypeError("a prepared statement has no text");
+  return statement;
 }
 
 function noteSetBack(responded: Answered): void {
@@ -304,6 +322,8 @@ async function heal(): Promise<void> {
 }
 
 async function runHistory(steps: readonly Step[], seed: number, commit = disable): Promise<void> {
+  interrupt = async () => {};
+  isSettingBack = false;
   await resetDeployment();
   await applyD1Migrations(DB, TEST_MIGRATIONS);
   resetFixtures();
@@ -323,7 +343,6 @@ async function runHistory(steps: readonly Step[], seed: number, commit = disable
     isRestored: true,
     setBacks: 0,
   };
-  interrupt = async () => {};
   await Promise.all(Array.from({ length: 8 }, (_, shard) => follow(`revocation:g1:wnam:${shard}`)));
   const snapshots: Snapshot[] = [];
   for (const [index, { operations, failing, evict, ring: rings, passMs, setBackBy, during }] of steps.entries()) {
