@@ -17,7 +17,7 @@ export async function buildEdgeOp(into: string): Promise<void> {
   cpSync(join(source, "../starter"), join(into, "starter"), { recursive: true });
 }
 
-/** Everything but the runtime is inside. */
+/** The bundle contains everything but the runtime. */
 async function buildPrograms(into: string): Promise<void> {
   await build({
     entryPoints: ["cli", "host-program", "testing/testing"].map((name) => join(source, `${name}.ts`)),

@@ -10,7 +10,7 @@ import { nodeVisitor } from "../seed/node-visitor.ts";
 import { peopleRecipes } from "../seed/people-seeds.ts";
 import { type Cast, createCast } from "../seed/provision.ts";
 
-/** What the scenarios of people do and check, without k6: the same code against a provider of its own. */
+/** Runs the steps and checks of the people scenarios without k6: the same code against a provider of its own. */
 const actions = { signup: signUp, recover, "login-mfa": signInWithApp } as const;
 
 let provider: StartedProvider;

@@ -27,7 +27,7 @@ export class BrowserMailbox {
     return mail;
   }
 
-  /** What matches in the subject or text of a mail to an address, whichever others it gets. */
+  /** The first match in the subject or text of any mail to an address. */
   async find(to: string, pattern: RegExp): Promise<string> {
     for (let known = 0; ; known += 1) {
       const mails = await this.#mailbox.wait(box, to, known, longestMs);

@@ -34,7 +34,7 @@ async function keyOf(page: Page): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(bits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));
 }
 
-/** What the app shows `offset` × 30 seconds from now: each code is accepted once. */
+/** The code that the app shows `offset` × 30 seconds from now. Each code is accepted once. */
 function codeOf(key: Uint8Array<ArrayBuffer>, offset = 0): Promise<string> {
   return totpCode(key, totpStep(Date.now()) + offset);
 }

@@ -61,7 +61,7 @@ beforeAll(async () => {
 
 afterAll(() => provider.stop());
 
-/** What a path's parameters are replaced by. */
+/** The values for the parameters of a path. */
 function pathOf(route: string): string {
   const values: Readonly<Record<string, string>> = {
     "/console/clients/:id": "/console/clients/app",
@@ -81,7 +81,7 @@ function pathOf(route: string): string {
   return Object.entries(values).reduce((text, [name, value]) => text.replace(name, value), route);
 }
 
-/** What is written into a form, by the names of its fields. */
+/** The values for a form, by the names of its fields. */
 const written: Readonly<Record<string, string>> = {
   ...{ client_name: "Renamed", origin: "https://photos.example.com", overlap: "3600" },
   ...{ name: "anything", identifier: "https://photos.example.com/api", alg: "ES256", email: "anna@example.com" },
@@ -92,7 +92,7 @@ const written: Readonly<Record<string, string>> = {
   ...{ attribute: "shoe_size", type: "string", title: "Size", store: "relay", regions: "weur: 1", locale: "de" },
 };
 
-/** What ends a record comes last, and before it what ends a part of one. */
+/** Deletions of records come last, and deletions of their parts before them. */
 function rankOf({ path }: { readonly path: string }): number {
   return /\/(delete|revoke)$/.test(path) ? 2 : Number(path.endsWith("/end"));
 }

@@ -5,7 +5,7 @@ import { type DocumentServer, startDocumentServer } from "./fixtures/document-se
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
-/** What MCP clients send, as published, and what is registered of it. */
+/** The registration requests of MCP clients, as published, and the registered metadata. */
 interface Published {
   readonly body: Readonly<Record<string, unknown>>;
   /** The members of the response that differ from the body; `undefined` for one that is left out. */

@@ -21,7 +21,7 @@ let provider: LocalProvider;
 let fixtures: ProviderFixtures;
 let application: Application;
 let peer: NodeOidcProvider;
-/** Of this provider, at the other ones. */
+/** The client secrets of this provider at the other ones, by the id of the upstream. */
 const secrets = new Map<string, string>();
 
 async function addUpstream(id: string, issuer: string, client: { client_id: string; client_secret: string }) {

@@ -22,7 +22,7 @@ export const ratesPerDay = {
   /** Includes silent ones; each creates a code. */
   authorizations: ofActive(authorizationsPerDay(defaultHabits)),
   /** Authorizations that show a page: sign-ins, half of them with another page. */
-  /** Of more than 6 KiB. */
+  /** Requests of more than 6 KiB. */
   largeFlows: 0.01 * ofActive(defaultHabits.signIns),
   /** A device is connected about once in its life. */
   deviceAuthorizations: 50_000,

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Packages } from "./install.ts";
 import type { ProductRun } from "./product-run.ts";
 
-/** What a product has shown; each is asserted by its script. */
+/** The behaviour that a product has shown; its script asserts each item. */
 export interface Evidence {
   /** The claims of the person that the product has. */
   readonly claims: Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { isShownEvent } from "../../packages/op-auth/src/account/activity-messages.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 
-/** Of applications, not of a person's account. */
+/** Actions of applications, not of a person's account. */
 const others = ["client.use"];
 
 test("every event that a person or an administrator causes in an account is shown on the activity page", () => {

@@ -385,7 +385,7 @@ export class Simulation {
           }
           const subjects = token === undefined ? [] : [token.subject];
           const isRevoked = await memory.revocation.isRevoked(context, subjects);
-          // What was read before the first version is judged by that version.
+          // A copy that was read before the first version is judged by that version.
           const judged = found.map(({ known, ...read }) => ({ ...read, known: known ?? memory.control.version ?? 0 }));
           return { isRevoked, found: judged };
         };

@@ -79,7 +79,7 @@ function filesIn(bundle: string): string[] {
   return [...comments].map(([, path]) => path!);
 }
 
-/** Of the pages of development, of the clock and the faults of test instances, of the demo: whatever file they would be copied to. */
+/** Texts of the development pages, of the clock and faults of test instances, and of the demo, whatever file contains a copy of them. */
 const developmentTexts = [
   "/dev/refusals",
   "/dev/explanation",
@@ -95,7 +95,7 @@ test("no bundle that can be deployed contains development code: clocks that move
   for (const { name, entry, config } of allWorkers) {
     const bundle = await bundleWorker(entry);
     const files = filesIn(bundle);
-    // What is deployed is this entry: generated configurations are made from the wrangler files.
+    // This entry is deployed: generated configurations are made from the wrangler files.
     expect(readConfig({ config: join(repositoryRoot, config) }).main).toBe(join(repositoryRoot, entry));
     expect(files, name).toContain(entry);
     expect(

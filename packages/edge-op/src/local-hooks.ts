@@ -13,7 +13,7 @@ export interface LocalHooks {
   readonly vars?: Readonly<Record<string, string>>;
 }
 
-/** What an operator can mend. */
+/** An error that the operator can correct. */
 export class HooksError extends Error {
   override readonly name = "HooksError";
 }

@@ -13,7 +13,7 @@ const redirectUri = "http://localhost:1/callback";
 const password = "violet harbour 82 lanterns";
 const newPassword = "copper meadow 17 sparrows";
 const alice = { username: "alice", password };
-/** Of {@link password}, at the least cost. */
+/** The hash of {@link password}, at the least cost. */
 const cheapHash = "$scrypt$ln=1,r=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$0x9UQ4qKfcEAlpIwUxvVPH8fv0sB8k6WGhL429v0Ioc";
 const passkey = { credential_id: "cmVoZWFyc2Fs", public_key: "A".repeat(103) };
 const app = { secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" };

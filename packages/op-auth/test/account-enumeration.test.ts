@@ -64,7 +64,7 @@ beforeEach(async () => {
   meter = new DepthMeter(fixtures.app, { ...authEnv, LEASE_MS: "10000", SIGN_UP: "open" } as AuthEnv);
 });
 
-/** What a caller sees of a response, without what differs between any two of them; and its calls. */
+/** The parts of a response that a caller can compare, without those that differ between any two responses; and its calls. */
 async function seenOf(response: Response, typed: string): Promise<object> {
   const varying = /f=[^"&]+|value="[^"]{20,}"|data-options="[^"]*"|lang=[^"&]+&amp;return[^"]*/g;
   const headers = [...response.headers].filter(([name]) => !["location", "set-cookie", "request-id"].includes(name));

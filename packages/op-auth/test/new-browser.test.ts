@@ -95,7 +95,7 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
     expect(stepOf(page)).toBe("confirm-browser");
     expect(mailed.mails.map(({ purpose, to }) => [purpose, to.key])).toEqual([["sign-in", "alice@example.com"]]);
     const html = await (await browser.get(page)).text();
-    // Who typed a password learns no address.
+    // A person who has typed only a password learns no address.
     expect([html.includes("a…@example.com"), html.includes("alice@example.com"), await sessions()]).toEqual([
       true,
       false,

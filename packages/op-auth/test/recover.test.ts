@@ -52,7 +52,7 @@ describe("a forgotten password", () => {
     expect(stepOf(page)).toBe("set-password");
     expect(await (await browser.get(page)).text()).toContain('autocomplete="new-password"');
     expect(sentToClient(await postOnce(browser, page, newPassword)).code).toBeDefined();
-    // Everything that rested on the previous password has ended, and this browser is signed in.
+    // Every session and grant of the previous password has ended, and this browser is signed in.
     expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
     const other = fixtures.browser(mailed.env);

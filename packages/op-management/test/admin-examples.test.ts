@@ -19,7 +19,7 @@ const { paths } = describeApi(adminRouteTable, issuer) as {
 
 const { client_id, resource_id, issuer_id, upstream_id, sub } = exampleParameters;
 
-/** What exists before a call whose path names it. */
+/** The records that exist before a call whose path names them. */
 const existing: Readonly<Record<string, readonly [method: string, path: string, body: unknown]>> = {
   clients: ["POST", "/clients", { ...Object(exampleBodies["createClient"]), client_id }],
   resources: ["POST", "/resources", { ...Object(exampleBodies["createResource"]), resource_id }],
@@ -32,7 +32,7 @@ const existing: Readonly<Record<string, readonly [method: string, path: string, 
   groups: ["PUT", "/groups/editor", exampleBodies["replaceGroup"]],
 };
 
-/** What the example names can only be made by others, or has an id that this provider chooses. */
+/** The example names a record that only others can create, or whose id this provider chooses. */
 const unknown = [
   ...["deleteClientSecret", "removeFactor", "removeIdentity", "endSession", "endConsent", "endGrant"],
   ...["readClientSecret", "readInvitation", "deleteInvitation", "readKey", "revokeKey"],

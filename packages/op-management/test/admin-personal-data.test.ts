@@ -21,7 +21,7 @@ const impersonal = [
 ];
 const remaining = [
   ...["admin_events", "audit_events", "control_changes", "cut_offs", "invitations", "retired_subjects", "retired_subs"],
-  // Of a session without its person, until its object has ended it.
+  // The row of a session whose person is gone, until its object has ended it.
   "ending_sessions",
 ];
 

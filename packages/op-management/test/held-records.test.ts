@@ -156,7 +156,7 @@ describe("ADR 11: a database that was restored to an earlier moment", () => {
     expect(await decide("restore", uma)).toEqual({ decided: 0, more: true });
     expect(await member(cases[0]!)).toBe("suspended");
 
-    // What was changed since is not replaced.
+    // A later change is not replaced.
     await ok("PUT", "/roles/editor", { permissions: ["articles:publish"] });
     await decide("restore", [{ kind: "role", id: "editor" }]);
     expect((await ok("GET", "/roles/editor")).permissions).toEqual(["articles:publish"]);

@@ -84,7 +84,7 @@ describe("the recent refusals (ADR 57)", () => {
       expect(countOf(storage, "client LIKE 'quiet%'")).toBe(40);
       expect(countOf(storage)).toBeLessThanOrEqual(7_500);
       expect(countOf(storage, "client = 'noisy'")).toBeGreaterThan(6_000);
-      // Of the noisy one, the newest are kept.
+      // The newest refusals of the noisy client are kept.
       expect(refusals.list({ clientId: "noisy", limit: 1 })[0]!.requestId).toBe(`r${requests}`);
     }));
 

@@ -150,7 +150,7 @@ class Walk {
     const presented: Use = { version, scope: asked, ours };
     const nexts = this.#states.map((state) => expected(state, presented, Date.now()));
     const response = await this.#present(version, { asked, ours, isolate, lost, check });
-    // What the use would have done is undone.
+    // The effect of the use is undone.
     if (response === "taken back") return;
     if (response === "unavailable") {
       // The call may have arrived or not, so both states continue.

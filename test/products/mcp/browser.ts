@@ -61,7 +61,7 @@ async function visit(start: URL, browser: Browser): Promise<void> {
       /name="([^"]*)"/.exec(tag)?.[1] ?? "",
       /value="([^"]*)"/.exec(tag)?.[1] ?? "",
     ]);
-    // Of several buttons with one name, the first is the one that agrees.
+    // If several buttons have one name, the first one agrees.
     const fields = new Map(inputs.filter(([name]) => name !== "").toReversed());
     const action = new URL(/action="([^"]*)"/.exec(attributes)?.[1] ?? "", shown.url);
     shown = await browser.open(action, { method: "POST", body: new URLSearchParams([...fields]) });

@@ -4,7 +4,7 @@ import type { Exchange } from "./recorder.ts";
 import { type McpServer, servers } from "./servers.ts";
 import { Stage } from "./stage.ts";
 
-/** What has been shown, by its name; each is asserted. */
+/** The behaviour that has been shown, by name; each is asserted. */
 export type Shown = Readonly<Record<string, string>>;
 
 /** **An MCP client and an MCP server that the provider protects.** */

@@ -14,10 +14,10 @@ export interface Session {
   stop(): Promise<void>;
 }
 
-/** What a program prints. */
+/** The output of a program. */
 interface Said {
   readonly text: string;
-  /** Of the access token that it has now, by the clock that it was given. */
+  /** The expiry of its current access token, by the clock that it was given. */
   readonly expiresAtMs?: number;
 }
 

@@ -106,7 +106,7 @@ export interface CodePageView {
   readonly problem: CodeProblem;
   /** Whether the flow can be cancelled. */
   readonly canCancel: boolean;
-  /** Of a code that the person did not ask for: why it is needed, and the way in place of another address. */
+  /** For a code that the person did not request: why it is needed, and another way in place of another address. */
   readonly demanded?: { readonly text: string; readonly other: OtherWay } | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface Invitation {
   readonly id: string;
   readonly address: EmailAddress;
   readonly name: string | undefined;
-  /** Of a command that writes into the database, not of the admin API: it does not depend on `SIGN_UP`. */
+  /** Written into the database by a command, not through the admin API: it does not depend on `SIGN_UP`. */
   readonly isByOperator: boolean;
 }
 

@@ -11,7 +11,7 @@ import { testSignIn } from "./test-sign-in.tsx";
 
 const userScopes = "openid profile email offline_access";
 
-/** What the profiles of docs/clients.md register. */
+/** The metadata that the profiles of docs/clients.md register. */
 const profiles = {
   web: {
     token_endpoint_auth_method: "client_secret_basic",

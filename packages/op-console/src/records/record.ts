@@ -17,7 +17,7 @@ export type AnyKey<Key extends string> = Key | ConsoleKey;
 export interface RecordSpec<Key extends string, Shown extends object> {
   /** In the operations of the admin API: `Issuer` of `readIssuer`. */
   readonly noun: string;
-  /** Of its pages, and in the admin API. */
+  /** The path of its pages; `api` is the one of the admin API. */
   readonly path: string;
   readonly api: `/${string}`;
   /** The member that names a record. */
@@ -75,14 +75,14 @@ export interface FoundRecord<Shown extends object> extends Found {
   readonly record: Shown;
 }
 
-/** What a change of one record adds to {@link defineChange}. */
+/** The options that a change of one record adds to {@link defineChange}. */
 interface RecordChange<Key extends string, Shown extends object>
   extends Pick<ChangeSpec<Key, FoundRecord<Shown>>, "title" | "ends" | "isDangerous" | "fields" | "request"> {
   /** The page's path below the record's. */
   readonly below: string;
   /** The operation that it sends. */
   readonly operation: string;
-  /** What is changed has a version of its own, or none: the record's is not meant. */
+  /** The changed part has a version of its own, or none; the record's version does not apply. */
   readonly isBeside?: true;
   readonly done?: ChangeSpec<Key, FoundRecord<Shown>>["done"];
 }

@@ -22,7 +22,7 @@ interface Resource {
 const readScopes = (member: unknown) =>
   ((member ?? []) as readonly Scope[]).map(({ value, description }) => `${value}: ${description}`).join("\n");
 
-/** What the form does not show of a scope value (translations, `default`) stays. */
+/** Keeps the members of a scope value that the form does not show (translations, `default`). */
 function writeScopes(text: string, record: object): readonly Scope[] {
   const { scopes: known = [] } = record as Partial<Resource>;
   return linesOf(text).map((line) => {

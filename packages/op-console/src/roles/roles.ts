@@ -48,7 +48,7 @@ interface Attribute {
   readonly claim?: { readonly name: string; readonly scope: string };
 }
 
-/** What is known of people besides the standard claims. */
+/** Attributes of people besides the standard claims. */
 const attributes: RecordSpec<RoleKey, Attribute> = {
   ...{ ...common, noun: "Attribute", path: "/console/attributes", api: "/attributes", id: "attribute" },
   ...{ kind: "attribute.kind", plural: "roles.attributes", create: "attribute.create" },

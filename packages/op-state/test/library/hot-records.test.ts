@@ -32,7 +32,7 @@ afterEach(async () => {
   await Promise.all(background.splice(0));
 });
 
-/** What an isolate has read: the name of the client, the revision of the keys, the generations of codes. */
+/** The records that an isolate has read: the name of the client, the revision of the keys, the generations of codes. */
 interface Seen {
   readonly name: string | undefined;
   readonly revision: number;

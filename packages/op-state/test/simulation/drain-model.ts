@@ -14,7 +14,7 @@ const mostVersions = 2;
 /** The end of what is at each generation, by its index; 0: nothing. */
 type Ends = readonly number[];
 
-/** What a revocation still has to do: nothing, end the family, or write rows. */
+/** The remaining work of a revocation: nothing, end the family, or write rows. */
 type Work = "none" | "end" | "write";
 
 interface State {
@@ -42,7 +42,7 @@ interface State {
 export interface Rules {
   /** The end of a new place, and what is remembered of the others. */
   readonly place: (places: Ends, at: number, end: number, now: number) => Ends;
-  /** What the next rotator stores of the places when the family moves to it. */
+  /** The places that the next rotator stores when the family moves to it. */
   readonly handOver: (places: Ends) => Ends;
   /** The rows that a revocation writes. */
   readonly rowsOf: (places: Ends) => Ends;

@@ -43,7 +43,7 @@ export async function sealClientSecret(
   };
 }
 
-/** What a sealed secret is bound to. */
+/** The associated data that a sealed secret is bound to. */
 export function clientSecretSeal(clientId: string, id: string): string {
   return `${clientId}\n${id}`;
 }

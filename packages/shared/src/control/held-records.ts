@@ -61,11 +61,11 @@ function byRows(kind: HeldKind, { table, key, value }: Readonly<Record<"table" |
   };
 }
 
-/** Nobody gets a token for it but the clients that name it themselves, and those get no scope of it. */
+/** Only clients that name the resource themselves get a token for it, and none of its scopes. */
 const closedResource =
   "json_set(metadata, '$.clients', json('[]'), '$.scopes', json('[]'), '$.bound_tokens_required', json('true'))";
 
-/** Nobody is told its values, as if it had been deleted. */
+/** Its values are disclosed to nobody, as if it had been deleted. */
 const unmapped = "json_remove(document, '$.claim')";
 
 const status = { column: "status", refused: "'disabled'" };

@@ -10,7 +10,7 @@ import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed } from "../subject.ts";
 import { findRecovering } from "./find-recovering.ts";
 
-/** What stands beside the new password: second factors, and the mailbox, which a new browser need not prove again. */
+/** The proofs besides the new password: second factors, and the mailbox, which a new browser need not prove again. */
 export const keptMethods: readonly ProofMethod[] = [...codeMethods, "mailedCode"];
 
 /** The faults of a new password that the page can show. */
