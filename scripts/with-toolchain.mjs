@@ -42,7 +42,11 @@ function installPnpm() {
 function install() {
   console.log("Installing dependencies (only when they changed; about 20 s the first time) …");
   installPnpm();
-  run(process.execPath, [join(pnpmFolder, "node_modules/pnpm/bin/pnpm.mjs"), "install", "--frozen-lockfile"], root);
+  run(
+    process.execPath,
+    [join(pnpmFolder, "node_modules/pnpm/bin/pnpm.mjs"), "install", "--frozen-lockfile", "--loglevel=error"],
+    root,
+  );
 }
 
 function run(command, commandArguments, cwd) {

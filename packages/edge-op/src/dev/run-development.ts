@@ -81,7 +81,8 @@ export class DevelopmentRun {
       ...(shape === undefined ? {} : { shape }),
       onLog: (line) => {
         this.#activity.read(line);
-        onLog?.(line);
+        // The runtime's messages about itself, for its own developers.
+        if (!line.message.startsWith("NOSENTRY")) onLog?.(line);
       },
       // Others in the network must not see the demo's passwords.
       ...(loopback.includes(host) ? { pages: (request) => this.#servePage(request) } : {}),
