@@ -28,7 +28,7 @@ export interface Announcement {
 }
 
 /** The cut-offs and records that an announcement is for. */
-interface Committed {
+export interface Committed {
   readonly keys: readonly string[];
   /** The newest version that D1 gave to one of them; perhaps no shard has received it. */
   readonly newest: number;

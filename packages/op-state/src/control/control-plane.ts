@@ -12,8 +12,6 @@ import type {
   ControlPlaneRpc,
   CutOffIntent,
 } from "@edge-op/shared/control/control-plane-rpc";
-import { changedRecords } from "@edge-op/shared/control/control-view";
-import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
 import type { RecordName } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
@@ -32,8 +30,8 @@ import { AnnouncedLog } from "./announced-log.ts";
 import { nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
 import { areValidRegions } from "./control-machine.ts";
-import { type CutOffOperation, isOrdered, type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
-import { appendCutOff } from "./cut-off-records.ts";
+import { type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
+import { type CutOffRequest, CutOffWork, committedBy } from "./cut-off-work.ts";
 import { findCommitted } from "./find-committed.ts";
 import { type FollowerBindings, Followers } from "./followers.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
@@ -54,12 +52,6 @@ type ControlPlaneEnv = SettingsVariables &
   FollowerBindings &
   BackupEnv;
 
-interface CutOffRequest {
-  readonly kind: CutOffKind;
-  readonly id: string;
-  readonly actor: string;
-}
-
 /** Overdue work is retried after this. */
 const againMs = 5_000;
 const sweepRows = 1_000;
@@ -78,6 +70,7 @@ export class ControlPlane
   readonly #fence: Fence;
   readonly #log: AnnouncedLog;
   readonly #followers: Followers;
+  readonly #cutOffs: CutOffWork;
   readonly #generations: GenerationWork;
   readonly #keeper: AuditKeeper;
   readonly #endings: SessionEndings;
@@ -98,6 +91,14 @@ export class ControlPlane
     );
     this.#log = new AnnouncedLog(ctx.storage.sql);
     this.#followers = new Followers(ctx, env, this.#log, this.#ledger, (atMs) => this.#alarms.wakeBy(atMs));
+    this.#cutOffs = new CutOffWork({
+      storage: ctx.storage,
+      database: env.DB,
+      ledger: this.#ledger.cutOffs,
+      outbox: this.#outbox,
+      endings: this.#endings,
+      wakeBy: (atMs) => this.#alarms.wakeBy(atMs),
+    });
     this.#generations = new GenerationWork({
       storage: ctx.storage,
       database: env.DB,
@@ -124,50 +125,18 @@ export class ControlPlane
     changed: readonly RecordName<ControlKind>[] = [],
   ): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
-    const operations =
-      intended === undefined ? [] : [await this.#order(this.#startCutOff(operationId, intended), committed)];
+    const operations = intended === undefined ? [] : [await this.#cutOffs.order(operationId, intended, committed)];
     const cv = await this.#announce(operations, changed);
     this.#ledger.clearIntent(operationId);
-    for (const operation of operations) this.#ledger.cutOffs.finish(operation.operationId, nowMs());
+    this.#cutOffs.finish(operations);
     return { cv };
   }
 
   async cutOff(request: CutOffRequest & { readonly operationId: string }): Promise<void> {
-    const { operationId } = request;
-    const operation = await this.#order(this.#startCutOff(operationId, request));
+    const operation = await this.#cutOffs.order(request.operationId, request);
     if (operation.done) return;
     await this.#announce([operation]);
-    this.#ledger.cutOffs.finish(operationId, nowMs());
-  }
-
-  /** `committed`: the change in whose transaction D1 stored the cut-off. Without one, the cut-off becomes a change itself. */
-  async #order(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
-    if (isOrdered(operation)) return operation;
-    const version = committed?.version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
-    const atMs = nowMs();
-    const kind = cutOffKind(operation.key);
-    const listsSessions = committed?.listsSessions !== false && kind === "sub";
-    if (listsSessions || kind === "tenant") this.#alarms.wakeBy(atMs);
-    return this.ctx.storage.transactionSync(() => {
-      if (listsSessions) this.#endings.mark(atMs);
-      if (kind === "tenant") this.#endings.markAll(atMs);
-      return this.#ledger.cutOffs.order(operation.operationId, version);
-    });
-  }
-
-  /** The cut-off is durable from here on: the alarm completes it if the caller does not. */
-  #startCutOff(operationId: string, { kind, id, actor }: CutOffRequest): CutOffOperation {
-    const atMs = nowMs();
-    const operation = this.ctx.storage.transactionSync(() => {
-      const known = this.#ledger.cutOffs.find(operationId);
-      if (known !== undefined) return known;
-      const added = this.#ledger.cutOffs.add(operationId, cutOffKey(kind, id), cutOffUntilMs(atMs), atMs);
-      const payload = { kind, id, operationId, actor };
-      this.#outbox.append({ type: "cut-off", payload }, atMs);
-      return added;
-    });
-    this.#alarms.wakeBy(atMs + resumeMs);
-    return operation;
+    this.#cutOffs.finish([operation]);
   }
 
   async openGeneration(request: OpeningRequest): Promise<{ readonly generation: number }> {
@@ -215,7 +184,7 @@ export class ControlPlane
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.#alarms.run(
       [
-        (atMs) => this.#announceFirst(atMs),
+        () => this.#announceFirst(),
         (atMs) => this.#followers.closeWhenIdle(atMs),
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
@@ -243,31 +212,34 @@ export class ControlPlane
     );
   }
 
-  /** Stores the intent before the transaction: if the announcement fails, the alarm repeats it. */
-  async #sweepRecords(passedMs: number): Promise<boolean> {
+  /** Stores an intent before changes of this object's own: if their announcement fails, the alarm repeats it. */
+  async #intending<T>(change: () => Promise<T>): Promise<T> {
     const operationId = crypto.randomUUID();
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, nowMs()));
+    const result = await change();
+    this.#ledger.clearIntent(operationId);
+    return result;
+  }
+
+  #sweepRecords(passedMs: number): Promise<boolean> {
     const settings = readSettings(this.env);
     const waitUntil = (promise: Promise<unknown>) => this.ctx.waitUntil(promise);
-    const swept = [
-      await sweepClients(this.env.DB, settings, passedMs),
-      await sweepLeavingUsers({ env: this.env, settings, waitUntil }, passedMs),
-    ];
-    if (swept.some(({ needsAnnouncement }) => needsAnnouncement)) await this.#announce([]);
-    this.#ledger.clearIntent(operationId);
-    return swept.every(({ isDone }) => isDone);
+    return this.#intending(async () => {
+      const swept = [
+        await sweepClients(this.env.DB, settings, passedMs),
+        await sweepLeavingUsers({ env: this.env, settings, waitUntil }, passedMs),
+      ];
+      if (swept.some(({ needsAnnouncement }) => needsAnnouncement)) await this.#announce([]);
+      return swept.every(({ isDone }) => isDone);
+    });
   }
 
   /**
    * Announces the changes of the set-up, which have not been announced. Otherwise isolates would begin with a version from before them, and an
    * administrator's first change would make each isolate discard everything.
    */
-  async #announceFirst(atMs: number): Promise<undefined> {
-    if (this.#log.last().version > 0) return;
-    const operationId = crypto.randomUUID();
-    this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, atMs));
-    await this.#announce([]);
-    this.#ledger.clearIntent(operationId);
+  async #announceFirst(): Promise<undefined> {
+    if (this.#log.last().version === 0) await this.#intending(() => this.#announce([]));
   }
 
   async #resumeIntents(atMs: number, passedMs: number): Promise<number | undefined> {
@@ -276,21 +248,21 @@ export class ControlPlane
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
         const version = await findCommitted(this.env.DB, cutOff);
         if (version === undefined) continue;
-        operations.push(await this.#order(this.#startCutOff(operationId, cutOff), { version, listsSessions: true }));
+        const committed = { version, listsSessions: true };
+        operations.push(await this.#cutOffs.order(operationId, cutOff, committed));
       }
       await this.#announce(operations);
-      for (const { operationId } of operations) this.#ledger.cutOffs.finish(operationId, nowMs());
+      this.#cutOffs.finish(operations);
       this.#ledger.settleIntents(atMs, passedMs);
     }
     return this.#ledger.nextIntentMs();
   }
 
   async #resumeCutOffs(atMs: number): Promise<undefined> {
-    const due: OrderedCutOff[] = [];
-    for (const operation of this.#ledger.cutOffs.due(atMs)) due.push(await this.#order(operation));
+    const due = await this.#cutOffs.orderDue(atMs);
     if (due.length === 0) return;
     await this.#announce(due);
-    for (const { operationId } of due) this.#ledger.cutOffs.finish(operationId, nowMs());
+    this.#cutOffs.finish(due);
   }
 
   /**
@@ -302,18 +274,9 @@ export class ControlPlane
     changed: readonly RecordName<ControlKind>[] = [],
   ): Promise<number> {
     this.#fence.pass();
-    const committed = {
-      keys: operations.map(({ key }) => key),
-      newest: Math.max(0, ...operations.map(({ version }) => version)),
-      names: [...changed, ...operations.flatMap(({ key }) => cutOffRecords(key))],
-    };
     const holdLost = () => this.#keeper.holdLost(nowMs());
-    const { announced, isRestored, found, records } = await nextAnnouncement(
-      this.#log,
-      this.env.DB,
-      committed,
-      holdLost,
-    );
+    const next = await nextAnnouncement(this.#log, this.env.DB, committedBy(operations, changed), holdLost);
+    const { announced, isRestored, found, records } = next;
     if (isRestored) {
       this.#followers.restored();
       this.#generations.restored();
@@ -321,28 +284,11 @@ export class ControlPlane
     }
     const gap = this.#log.lastGap().version;
     const isLost = (operation: OrderedCutOff) => this.#ledger.cutOffs.isLost(operation, gap, found);
-    if (operations.some(isLost)) return this.#announce(await this.#commitAgain(operations, isLost), changed);
+    if (operations.some(isLost)) return this.#announce(await this.#cutOffs.orderAgain(operations, isLost), changed);
     this.#copies.write(records, announced.version);
     const isInForce = await this.#followers.bringIntoForce(announced);
     return isInForce ? announced.version : this.#announce(operations, changed);
   }
-
-  async #commitAgain(
-    operations: readonly OrderedCutOff[],
-    isLost: (operation: OrderedCutOff) => boolean,
-  ): Promise<OrderedCutOff[]> {
-    const again: OrderedCutOff[] = [];
-    for (const operation of operations) {
-      const version = isLost(operation) ? await appendCutOff(this.env.DB, operation, nowMs()) : operation.version;
-      again.push(this.#ledger.cutOffs.order(operation.operationId, version));
-    }
-    return again;
-  }
-}
-
-/** The records that contain a cut-off. */
-function cutOffRecords(key: string): readonly RecordName<ControlKind>[] {
-  return changedRecords({ version: 0, kind: "cut-off", id: key });
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
