@@ -63,7 +63,9 @@ function nodeBinary() {
   if (existsSync(pinned)) return pinned;
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
-  console.error("npm has no Node 24 for this platform. Install Node 22.18 or newer and run the command again.");
+  console.error(
+    "Node 24 is not in node_modules: its download failed, or npm has none for this platform. Delete node_modules and run the command again, or install Node 22.18 or newer.",
+  );
   process.exit(1);
 }
 
