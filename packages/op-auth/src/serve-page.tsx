@@ -63,13 +63,13 @@ function describe(
 ): Omit<ErrorView, "reference"> {
   if (kind === "unavailable") return { text: t("error.unavailable"), code, description: undefined };
   if (kind === "bug") return { text: t("error.server"), code, description: undefined };
+  const link = { href: "/", text: t("home.link") };
   if (code === "not_found") {
-    const link = { href: "/", text: t("home.link") };
     return { title: t("notFound.title"), text: t("notFound.text"), code, description, link };
   }
   if (!(error instanceof ShownError)) return { text: t("error.back"), code, description };
   const { next } = error;
-  if (next === undefined) return { text: t("error.expired"), code, description };
+  if (next === undefined) return { text: t("error.expired"), code, description, link };
   const continuing = next.client === undefined ? t("flow.continue") : t("flow.continueTo", { client: next.client });
   return { text: t("flow.expiredText"), code, description, link: { href: next.href, text: continuing } };
 }

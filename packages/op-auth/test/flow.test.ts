@@ -106,7 +106,9 @@ describe("a flow of more than half an hour", () => {
   it("cannot begin again after a day", async () => {
     const f = parameterOf(locationOf(await browser.authorize()));
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 24 * 3_600_000 + 1_000 });
-    expect((await browser.get(`/flow/restart?f=${f}`)).status).toBe(400);
+    const response = await browser.get(`/flow/restart?f=${f}`);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('<a class="button quiet" href="/">');
   });
 
   it("does not begin again for a client that was disabled meanwhile", async () => {

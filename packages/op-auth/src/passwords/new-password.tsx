@@ -1,3 +1,4 @@
+import { describeWait } from "../pages/describe-wait.ts";
 import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { AuthPageFrame } from "../pages/frame.ts";
@@ -45,7 +46,7 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
   const t = createTranslator(passwordMessages, frame.t.language);
   switch (problem.kind) {
     case "throttled":
-      return t("throttled", { seconds: problem.seconds });
+      return t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
     case "tooShort":
       return t("password.tooShort", { min });
     case "tooLong":

@@ -1,3 +1,4 @@
+import { describeWait } from "../../pages/describe-wait.ts";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
@@ -95,7 +96,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       {problem && (
         <p class="note bad" role="alert" id="problem">
           {problem.kind === "throttled"
-            ? frame.t("throttled", { seconds: problem.seconds })
+            ? frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) })
             : t(problem.isPasskey ? "refusedPasskey" : "refused")}
         </p>
       )}

@@ -1,3 +1,4 @@
+import { describeWait } from "../../pages/describe-wait.ts";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
@@ -160,7 +161,7 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
   if (problem?.kind === "changed") return createTranslator(signInMessages, frame.t.language)("signIn.changed");
-  if (problem?.kind === "throttled") return frame.t("throttled", { seconds: problem.seconds });
+  if (problem?.kind === "throttled") return frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {
     return createTranslator(upstreamMessages, frame.t.language)(problem.reason, { provider: problem.provider });
   }
