@@ -91,7 +91,7 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
   const sessions = () => DB.prepare("SELECT count(*) AS n FROM user_sessions WHERE sub = 'alice'").first<number>("n");
 
   it("the code is mailed with the password, opens the session, and is asked for once", async () => {
-    const page = await afterPassword();
+    const page = await follow(browser, locationOf(await browser.authorize()), typed);
     expect(stepOf(page)).toBe("confirm-browser");
     expect(mailed.mails.map(({ purpose, to }) => [purpose, to.key])).toEqual([["sign-in", "alice@example.com"]]);
     const html = await (await browser.get(page)).text();
