@@ -169,8 +169,13 @@ describe("an old or foreign page", () => {
     const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
     const form_token = await tokenOf(consent);
     await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })), "bob");
-    expect((await postOnce(browser, consent, { form_token, decision: "allow" })).status).toBe(403);
-    expect(await countRows("consents")).toBe(0);
+    const fields = { f: parameterOf(consent), form_token, decision: "allow" };
+    const refused = await postOnce(browser, "/flow/consent", fields);
+    expect([refused.status, await countRows("consents")]).toEqual([403, 0]);
+    // The same request, for the other person.
+    const [, again = ""] = /href="(\/flow\/restart[^"]+)"/.exec(await refused.text())!;
+    const page = await (await browser.get(locationOf(await browser.get(again)))).text();
+    expect(page).toContain("Signed in as bob");
   });
 
   it("of someone who was signed in before the password was changed leads to a new sign-in", async () => {
