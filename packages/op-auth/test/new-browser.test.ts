@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   authorizationPath,
-  type Browser,
   locationOf,
   password,
   sentToClient,

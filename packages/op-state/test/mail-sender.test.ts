@@ -69,7 +69,12 @@ it("codes are limited for an address, and for a sender over all addresses; a kno
   const four = Array.from({ length: 4 }, () => ({}));
   expect(await kindsOf(four)).toEqual(["queued", "queued", "queued", "throttled"]);
   expect(await kindsOf(four.map(() => ({ knownBrowser: "b" })))).toEqual(["queued", "queued", "queued", "throttled"]);
-  expect(await kindsOf(four.map(() => ({ purpose: "sign-in", sender: undefined })))).toEqual(["queued", "queued", "queued", "throttled"]);
+  expect(await kindsOf(four.map(() => ({ purpose: "sign-in", sender: undefined })))).toEqual([
+    "queued",
+    "queued",
+    "queued",
+    "throttled",
+  ]);
   const addresses = Array.from({ length: 25 }, (_, index) => `p${index}@example.com`);
   const sprayed = await kindsOf(addresses.map((key) => ({ to: { key, address: key } })));
   expect(sprayed.filter((kind) => kind === "queued")).toHaveLength(14);

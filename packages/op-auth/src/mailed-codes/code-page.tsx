@@ -1,7 +1,7 @@
-import { describeWait } from "../pages/describe-wait.ts";
 import { Layout } from "@edge-op/pages/layout";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/setup-app.tsx";
+import { describeWait } from "../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { type OtherWay, OtherWays } from "../pages/other-ways.tsx";

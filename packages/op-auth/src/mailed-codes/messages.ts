@@ -16,8 +16,7 @@ const en = {
   expired: "That code has expired. Ask for another one.",
   over: "There were too many wrong codes, or this one was used. Start again.",
   restart: "Start again",
-  throttled:
-    "Too many codes were requested. Wait {wait} and then try again.",
+  throttled: "Too many codes were requested. Wait {wait} and then try again.",
 } as const;
 
 export type MailedCodeText = keyof typeof en;
@@ -41,7 +40,6 @@ export const mailedCodeMessages: Catalog<MailedCodeText> = {
     expired: "Dieser Code ist abgelaufen. Fordern Sie einen neuen an.",
     over: "Es gab zu viele falsche Codes, oder dieser wurde schon benutzt. Beginnen Sie von vorn.",
     restart: "Von vorn beginnen",
-    throttled:
-      "Es wurden zu viele Codes angefordert. Warten Sie {wait} und versuchen Sie es dann erneut.",
+    throttled: "Es wurden zu viele Codes angefordert. Warten Sie {wait} und versuchen Sie es dann erneut.",
   },
 };

@@ -48,8 +48,7 @@ export type MessageKey = OwnMessageKey | LayoutMessageKey;
 
 const de: Readonly<Record<OwnMessageKey, string>> = {
   "signIn.title": "Anmelden",
-  throttled:
-    "Zu viele Versuche. Warten Sie {wait} und versuchen Sie es dann erneut.",
+  throttled: "Zu viele Versuche. Warten Sie {wait} und versuchen Sie es dann erneut.",
   "flow.expiredText": "Diese Seite war zu lange offen. Es ging nichts verloren: Machen Sie von hier aus weiter.",
   "flow.outdatedText":
     "Diese Seite ist veraltet. Vielleicht haben Sie sich in einem anderen Tab neu angemeldet. Es wurde nichts geändert.",

@@ -20,5 +20,11 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
   ]);
   if (added === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
   const proof = { method: "totp", sub, credential: added.factorId, atMs: context.arrivedAtMs, controlVersion } as const;
-  return { kind: "done", proofs: [proof], allowed, cookies: [added.cookie], marks: { newCodes: { sub, replaced: "" } } };
+  return {
+    kind: "done",
+    proofs: [proof],
+    allowed,
+    cookies: [added.cookie],
+    marks: { newCodes: { sub, replaced: "" } },
+  };
 }

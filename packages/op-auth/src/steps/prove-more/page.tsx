@@ -1,4 +1,3 @@
-import { describeWait } from "../../pages/describe-wait.ts";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
@@ -11,6 +10,7 @@ import { readDeployment } from "../../deployment.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { CodeField } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
+import { describeWait } from "../../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
