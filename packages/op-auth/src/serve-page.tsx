@@ -1,8 +1,10 @@
 import { ErrorPage, type ErrorView } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { type Failure, renderJson } from "@edge-op/shared/http/failure";
 import type { EndpointResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
+import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Router } from "@edge-op/shared/http/router";
@@ -51,7 +53,7 @@ async function renderPage(
   if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
   const { error } = failure;
   const frame = frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
-  const view = { ...describe(failure, frame.t), reference: context.requestId };
+  const view = { ...describe(failure, frame.t, request), reference: context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers });
 }
@@ -60,16 +62,28 @@ async function renderPage(
 function describe(
   { kind, code, description, error }: Failure,
   t: ReturnType<typeof frameOf>["t"],
+  request: ReceivedRequest,
 ): Omit<ErrorView, "reference"> {
   if (kind === "unavailable") return { text: t("error.unavailable"), code, description: undefined };
   if (kind === "bug") return { text: t("error.server"), code, description: undefined };
+  const link = { href: "/", text: t("home.link") };
   if (code === "not_found") {
-    const link = { href: "/", text: t("home.link") };
     return { title: t("notFound.title"), text: t("notFound.text"), code, description, link };
+  }
+  if (error instanceof OAuthError && error.reason === "form-token-invalid") {
+    const again = { href: pathAgain(request), text: t("flow.continue") };
+    return { text: t("flow.outdatedText"), code, description, link: again };
   }
   if (!(error instanceof ShownError)) return { text: t("error.back"), code, description };
   const { next } = error;
-  if (next === undefined) return { text: t("error.expired"), code, description };
+  if (next === undefined) return { text: t("error.expired"), code, description, link };
   const continuing = next.client === undefined ? t("flow.continue") : t("flow.continueTo", { client: next.client });
   return { text: t("flow.expiredText"), code, description, link: { href: next.href, text: continuing } };
+}
+
+/** Where a person goes on whose form is of another sign-in: their request begins again, without its proofs. */
+function pathAgain(request: ReceivedRequest): string {
+  const { pathname } = new URL(request.url);
+  if (!pathname.startsWith("/flow/")) return pathname.startsWith("/account") ? "/account" : "/";
+  return `/flow/restart?${new URLSearchParams({ f: readForm(request).get("f") ?? "" })}`;
 }

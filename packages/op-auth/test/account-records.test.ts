@@ -73,12 +73,19 @@ describe("dates and times", () => {
   it.each([
     ["Europe/Berlin", /Signed in \d+ \w+ \d{4},? (at )?\d\d:\d\d CES?T/],
     ["Nowhere/At_All", /Signed in .* UTC/],
-  ])("zoneinfo %s: the zone of the person, named", async (zoneinfo, expected) => {
+    ["", /Signed in .* UTC/],
+  ])("zoneinfo %j: the zone of the person, named", async (zoneinfo, expected) => {
     await DB.prepare("UPDATE users SET claims = json_set(claims, '$.zoneinfo', ?1) WHERE sub = 'alice'")
       .bind(zoneinfo)
       .run();
     await signIn();
     expect(await pageText()).toMatch(expected);
+  });
+
+  it("of a person without zoneinfo are in the zone where the request comes from", async () => {
+    await signIn();
+    const page = await browser.once("/account", { cf: { timezone: "Asia/Kolkata" } } as RequestInit);
+    expect(textOf(await page.text())).toMatch(/Signed in .* GMT\+5:30/);
   });
 });
 

@@ -168,7 +168,8 @@ describe("a person's own page", () => {
       credential_id: "x",
       form_token: "AAAAAAAAAAAAAAAAAAAAAA",
     };
-    expect((await browser.post(path, fields)).status).toBe(403);
+    const refused = await browser.post(path, fields);
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('quiet" href="/account"')]);
   });
 
   it.each([

@@ -106,7 +106,9 @@ describe("a flow of more than half an hour", () => {
   it("cannot begin again after a day", async () => {
     const f = parameterOf(locationOf(await browser.authorize()));
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 24 * 3_600_000 + 1_000 });
-    expect((await browser.get(`/flow/restart?f=${f}`)).status).toBe(400);
+    const response = await browser.get(`/flow/restart?f=${f}`);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('<a class="button quiet" href="/">');
   });
 
   it("does not begin again for a client that was disabled meanwhile", async () => {
@@ -167,8 +169,13 @@ describe("an old or foreign page", () => {
     const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
     const form_token = await tokenOf(consent);
     await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })), "bob");
-    expect((await postOnce(browser, consent, { form_token, decision: "allow" })).status).toBe(403);
-    expect(await countRows("consents")).toBe(0);
+    const fields = { f: parameterOf(consent), form_token, decision: "allow" };
+    const refused = await postOnce(browser, "/flow/consent", fields);
+    expect([refused.status, await countRows("consents")]).toEqual([403, 0]);
+    // The same request, for the other person.
+    const [, again = ""] = /href="(\/flow\/restart[^"]+)"/.exec(await refused.text())!;
+    const page = await (await browser.get(locationOf(await browser.get(again)))).text();
+    expect(page).toContain("Signed in as bob");
   });
 
   it("of someone who was signed in before the password was changed leads to a new sign-in", async () => {

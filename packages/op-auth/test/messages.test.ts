@@ -1,5 +1,6 @@
 import { formatMessage } from "@edge-op/pages/translator";
 import { describe, expect, it } from "vitest";
+import { describeWait } from "../src/pages/describe-wait.ts";
 
 type Texts = Readonly<Record<string, string>>;
 /** The exports of a file: catalogs, and what belongs to them. */
@@ -19,6 +20,15 @@ const files = import.meta.glob(["../src/**/*messages.ts", "../../pages/src/**/*m
 const alike = ["Code", "Name", "Passkeys", "{resource}: {description}"];
 
 const parametersOf = (text: string) => new Set([...text.matchAll(/\{(\w+)[,}]/g)].map(([, name]) => name));
+
+it.each([
+  ["en", 1, "1 second"],
+  ["en", 119, "119 seconds"],
+  ["en", 121, "3 minutes"],
+  ["de", 299, "5 Minuten"],
+])("a time to wait in %s, %i seconds: %s", (language, seconds, text) => {
+  expect(describeWait(language, seconds)).toBe(text);
+});
 
 it("finds the catalogs", () => expect(Object.keys(files).length).toBeGreaterThan(12));
 

@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   authorizationPath,
-  type Browser,
   locationOf,
   password,
   sentToClient,
@@ -91,7 +90,7 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
   const sessions = () => DB.prepare("SELECT count(*) AS n FROM user_sessions WHERE sub = 'alice'").first<number>("n");
 
   it("the code is mailed with the password, opens the session, and is asked for once", async () => {
-    const page = await afterPassword();
+    const page = await follow(browser, locationOf(await browser.authorize()), typed);
     expect(stepOf(page)).toBe("confirm-browser");
     expect(mailed.mails.map(({ purpose, to }) => [purpose, to.key])).toEqual([["sign-in", "alice@example.com"]]);
     const html = await (await browser.get(page)).text();
@@ -105,6 +104,10 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
     expect((await browser.once(wrong)).status).toBe(400);
     expect(sentToClient(await postOnce(browser, page, { code: mailed.code })).code).toBeDefined();
     await expectTold(1);
+    // Who goes back to the page and sends its code again is led to where they were going.
+    const used = await (await browser.get(await follow(browser, page, { code: mailed.code }))).text();
+    const [, restart = ""] = /href="(\/flow\/restart[^"]+)" id="restart"/.exec(used)!;
+    expect(sentToClient(await browser.once(restart)).code).toBeDefined();
     expect(stepOf(await afterPassword())).toBeUndefined();
     expect(stepOf(await afterPassword(fixtures.browser(mailed.env)))).toBe("confirm-browser");
   });
@@ -179,6 +182,17 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
 
     const bobs = fixtures.browser(mailed.env);
     expect(stepOf(await follow(bobs, await signInPage(bobs), { username: "bob", password }))).toBeUndefined();
+  });
+
+  it("nothing is asked of a newcomer, who has just proven their mailbox", async () => {
+    mailed.restart({ ...authEnv, NEW_BROWSER: "code", SIGN_UP: "open" } as typeof authEnv);
+    browser.restart(mailed.env);
+    const page = await follow(browser, await signInPage(), { "sign-up": "1" });
+    const code = await follow(browser, page, { name: "Nina", address: "nina@example.com" });
+    const create = await follow(browser, code, { code: mailed.code });
+    const chosen = "purple monkey dishwasher 42";
+    expect(stepOf(await follow(browser, create, { new: chosen, repeat: chosen }))).toBeUndefined();
+    expect(mailed.mails.map(({ purpose }) => purpose)).toEqual(["sign-up"]);
   });
 
   it("also before a page of this provider", async () => {

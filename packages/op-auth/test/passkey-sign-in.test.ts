@@ -35,6 +35,10 @@ const unknown: Credential = async (html) => (await passkey.forge(html)).replaceA
 const malformed: Credential = () => "{}";
 const anothersHandle: Credential = async (html) => (await passkey.assert(html)).replace('"userHandle":"', "$&_");
 
+const unverified: Credential = (html) => passkey.assert(html, { isVerified: false });
+const ofOtherHost: Credential = (html) => passkey.assert(html, { host: "op.example" });
+const ofOtherOrigin: Credential = (html) => passkey.assert(html, { at: "https://op.example" });
+
 /** A browser on a sign-in page. */
 class Visitor {
   readonly browser: Browser;
@@ -122,6 +126,9 @@ describe("signing in by passkey", () => {
     ["a forged signature", forged],
     ["a credential that does not exist", unknown],
     ["another person's user handle", anothersHandle],
+    ["a signature without user verification", unverified],
+    ["one for another relying party", ofOtherHost],
+    ["one of a page of another origin", ofOtherOrigin],
   ])("WebAuthn §7.2: %s does not sign in", async (_, credential) => {
     const visitor = await visit(home);
     const response = await visitor.try(credential);

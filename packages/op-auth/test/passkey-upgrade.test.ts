@@ -123,7 +123,7 @@ describe("WebAuthn Level 3 §5.11: related origins", () => {
     browser.restart({ ...authEnv, PASSKEY_ORIGINS });
     const page = locationOf(await browser.authorize());
     const html = await (await browser.get(page)).text();
-    const credential = await passkey.assert(html, related);
+    const credential = await passkey.assert(html, { at: related });
     const response = await browser.post(page, { form_token: formTokenOf(html), credential });
     expect(response.status).toBe(isAccepted ? 303 : 400);
     if (isAccepted) expect(sentToClient(response).code).toBeDefined();

@@ -4,7 +4,6 @@ import { describe, expect, it, vi } from "vitest";
 import {
   authEnv,
   authorizationPath,
-  type Browser,
   formTokenOf,
   locationOf,
   password,

@@ -162,6 +162,18 @@ describe("a code", () => {
     expect(isCode(await signInWith(await app.code(), browser, { prompt: "login" }))).toBe(true);
   });
 
+  it("nor out of the browser in which the owner has set up the app", async () => {
+    browser.restart(withSettings({ MFA: "required" }));
+    const setup = await byPassword();
+    const [, key = ""] = /id="key">([^<]+)</.exec(await (await browser.get(setup)).text())!;
+    const codes = locationOf(await browser.submit(setup, { code: await codeOfKey(key, -1) }));
+    await browser.submit(codes, { codes: "later" });
+    const thief = fixtures.browser();
+    const page = await byPassword({}, thief);
+    for (let guess = 0; guess < 6; guess += 1) await thief.submit(page, { code: "000000" }).catch(() => undefined);
+    expect(isCode(await signInWith(await codeOfKey(key), browser, { prompt: "login" }))).toBe(true);
+  });
+
   it("of a recovery set works once, in parallel too", async () => {
     await AuthenticatorApp.register("alice");
     const [code = "", second = ""] = await registerRecoveryCodes("alice");

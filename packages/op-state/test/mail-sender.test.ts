@@ -59,7 +59,7 @@ it("a code waits for its recipient, sealed; of an address that nobody has, the r
   await expect.poll(() => rowsOf(stub)).toEqual([]);
 });
 
-it("codes are limited for an address, and for a sender over all addresses; a known browser has a limit of its own", async () => {
+it("codes are limited for an address, and for a sender over all addresses; a known browser has a limit of its own, and so have sign-ins", async () => {
   const stub = namespace.getByName("limits");
   const kindsOf = async (mails: readonly Partial<CodeMail>[]) => {
     const kinds: string[] = [];
@@ -69,6 +69,12 @@ it("codes are limited for an address, and for a sender over all addresses; a kno
   const four = Array.from({ length: 4 }, () => ({}));
   expect(await kindsOf(four)).toEqual(["queued", "queued", "queued", "throttled"]);
   expect(await kindsOf(four.map(() => ({ knownBrowser: "b" })))).toEqual(["queued", "queued", "queued", "throttled"]);
+  expect(await kindsOf(four.map(() => ({ purpose: "sign-in", sender: undefined })))).toEqual([
+    "queued",
+    "queued",
+    "queued",
+    "throttled",
+  ]);
   const addresses = Array.from({ length: 25 }, (_, index) => `p${index}@example.com`);
   const sprayed = await kindsOf(addresses.map((key) => ({ to: { key, address: key } })));
   expect(sprayed.filter((kind) => kind === "queued")).toHaveLength(14);

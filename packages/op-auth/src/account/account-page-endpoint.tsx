@@ -78,7 +78,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
       .map((each) => ({ ...each, isThis: each.sid === session.sid }))
       .toSorted((left, right) => Number(right.isThis) - Number(left.isThis)),
     notice: readNotice(new URL(request.url).searchParams.get("notice")),
-    dates: personalDates(frame.t.language, user),
+    dates: personalDates(context, frame.t.language, user),
     canDelete: context.settings.deletionGraceDays > 0,
   };
   const formTarget = upstreams.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));

@@ -26,7 +26,7 @@ export function showActivity(at: AccountRequest): Promise<Response> {
     const frame = frameOf(context, request);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
     const { events, next } = await readActivity(at, user.sub, before);
-    const { time } = personalDates(frame.t.language, user);
+    const { time } = personalDates(context, frame.t.language, user);
     const t = createTranslator(activityMessages, frame.t.language);
     const shown = await Promise.all(
       events.map(async ({ type, time: at, address, client_id: clientId }) => ({

@@ -76,7 +76,7 @@ function OtherAddress({ language, date, address }: OtherAddressProps) {
   return (
     <li>
       <Item title={address.address} details={[t("confirmed", { date: date(address.verifiedAtMs) })]} />
-      <a class="button slim" href={`${primaryPath}?${query}`} aria-label={`${t("primary")}: ${address.address}`}>
+      <a class="button quiet slim" href={`${primaryPath}?${query}`} aria-label={`${t("primary")}: ${address.address}`}>
         {t("primary")}
       </a>
       <RemoveLink path={removePath} name="address" value={address.key} subject={address.address}>

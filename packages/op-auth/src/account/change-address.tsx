@@ -141,7 +141,7 @@ async function renderCode(
   const { context, request } = at;
   const state = await sealText(context.env, "flow-seal", JSON.stringify(code), { bound: boundTo(browser, person) });
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), state };
-  const view = { form: { action: path, fields }, mailed: code.mailed, problem, canCancel: false };
+  const view = { form: { action: path, fields }, mailed: code.mailed, problem, canCancel: false, isOfAccount: true };
   const page = <CodePage frame={frameOf(context, request)} view={view} />;
   return respondPage(page, { ...respondingTo(problem), cookies: [browser.setCookie] });
 }

@@ -46,9 +46,9 @@ export function addApp(at: AccountRequest): Promise<Response> {
     if (factors === undefined || !isSetupId(id)) return redirect("/account");
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const setup = await setupOf(at, person, id);
-    const added = await confirmSetup(context, setup, form.get("code") ?? "", { isFirst: false });
+    const added = await confirmSetup(at, setup, form.get("code") ?? "", { isFirst: false });
     if (added === undefined) return renderAddApp(at, person, id, true);
-    const cookies = await addProof(at, person, added);
+    const cookies = [added.cookie, ...(await addProof(at, person, added.factorId))];
     return redirect(factors.recoveryCodes ? accountWith("app-added") : codesAfterApp, cookies);
   });
 }

@@ -53,5 +53,6 @@ export function showLeaving({ context, request }: AccountRequest): Promise<Respo
   const frame = frameOf(context, request);
   const t = createTranslator(dataMessages, frame.t.language);
   const text = t("leavingText", { days: context.settings.deletionGraceDays });
-  return respondPage(<MessagePage frame={frame} title={t("leavingTitle")} text={text} />);
+  const link = { href: "/account", text: frame.t("home.signIn") };
+  return respondPage(<MessagePage frame={frame} title={t("leavingTitle")} text={text} link={link} />);
 }

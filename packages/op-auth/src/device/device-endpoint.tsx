@@ -17,6 +17,7 @@ import { signInFor } from "../flow/begin-flow.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
 import { describeDetails } from "../pages/describe-details.ts";
+import { describeWait } from "../pages/describe-wait.ts";
 import { frameOf } from "../pages/frame.ts";
 import { mfaAcr, neededFactor } from "../steps/second-factor.ts";
 import { reasonToSignInAgain } from "../steps/sign-in/state.ts";
@@ -102,7 +103,9 @@ async function enterCode(at: AccountRequest, typed?: string, problem?: Problem):
   const frame = frameOf(at.context, at.request);
   const t = createTranslator(deviceMessages, frame.t.language);
   const isThrottled = problem?.kind === "throttled";
-  const text = isThrottled ? t("throttled", { seconds: problem.seconds }) : problem && t("device.invalid");
+  const text = isThrottled
+    ? t("throttled", { wait: describeWait(t.language, problem.seconds) })
+    : problem && t("device.invalid");
   return respondPage(<EnterCodePage frame={frame} view={{ typed, problem: text }} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},

@@ -5,10 +5,13 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
+import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
+import type { FlowRequest } from "../steps/step.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";
+import { codeWayIn } from "./reserve-code-attempt.ts";
 import { matchTotp, otpauthUri } from "./totp.ts";
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
@@ -34,15 +37,21 @@ export async function setupKey(context: RequestContext<AuthEnv>, setup: AppSetup
   return { text: encodeBase32(secret).replace(/(.{4})(?=.)/g, "$1 "), uri: otpauthUri(secret, names) };
 }
 
+export interface ConfirmedApp {
+  readonly factorId: string;
+  /** Makes the browser a known one for codes, so that guesses elsewhere do not keep its owner out. */
+  readonly cookie: string;
+}
+
 /**
- * Stores the app if the code is its own. Returns the id of the factor; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call, and tell-person.ts.
+ * Stores the app if the code is its own; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call, and tell-person.ts.
  */
 export async function confirmSetup(
-  context: RequestContext<AuthEnv>,
+  { context, request }: FlowRequest,
   setup: AppSetup,
   typed: string,
   { isFirst }: { readonly isFirst: boolean },
-): Promise<string | undefined> {
+): Promise<ConfirmedApp | undefined> {
   const { sub, claims } = setup.user;
   const secret = await secretOf(context, setup);
   const code = typed.replaceAll(/\s/g, "");
@@ -54,8 +63,9 @@ export async function confirmSetup(
   const isAdded = await tellPerson(context, { sub, claims, kind: "app-added", evidence: added }, () =>
     insertTotp(context, { sub, factorId, secret, step, isFirst }, event),
   );
-  if (isAdded) wakeAuditLog(context);
-  return isAdded ? factorId : undefined;
+  if (!isAdded) return undefined;
+  wakeAuditLog(context);
+  return { factorId, cookie: await rememberBrowser(context, request, setup.browser, codeWayIn(sub)) };
 }
 
 async function secretOf(

@@ -30,20 +30,23 @@ export async function readPersonFacts(
   const requiredUpstream = flow.proofs.length === 0 ? undefined : await findRequiredUpstream(at, sub);
   const { roles } = policy.mfaRoles.length === 0 ? { roles: [] } : await isolate.users.findRbacClaims(context, sub);
   const isLeaving = added?.isActive !== true && (await isolate.users.find(context, sub))?.status === "leaving";
-  const isInNewBrowser = policy.confirmsBrowsers && (await isStrange(at, browser, sub));
   const person = { sub, subject, proofs, roles, isLeaving };
+  const place = policy.confirmsBrowsers ? await readBrowser(at, browser, sub) : {};
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
-    return { person, factors: undefined, isRemembered: false, isNewBrowser: isInNewBrowser, requiredUpstream };
+    return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream };
   }
   const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  return { person, factors, isRemembered, isNewBrowser: isInNewBrowser, requiredUpstream };
+  return { person, factors, isRemembered, ...place, requiredUpstream };
 }
 
-/** Somebody without a verified address cannot be asked. */
-async function isStrange(at: FlowRequest, browser: Browser, sub: string): Promise<boolean> {
-  if (!(await isNewBrowser(at, browser, sub))) return false;
+async function readBrowser(
+  at: FlowRequest,
+  browser: Browser,
+  sub: string,
+): Promise<Pick<Facts, "isNewBrowser" | "isMailable">> {
+  if (!(await isNewBrowser(at, browser, sub))) return { isNewBrowser: false };
   const user = await at.isolate.users.find(at.context, sub);
-  return user !== undefined && verifiedAddress(user.claims) !== undefined;
+  return { isNewBrowser: true, isMailable: user !== undefined && verifiedAddress(user.claims) !== undefined };
 }

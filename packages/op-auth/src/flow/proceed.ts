@@ -21,6 +21,7 @@ import {
   type OpenOptions,
   openSession,
   prepareSession,
+  signInOf,
   withKnownProofs,
 } from "../session/open-session.ts";
 import { withDemand } from "../steps/demand.ts";
@@ -82,17 +83,9 @@ export async function proceed(at: FlowRequest, progress: Progress): Promise<Resp
   return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
 }
 
-/** The session that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
-function signInOf(pending: Flow["proofs"]): SignIn | undefined {
-  const [first] = pending;
-  if (first === undefined) return undefined;
-  if (pending.some(({ sub }) => sub !== first.sub)) throw new Error("proofs of different people in one flow");
-  return { sub: first.sub, proofs: pending, version: Math.min(...pending.map(({ controlVersion }) => controlVersion)) };
-}
-
-function openingBy({ flow, browser }: Progress): OpenOptions {
+function openingBy({ flow, browser }: Progress, { isNewBrowser }: Pick<Facts, "isNewBrowser">): OpenOptions {
   const { fid, startedAtMs } = flow;
-  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs } };
+  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser } };
 }
 
 /** The facts when nobody is signed in. */
@@ -124,7 +117,7 @@ async function proceedToAccount(
   }
   const more = await demandMore(at, { flow, policy, session, client: undefined });
   if (more !== undefined) return proceedToAccount(at, await withMore(progress, more), purpose);
-  const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(progress)), added?.write?.()]);
+  const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(progress, known)), added?.write?.()]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const path =
     next.kind === "page" ? await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name) : purpose.path;
@@ -272,7 +265,7 @@ async function decideSigningIn(
     await added?.write?.();
     return redirect(await pathToProof(at, progress, next.step, sub));
   }
-  const opening = { ...openingBy(progress), clientId: client.clientId };
+  const opening = { ...openingBy(progress, facts), clientId: client.clientId };
   if (next.kind === "page") {
     const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
     if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);

@@ -1,6 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/setup-app.tsx";
+import { describeWait } from "../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { type OtherWay, OtherWays } from "../pages/other-ways.tsx";
@@ -44,7 +45,7 @@ export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFr
   const isThrottled = problem.kind === "throttled";
   return (
     <p class="note bad" role="alert" id="problem">
-      {isThrottled ? t("throttled", { minutes: Math.ceil(problem.seconds / 60) }) : t(problem.kind)}
+      {isThrottled ? t("throttled", { wait: describeWait(t.language, problem.seconds) }) : t(problem.kind)}
     </p>
   );
 }
@@ -106,8 +107,10 @@ export interface CodePageView {
   readonly problem: CodeProblem;
   /** Whether the flow can be cancelled. */
   readonly canCancel: boolean;
-  /** For a code that the person did not request: why it is needed, and another way in place of another address. */
-  readonly demanded?: { readonly text: string; readonly other: OtherWay } | undefined;
+  /** Whether the page is one of the account's, and links to it. */
+  readonly isOfAccount?: boolean;
+  /** Of a code that the person did not ask for: why it is needed, the way in place of another address, and where to start again. */
+  readonly demanded?: { readonly text: string; readonly other: OtherWay; readonly restart: string } | undefined;
 }
 
 /**
@@ -116,11 +119,11 @@ export interface CodePageView {
  */
 export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
   const t = createTranslator(mailedCodeMessages, frame.t.language);
-  const { form, mailed, problem, canCancel, demanded } = view;
+  const { form, mailed, problem, canCancel, isOfAccount = false, demanded } = view;
   const isWrong = problem !== undefined && problem.kind !== "throttled";
   const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
   return (
-    <Layout {...frame} title={t("codeTitle")}>
+    <Layout {...frame} title={t("codeTitle")} account={isOfAccount}>
       <div class="head">
         <h1>{t("codeTitle")}</h1>
         {demanded && <p class="muted">{demanded.text}</p>}
@@ -140,6 +143,11 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
         </form>
       )}
       <div class="actions">
+        {demanded && problem?.kind === "over" && (
+          <a class="button quiet" href={demanded.restart} id="restart">
+            {t("restart")}
+          </a>
+        )}
         <OtherWays
           frame={frame}
           form={form}

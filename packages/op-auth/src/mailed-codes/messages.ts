@@ -15,8 +15,8 @@ const en = {
   wrong: "That code is not correct. Enter the code of the newest mail.",
   expired: "That code has expired. Ask for another one.",
   over: "There were too many wrong codes, or this one was used. Start again.",
-  throttled:
-    "Too many codes were requested. Wait {minutes, plural, one {# minute} other {# minutes}} and then try again.",
+  restart: "Start again",
+  throttled: "Too many codes were requested. Wait {wait} and then try again.",
 } as const;
 
 export type MailedCodeText = keyof typeof en;
@@ -39,7 +39,7 @@ export const mailedCodeMessages: Catalog<MailedCodeText> = {
     wrong: "Dieser Code ist nicht richtig. Geben Sie den Code aus der neuesten E-Mail ein.",
     expired: "Dieser Code ist abgelaufen. Fordern Sie einen neuen an.",
     over: "Es gab zu viele falsche Codes, oder dieser wurde schon benutzt. Beginnen Sie von vorn.",
-    throttled:
-      "Es wurden zu viele Codes angefordert. Warten Sie {minutes, plural, one {# Minute} other {# Minuten}} und versuchen Sie es dann erneut.",
+    restart: "Von vorn beginnen",
+    throttled: "Es wurden zu viele Codes angefordert. Warten Sie {wait} und versuchen Sie es dann erneut.",
   },
 };

@@ -5,8 +5,9 @@ import type { Catalog } from "@edge-op/pages/translator";
 
 const en = {
   "signIn.title": "Sign in",
-  throttled: "Too many attempts. Wait {seconds, plural, one {# second} other {# seconds}}, then try again.",
+  throttled: "Too many attempts. Wait {wait}, then try again.",
   "flow.expiredText": "This page was open for too long. Nothing was lost: continue from here.",
+  "flow.outdatedText": "This page is out of date. You may have signed in again in another tab. Nothing was changed.",
   "flow.continue": "Continue",
   "flow.continueTo": "Continue to {client}",
   "consent.as": "Signed in as {user}",
@@ -47,9 +48,10 @@ export type MessageKey = OwnMessageKey | LayoutMessageKey;
 
 const de: Readonly<Record<OwnMessageKey, string>> = {
   "signIn.title": "Anmelden",
-  throttled:
-    "Zu viele Versuche. Warten Sie {seconds, plural, one {# Sekunde} other {# Sekunden}} und versuchen Sie es dann erneut.",
+  throttled: "Zu viele Versuche. Warten Sie {wait} und versuchen Sie es dann erneut.",
   "flow.expiredText": "Diese Seite war zu lange offen. Es ging nichts verloren: Machen Sie von hier aus weiter.",
+  "flow.outdatedText":
+    "Diese Seite ist veraltet. Vielleicht haben Sie sich in einem anderen Tab neu angemeldet. Es wurde nichts geändert.",
   "flow.continue": "Weiter",
   "flow.continueTo": "Weiter zu {client}",
   "consent.as": "Angemeldet als {user}",

@@ -1,5 +1,6 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
+import { describeWait } from "../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMessages } from "./messages.ts";
 
@@ -45,7 +46,7 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
   const t = createTranslator(passwordMessages, frame.t.language);
   switch (problem.kind) {
     case "throttled":
-      return t("throttled", { seconds: problem.seconds });
+      return t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
     case "tooShort":
       return t("password.tooShort", { min });
     case "tooLong":

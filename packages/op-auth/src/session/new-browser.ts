@@ -15,6 +15,13 @@ export async function isNewBrowser({ context, request }: FlowRequest, browser: B
   return !(await isKnownBrowser(context, request, browser, wayInOf(sub), "op-people"));
 }
 
+export interface SigningIn {
+  readonly browser: Browser;
+  readonly startedAtMs: number;
+  /** Absent if the sign-in did not depend on it. */
+  readonly isNewBrowser: boolean | undefined;
+}
+
 /**
  * **Records that a person has signed in in this browser, and tells them if it is new** (`NEW_BROWSER`): in the background, so no sign-in waits for mail. The account
  * is not told of the browser in which it came into being, since `startedAtMs`. Returns the `Set-Cookie` value. Cost: 0; for a new browser 1 D1 call and those of
@@ -22,12 +29,12 @@ export async function isNewBrowser({ context, request }: FlowRequest, browser: B
  */
 export async function recordBrowser(
   at: FlowRequest,
-  browser: Browser,
-  { sub, startedAtMs }: { readonly sub: string; readonly startedAtMs: number },
+  sub: string,
+  { browser, startedAtMs, isNewBrowser: isNew }: SigningIn,
 ): Promise<string | undefined> {
   const { context, request } = at;
   if (readDeployment(context.env).newBrowser === "off") return undefined;
-  if (context.settings.mailProvider !== "off" && (await isNewBrowser(at, browser, sub))) {
+  if (context.settings.mailProvider !== "off" && (isNew ?? (await isNewBrowser(at, browser, sub)))) {
     context.waitUntil(tellOfBrowser(at, sub, startedAtMs));
   }
   return rememberBrowser(context, request, browser, wayInOf(sub), "op-people");

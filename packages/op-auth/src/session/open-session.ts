@@ -1,4 +1,4 @@
-import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
+import { formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/grants/end-session";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
@@ -7,9 +7,10 @@ import { deleteUserSessions, saveUserSession } from "@edge-op/shared/users/user-
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { readDeployment } from "../deployment.ts";
+import type { Flow } from "../steps/flow.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { describeDevice } from "./describe-device.ts";
-import { recordBrowser } from "./new-browser.ts";
+import { recordBrowser, type SigningIn } from "./new-browser.ts";
 import { placeOf } from "./place-of.ts";
 
 export type OpenedSession =
@@ -22,10 +23,18 @@ export type OpenedSession =
 export interface OpenOptions {
   readonly flow?: SessionFlow | undefined;
   /** The browser and the begin of a sign-in; absent where a session is only opened anew. */
-  readonly signingIn?: { readonly browser: Browser; readonly startedAtMs: number } | undefined;
+  readonly signingIn?: SigningIn | undefined;
   readonly admitted?: SessionAdmission | undefined;
   /** The client that the person signs in for, for the audit. */
   readonly clientId?: string | undefined;
+}
+
+/** The sign-in that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
+export function signInOf(pending: Flow["proofs"]): SignIn | undefined {
+  const [first] = pending;
+  if (first === undefined) return undefined;
+  if (pending.some(({ sub }) => sub !== first.sub)) throw new Error("proofs of different people in one flow");
+  return { sub: first.sub, proofs: pending, version: Math.min(...pending.map(({ controlVersion }) => controlVersion)) };
 }
 
 /** A sign-in with the proofs of the same person's session whose methods it does not have itself. */
@@ -90,8 +99,7 @@ async function openedAs(
   const { absoluteMs } = readDeployment(context.env).session;
   const cookie = formatCookie(context, "op-session", prepared.id, absoluteMs / 1000);
   if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: [cookie] };
-  const { browser, startedAtMs } = signingIn;
-  const known = await recordBrowser(at, browser, { sub: prepared.session.sub, startedAtMs });
+  const known = await recordBrowser(at, prepared.session.sub, signingIn);
   return { kind: "opened", session: prepared, cookies: known === undefined ? [cookie] : [cookie, known] };
 }
 

@@ -83,8 +83,10 @@ export interface Facts {
   readonly factors: Factors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
-  /** They have not signed in in this browser yet, and can be mailed a code. Read only if the policy asks. */
+  /** They have not signed in in this browser yet. Read only if the policy asks. */
   readonly isNewBrowser?: boolean;
+  /** They have a verified address. Read only in a new browser. */
+  readonly isMailable?: boolean;
   /** The upstream provider that they must sign in with. Read only for a person who has proven something in this flow. */
   readonly requiredUpstream?: string | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */

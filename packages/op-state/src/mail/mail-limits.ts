@@ -1,5 +1,5 @@
 import type { AccountMail } from "@edge-op/pages/mail/account-mails";
-import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { type CodeMail, noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
 import type { AttemptLane } from "@edge-op/shared/users/session-rpc";
 import { addressKey } from "./failed-addresses.ts";
 
@@ -26,18 +26,16 @@ export function sendLimits(kind: AccountMail["kind"], key: string): AttemptLane 
 
 /**
  * **How many codes are requested for an address, and by a sender.** Addresses that nobody has are counted as all others are. A browser in which a code for the
- * address has succeeded has a limit of its own, so that strangers do not use up the mails of its owner.
+ * address has succeeded has a limit of its own, and so have codes for sign-ins, which need the password: strangers do not use up the mails of their owner.
  */
 export async function codeLimits({
-  key,
+  purpose,
+  to: { key },
   sender,
   knownBrowser,
-}: {
-  readonly key: string;
-  readonly sender: string | undefined;
-  readonly knownBrowser: string | undefined;
-}): Promise<AttemptLane> {
-  const target = await addressKey(knownBrowser === undefined ? key : `${knownBrowser} ${key}`);
+}: Pick<CodeMail, "purpose" | "to" | "sender" | "knownBrowser">): Promise<AttemptLane> {
+  const lane = purpose === "sign-in" ? `sign-in ${key}` : key;
+  const target = await addressKey(knownBrowser === undefined ? lane : `${knownBrowser} ${lane}`);
   const counted = [
     { key: `code ${target}`, limit: burst },
     { key: `codes of a day ${target}`, limit: ofDay },

@@ -95,7 +95,7 @@ export class MailSender
   }
 
   async sendCode({ id, sender, knownBrowser, ...content }: CodeMail): Promise<CodeMailResult> {
-    const limits = await codeLimits({ key: content.to.key, sender, knownBrowser });
+    const limits = await codeLimits({ ...content, sender, knownBrowser });
     const sealed = await sealMail(this.env, id, { ...content, type: "code" });
     if (this.#waiting >= mostWaiting) return { kind: "full" };
     const atMs = nowMs();

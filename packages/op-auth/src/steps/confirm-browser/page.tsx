@@ -8,7 +8,7 @@ import { confirmBrowserMessages } from "./messages.ts";
 
 /** **The page for the code of a new browser.** Cost: 0. */
 export async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
-  const { context, authorization, form, flow } = at;
+  const { context, authorization, form, flow, restart } = at;
   const frame = stepFrame(at);
   const { language } = frame.t;
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
@@ -19,6 +19,7 @@ export async function showConfirmBrowser(at: StepPageRequest): Promise<Response>
     problem,
     canCancel: authorization !== undefined,
     demanded: {
+      restart,
       text: createTranslator(confirmBrowserMessages, language)("text"),
       other: {
         name: "account",

@@ -7,8 +7,8 @@ import type { StepInput, StepState } from "../step.ts";
  * provider looks at browsers itself. The code is a signal, not a factor: it changes no `acr` (NIST SP 800-63B-4 §3.1.3.1). Pure.
  */
 export function confirmBrowserState({ flow, facts }: Pick<StepInput, "flow" | "facts">): StepState {
-  const { person, isNewBrowser } = facts;
-  if (person === undefined || isNewBrowser !== true) return { kind: "done" };
+  const { person, isNewBrowser, isMailable } = facts;
+  if (person === undefined || isNewBrowser !== true || isMailable !== true) return { kind: "done" };
   const has = (method: string) => flow.proofs.some((proof) => proof.sub === person.sub && proof.method === method);
   const isNeeded = has("password") && !has("mailedCode") && findAuthentication(person.proofs, mfaAcr) === undefined;
   return isNeeded ? { kind: "needed", error: "login_required" } : { kind: "done" };

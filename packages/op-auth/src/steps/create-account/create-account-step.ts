@@ -7,7 +7,7 @@ import { submitCreateAccount } from "./submit.ts";
 /** **The end of signing up**: a person who has proven their address chooses how to sign in, and gets an account by it. */
 export const createAccountStep: Step = {
   name: "create-account",
-  methods: ["password", ...passkeyMethods],
+  methods: ["password", ...passkeyMethods, "mailedCode"],
   isForPerson: false,
   state: createAccountState,
   page: showCreateAccount,

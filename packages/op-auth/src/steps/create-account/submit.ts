@@ -67,10 +67,15 @@ export async function submitCreateAccount(at: StepRequest, form: Form): Promise<
   const { language: locale } = stepFrame(at).t;
   const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale });
   if (!isInserted) return taken;
-  const { sub } = newcomer;
+  const { sub, address } = newcomer;
+  const proven = { sub, atMs: context.arrivedAtMs, controlVersion };
   return {
     kind: "done",
-    proofs: [{ ...chosen.proof, sub, atMs: context.arrivedAtMs, controlVersion }],
+    // The mailbox was proven in this flow, so a new browser needs no code of it again.
+    proofs: [
+      { ...chosen.proof, ...proven },
+      { method: "mailedCode", credential: address.key, ...proven },
+    ],
     marks: { newcomer: undefined },
     allowed: [],
     factors: {

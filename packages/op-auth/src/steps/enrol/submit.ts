@@ -14,11 +14,17 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
   if (user === undefined) return { kind: "go to", step: "sign-in" };
   const { sub } = user;
   const setup = { user, browser, id: flow.fid };
-  const [credential, allowed] = await Promise.all([
-    confirmSetup(context, setup, form.get("code") ?? "", { isFirst: true }),
+  const [added, allowed] = await Promise.all([
+    confirmSetup(at, setup, form.get("code") ?? "", { isFirst: true }),
     findAllowed(at, sub),
   ]);
-  if (credential === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
-  const proof = { method: "totp", sub, credential, atMs: context.arrivedAtMs, controlVersion } as const;
-  return { kind: "done", proofs: [proof], allowed, marks: { newCodes: { sub, replaced: "" } } };
+  if (added === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };
+  const proof = { method: "totp", sub, credential: added.factorId, atMs: context.arrivedAtMs, controlVersion } as const;
+  return {
+    kind: "done",
+    proofs: [proof],
+    allowed,
+    cookies: [added.cookie],
+    marks: { newCodes: { sub, replaced: "" } },
+  };
 }

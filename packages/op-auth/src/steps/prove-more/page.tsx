@@ -10,6 +10,7 @@ import { readDeployment } from "../../deployment.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { CodeField } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
+import { describeWait } from "../../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
@@ -95,7 +96,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       {problem && (
         <p class="note bad" role="alert" id="problem">
           {problem.kind === "throttled"
-            ? frame.t("throttled", { seconds: problem.seconds })
+            ? frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) })
             : t(problem.isPasskey ? "refusedPasskey" : "refused")}
         </p>
       )}

@@ -6,6 +6,7 @@ import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
+import { describeWait } from "../../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { type OtherWay, OtherWays } from "../../pages/other-ways.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
@@ -160,7 +161,8 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
   if (problem?.kind === "changed") return createTranslator(signInMessages, frame.t.language)("signIn.changed");
-  if (problem?.kind === "throttled") return frame.t("throttled", { seconds: problem.seconds });
+  if (problem?.kind === "throttled")
+    return frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {
     return createTranslator(upstreamMessages, frame.t.language)(problem.reason, { provider: problem.provider });
   }
