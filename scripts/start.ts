@@ -136,7 +136,7 @@ try {
   const { provider, registered } = await run.start(options.reset);
   claimSignals();
   console.log(describe(provider, registered));
-  if (options.watch) onSourceChange(() => reload(provider));
+  if (options.watch) onSourceChange(options.hooks, () => reload(provider));
 } catch (error) {
   if (!stopping) {
     console.error(adviceFor(error, `PORT=${port + 100} npm start`) ?? error);
