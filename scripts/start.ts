@@ -136,10 +136,12 @@ try {
   const { provider, registered } = await run.start(options.reset);
   claimSignals();
   console.log(describe(provider, registered));
-  if (options.watch) onSourceChange(() => reload(provider));
+  if (options.watch) onSourceChange(options.hooks, () => reload(provider));
 } catch (error) {
   if (!stopping) {
-    console.error(adviceFor(error, `PORT=${port + 100} npm start`) ?? error);
+    console.error(
+      adviceFor(error, { otherPort: `PORT=${port + 100} npm start`, anew: "npm start -- --reset" }) ?? error,
+    );
     await run.stop();
     process.exit(1);
   }

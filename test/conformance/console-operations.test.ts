@@ -51,6 +51,7 @@ beforeAll(async () => {
   });
   await admin.require("POST", "/attributes", { attribute: "cost_centre", type: "string", title: "Cost centre" });
   await admin.require("POST", "/invitations", { email: "maria@example.com" });
+  await admin.require("PUT", "/client-document-hosts/agents.example.com", { policy: "deny" });
   await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
   const { keys } = await admin.require("GET", "/keys");
@@ -73,6 +74,8 @@ function pathOf(route: string): string {
     "/console/groups/:id": "/console/groups/staff",
     "/console/attributes/:id": "/console/attributes/cost_centre",
     "/console/invitations/:id": `/console/invitations/${invitationId}`,
+    "/console/document-hosts/:id": "/console/document-hosts/agents.example.com",
+    "/console/held-records/:kind/:id": "/console/held-records/client/app",
     ":framework": "auth-js",
     ":kid": kid,
     ":secret": secretId,
@@ -89,7 +92,17 @@ const written: Readonly<Record<string, string>> = {
   ...{ "claims.name": "Renamed", "username@/console/users/new": "another" },
   ...{ kind: "oidc", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
   ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
-  ...{ attribute: "shoe_size", type: "string", title: "Size", store: "relay", regions: "weur: 1", locale: "de" },
+  ...{
+    attribute: "shoe_size",
+    type: "string",
+    title: "Size",
+    store: "relay",
+    host: "apps.example.net",
+    policy: "ask",
+    decision: "refuse",
+    regions: "weur: 1",
+    locale: "de",
+  },
 };
 
 /** Deletions of records come last, and deletions of their parts before them. */
@@ -227,5 +240,89 @@ describe("the start page", () => {
       const { body } = await admin.call("GET", `/clients/${clientId}`);
       expect(String(body["redirect_uris"]), path).toMatch(/^https:\/\/photos\.example\.com\//);
     }
+  });
+});
+
+describe("the largest records that the admin API accepts", () => {
+  /** Quotes are written as references, six times as long. */
+  const quotes = (length: number) => '"'.repeat(length);
+  const many = <Value>(count: number, one: (index: number) => Value) =>
+    Array.from({ length: count }, (_, at) => one(at));
+  const uris = many(100, (at) => `https://photos.example.com/${at}?${"&".repeat(2000)}`);
+  const rules = (count: number) =>
+    many(count, (at) => ({
+      ...{ rule_id: `rule-${at}`, uses: ["assertion"], claims: { sub: { exact: quotes(256) } }, scopes: ["deploy"] },
+      ...{ client_id: "app", subject: { type: "client" }, audiences: ["https://api.example.com"] },
+    }));
+  const issuer = (id: string, count: number) => ({
+    ...{ issuer_id: id, issuer: `https://${id}.example.com`, algorithms: ["ES256"], rules: rules(count) },
+    jwks_uri: "https://ci.example.com/jwks",
+  });
+  const records: Readonly<Record<string, readonly [method: "POST" | "PUT", path: string, body: object]>> = {
+    "clients/largest": ["POST", "/clients", { client_id: "largest", client_name: quotes(100), redirect_uris: uris }],
+    "resources/largest": [
+      ...(["POST", "/resources"] as const),
+      {
+        ...{ identifier: "https://largest.example.com", resource_id: "largest", name: quotes(100), clients: "any" },
+        scopes: many(100, (at) => ({ value: `value-${at}`, description: quotes(100) })),
+      },
+    ],
+    "issuers/largest": ["POST", "/issuers", issuer("largest", 50)],
+    "issuers/usual": [
+      "POST",
+      "/issuers",
+      {
+        ...issuer("usual", 20),
+        rules: rules(20).map((rule) => ({ ...rule, claims: { sub: { exact: "repo:acme" } } })),
+      },
+    ],
+    "roles/largest": ["PUT", "/roles/largest", { permissions: many(200, (at) => `p${at}:${"x".repeat(100)}`) }],
+    "users/somebody-large": [
+      ...(["POST", "/users"] as const),
+      {
+        ...{ sub: "somebody-large", username: "largest", roles: ["largest"] },
+        claims: { name: quotes(200), email: "a@example.com" },
+      },
+    ],
+  };
+
+  it("no page of one, no form and no list of them has more than 50 kB; a form that would is refused before it is filled in", {
+    timeout: 120_000,
+  }, async () => {
+    for (const [method, path, body] of Object.values(records)) await admin.require(method, path, body);
+    for (const at of Array.from({ length: 60 }, (_, index) => index)) {
+      await admin.require("PUT", `/roles/r${at}${"x".repeat(58)}`, records["roles/largest"]![2]);
+      const resource = {
+        ...records["resources/largest"]![2],
+        resource_id: `r${at}`,
+        identifier: `https://r${at}.example.com`,
+      };
+      await admin.require("POST", "/resources", resource);
+      const host = `${"h".repeat(60)}.${"h".repeat(60)}.${"h".repeat(60)}.h${at}.example`;
+      await admin.require("PUT", `/client-document-hosts/${host}`, { policy: "ask" });
+    }
+    const { call } = await createConsole();
+    const sizes: Record<string, number> = {};
+    const read = async (path: string, form?: URLSearchParams) => {
+      const response = await call(`/console/${path}`, form);
+      const html = await response.text();
+      sizes[`${path}${form === undefined ? "" : ", confirmation"}: ${response.status}`] = Buffer.byteLength(html);
+      return { status: response.status, html };
+    };
+    for (const list of ["clients", "users", "roles", "resources", "issuers", "held-records"]) await read(list);
+    await read("clients/largest/test");
+    for (const path of Object.keys(records)) {
+      await read(path);
+      const { status, html } = await read(`${path}/edit`);
+      if (status === 200) await read(`${path}/edit`, readForm(html));
+    }
+    const tooLarge = Object.entries(sizes).filter(([, bytes]) => bytes > 50_000);
+    expect(tooLarge).toEqual([]);
+    expect(Object.keys(sizes).filter((name) => !name.endsWith("200"))).toEqual([
+      "clients/largest/edit: 413",
+      "resources/largest/edit: 413",
+      "issuers/largest/edit: 413",
+    ]);
+    expect(sizes).toHaveProperty(["issuers/usual/edit, confirmation: 200"]);
   });
 });

@@ -1,7 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
-import { DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
+import { adviceFor, DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { SettingError, settingsFrom } from "../../packages/edge-op/src/settings-variables.ts";
@@ -188,3 +191,31 @@ test("/dev/mailbox shows the mail that tells a person of a change, and its HTML 
   expect(await html.text()).toContain('<html lang="de" dir="ltr">');
   expect((await fetch(`${origin}/dev/mail?id=unknown`)).status).toBe(404);
 });
+
+test("a state of an earlier edition of the migrations is refused with the command that begins anew, and stays as it is", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "outdated-state-"));
+  const first = await run({ seed, stateDir });
+  await first.development.stop();
+  const edited = {
+    ...sourceBuilds,
+    migrations: async (database: "DB" | "AUDIT_DB") =>
+      (await sourceBuilds.migrations(database)).map(({ name, statements }) => ({
+        name,
+        statements: statements.map((sql) =>
+          sql.replace(/CREATE TABLE users \(/, "CREATE TABLE users (\n  shoe_size INTEGER,"),
+        ),
+      })),
+  };
+  const options = { port: await findFreePort(host), demoPort: await findFreePort(host), host, seed, stateDir } as const;
+  const second = new DevelopmentRun(edited, { ...options, shape: "compact", onProgress: () => undefined });
+  const error = await second.start().then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  await second.stop();
+  expect(adviceFor(error, { otherPort: "", anew: "npm start -- --reset" })).toContain("npm start -- --reset");
+  const third = await run({ seed, stateDir });
+  expect(third.registered.users).toEqual(first.registered.users);
+  await third.development.stop();
+  rmSync(stateDir, { recursive: true });
+}, 90_000);

@@ -26,6 +26,10 @@ describe("/admin/client-document-hosts", () => {
       { host: "*.example.net", policy: "deny" },
       { host: "agent.example.com", policy: "allow" },
     ]);
+    const { body: first } = await admin.call("GET", `${path}?limit=1`);
+    expect(first["hosts"]).toEqual([{ host: "*.example.net", policy: "deny" }]);
+    const { body: second } = await admin.call("GET", `${path}?limit=1&cursor=${first["next_cursor"]}`);
+    expect(second).toEqual({ hosts: [{ host: "agent.example.com", policy: "allow" }] });
     expect((await admin.call("DELETE", `${path}/agent.example.com`)).status).toBe(204);
     for (const method of ["GET", "DELETE"]) {
       expect((await admin.call(method, `${path}/agent.example.com`)).status, method).toBe(404);

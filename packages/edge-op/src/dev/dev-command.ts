@@ -95,7 +95,7 @@ async function run(
     console.log(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.`);
   } catch (error) {
     await development.stop();
-    const advice = adviceFor(error, `--port ${port + 100}`);
+    const advice = adviceFor(error, { otherPort: `--port ${port + 100}`, anew: `rm -r ${data ?? ""}` });
     if (advice === undefined) throw error;
     console.error(advice);
     process.exit(1);

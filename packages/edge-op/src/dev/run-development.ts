@@ -12,6 +12,7 @@ import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
 import { type Forwarder, forwardPort } from "../forward-port.ts";
 import { isPortFree } from "../free-port.ts";
 import { Mailbox } from "../mailbox.ts";
+import { OutdatedStateError } from "../migrate-database.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
 import { lockState, StateInUseError } from "../state-lock.ts";
 import { Activity } from "./activity.ts";
@@ -163,11 +164,15 @@ export class DevelopmentRun {
   }
 }
 
-/** Advice about an error of a start; `undefined` for an unexpected one. `otherPort`: how to choose another port. */
-export function adviceFor(error: unknown, otherPort: string): string | undefined {
+/** Advice about an error of a start; `undefined` for an unexpected one. `otherPort`: how to choose another port; `anew`: how to begin without the state. */
+export function adviceFor(
+  error: unknown,
+  { otherPort, anew }: { readonly otherPort: string; readonly anew: string },
+): string | undefined {
   if (error instanceof PortTakenError) {
     return `${error.message} Stop the process that listens there, or choose another port: ${otherPort}`;
   }
   if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
+  if (error instanceof OutdatedStateError) return `${error.message} Delete the state: ${anew}`;
   return undefined;
 }

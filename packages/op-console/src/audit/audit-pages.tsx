@@ -30,7 +30,7 @@ const list = definePage<AuditKey>({
     const children = (
       <>
         <Head title={t("audit.title")} />
-        <Search t={t} path={path} query={query} conditions={names} />
+        <Search t={t} path={path} query={query} conditions={names} isExact />
         <List t={t} items={found.events.map((event) => ({ name: event.type, detail: linesOf(event) }))} />
         <Pager t={t} path={path} query={query} next={found.next_cursor} />
         <Actions actions={[{ href: verificationPath, text: t("audit.verify") }]} />

@@ -5,6 +5,7 @@ import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
 import { timeText } from "../serve/times.ts";
+import { documentHosts } from "./document-hosts.ts";
 import { type ClientKey, clientMessages } from "./messages.ts";
 import { newSecretPath, secretChanges, secretSection, secretView } from "./secrets.tsx";
 import { testSignIn } from "./test-sign-in.tsx";
@@ -86,8 +87,9 @@ export const clients: RecordSpec<ClientKey, ClientResource> = {
 };
 
 export const clientPages: readonly ConsoleRoute[] = [
-  defineLists({ path: clients.path, title: clients.plural, records: [clients] }),
+  defineLists({ path: clients.path, title: clients.plural, records: [clients, documentHosts] }),
   ...defineRecord(clients),
   ...secretChanges(clients),
   testSignIn,
+  ...defineRecord(documentHosts),
 ];

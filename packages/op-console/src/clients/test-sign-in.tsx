@@ -1,9 +1,19 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { ClientResource } from "../api/resources.ts";
 import { recordPath } from "../records/record.ts";
+import { clip, countFitting } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, RecordHead } from "../serve/parts.tsx";
 import { type ClientKey, clientMessages } from "./messages.ts";
+
+/** Bytes of links: each URI is in two, and a page has 50 kB. */
+const longestLinks = 30_000;
+
+/** How many of a client's redirect URIs have links: the first ones, and one at least. */
+function fitting(redirectUris: readonly string[]): number {
+  const bytes = redirectUris.map((uri) => 2 * (encodeURIComponent(uri).length + 600));
+  return Math.max(1, countFitting(bytes, longestLinks));
+}
 
 /**
  * **Links to the sign-in and the consent page of a client**: the provider's own pages, so that the preview cannot differ from what people see. The
@@ -37,9 +47,9 @@ export const testSignIn = definePage<ClientKey>({
         {signsPeopleIn && redirectUris.length > 0 ? (
           <>
             <p>{t("client.testText")}</p>
-            {redirectUris.map((uri) => (
+            {redirectUris.slice(0, fitting(redirectUris)).map((uri) => (
               <section>
-                <p class="muted">{t("client.testTo", { uri })}</p>
+                <p class="muted">{t("client.testTo", { uri: clip(uri, 400) })}</p>
                 <Actions
                   actions={[
                     { href: linkTo(uri), text: t("client.testSignIn") },

@@ -1,7 +1,8 @@
 import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
 import type { DeploymentReport, KeyResource } from "../api/resources.ts";
+import { type HeldRecords, heldPath } from "../held/held-pages.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Facts, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
 import { mayUse } from "../serve/route.ts";
 import { timeText } from "../serve/times.ts";
 import { type OverviewKey, overviewMessages } from "./messages.ts";
@@ -13,15 +14,16 @@ export const overviewRoutes = [
   definePage<OverviewKey>({
     path: "/console",
     scope: undefined,
-    operations: ["listAuditEvents", "reportDeployment", "listKeys"],
+    operations: ["listAuditEvents", "reportDeployment", "listKeys", "listHeldRecords"],
     messages: overviewMessages,
     async show({ api, session, t, frame, context }) {
-      const [audit, deployment, keys] = await Promise.all([
+      const [audit, deployment, keys, held] = await Promise.all([
         mayUse(session, "admin:audit")
           ? api.get<{ readonly events: readonly ShownEvent[] }>("/audit", { limit: newest })
           : undefined,
         mayUse(session, "admin:shards") ? api.get<DeploymentReport>("/deployment") : undefined,
         mayUse(session, "admin:keys") ? api.get<{ readonly keys: readonly KeyResource[] }>("/keys") : undefined,
+        mayUse(session, "admin:shards") ? api.get<HeldRecords>("/held-records", { limit: "1" }) : undefined,
       ]);
       const { issuer } = context.settings;
       const active = keys?.keys.filter(({ state }) => state === "active");
@@ -29,6 +31,14 @@ export const overviewRoutes = [
         <>
           <Head title={t("overview.title")} text={t("overview.text", { provider: frame.branding.name, issuer })} />
           {session.scopes.length === 0 && <p>{t("overview.none")}</p>}
+          {held?.held_records[0] && (
+            <>
+              <p class="note bad" id="held">
+                {t("overview.held")}
+              </p>
+              <Actions actions={[{ href: heldPath, text: t("overview.toHeld") }]} />
+            </>
+          )}
           {deployment && (
             <Section title={t("overview.deployment")}>
               <Facts

@@ -1,4 +1,5 @@
 import type { Paged } from "../api/resources.ts";
+import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import {
   type Action,
@@ -26,6 +27,11 @@ interface Lists<Key extends string> {
   readonly records: readonly [RecordSpec<Key, object>, ...RecordSpec<Key, object>[]];
 }
 
+/** Of all lists of a page, which has 50 kB. */
+const mostItems = 50;
+/** Bytes of the whole record, beside its facts and lists. */
+const longestRecord = 10_000;
+
 /** **A page of lists of records**: keyset pages of the admin API, side by side, of which nothing is counted. */
 export function defineLists<Key extends string>({ path, title, text, records }: Lists<Key>): ConsoleRoute {
   const [{ scope, messages }] = records;
@@ -33,7 +39,7 @@ export function defineLists<Key extends string>({ path, title, text, records }: 
     ...{ path, scope, messages, operations: records.map(({ noun }) => `list${noun}s`) },
     async show(at) {
       const { t, query } = at;
-      const lists = await Promise.all(records.map((spec) => listOf(at, spec, spec.plural !== title)));
+      const lists = await Promise.all(records.map((spec) => listOf(at, spec, spec.plural !== title, records.length)));
       const children = (
         <>
           <Head title={t(title)} text={text && t(text)} />
@@ -50,11 +56,13 @@ async function listOf<Key extends string>(
   { api, t, query, path }: PageCall<Key>,
   spec: RecordSpec<Key, object>,
   hasTitle: boolean,
+  lists: number,
 ) {
-  const member = spec.api.slice(1);
+  const { member = spec.api.slice(1) } = spec;
   const names = Object.fromEntries(Object.entries(spec.conditions ?? {}).map(([name, key]) => [name, t(key)]));
   const found = await api.get<Paged & Readonly<Record<string, readonly object[]>>>(spec.api, {
     ...searched(query, names),
+    limit: String(Math.floor(mostItems / lists)),
     cursor: query.get(member) ?? undefined,
   });
   const children = (
@@ -100,7 +108,7 @@ export function recordPage<Key extends string, Shown extends object>(spec: Recor
           {sections}
           <details>
             <summary>{t("record.whole")}</summary>
-            <pre class="secret">{JSON.stringify(record, null, 2)}</pre>
+            <pre class="secret">{clip(JSON.stringify(record, null, 2), longestRecord)}</pre>
           </details>
         </>
       );

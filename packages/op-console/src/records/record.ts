@@ -20,6 +20,8 @@ export interface RecordSpec<Key extends string, Shown extends object> {
   /** The path of its pages; `api` is the one of the admin API. */
   readonly path: string;
   readonly api: `/${string}`;
+  /** The member of a list, if it is not named as the path is. */
+  readonly member?: string;
   /** The member that names a record. */
   readonly id: string;
   readonly scope: AdminScope;

@@ -44,7 +44,7 @@ export const refusalPages: readonly ConsoleRoute[] = [
       const children = (
         <>
           <Head title={t("refusals.title")} text={t("refusals.text")} />
-          <Search t={t} path={path} query={query} conditions={names} />
+          <Search t={t} path={path} query={query} conditions={names} isExact />
           {found.refusals.length === 0 && <p class="muted">{t("list.empty")}</p>}
           {found.refusals.map((refusal) => (
             <OneRefusal at={at} refusal={refusal} />

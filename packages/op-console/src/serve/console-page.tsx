@@ -17,7 +17,7 @@ interface Link {
 const links: readonly Link[] = [
   { href: "/console", text: "nav.overview" },
   { href: "/console/start", text: "nav.start", scope: "admin:clients" },
-  { href: "/console/clients", text: "nav.clients", scope: "admin:clients" },
+  { href: "/console/clients", text: "nav.clients", scope: "admin:clients", also: ["/console/document-hosts"] },
   { href: "/console/users", text: "nav.users", scope: "admin:users", also: ["/console/invitations"] },
   {
     ...{ href: "/console/roles", text: "nav.roles", scope: "admin:users" },
@@ -26,7 +26,7 @@ const links: readonly Link[] = [
   { href: "/console/resources", text: "nav.resources", scope: "admin:clients" },
   { href: "/console/issuers", text: "nav.issuers", scope: "admin:issuers", also: ["/console/upstreams"] },
   { href: "/console/keys", text: "nav.keys", scope: "admin:keys" },
-  { href: "/console/shards", text: "nav.shards", scope: "admin:shards" },
+  { href: "/console/shards", text: "nav.shards", scope: "admin:shards", also: ["/console/held-records"] },
   { href: "/console/audit", text: "nav.audit", scope: "admin:audit" },
   { href: "/console/refusals", text: "nav.refusals", scope: "admin:audit" },
   { href: "/console/settings", text: "nav.settings", scope: "admin:shards" },

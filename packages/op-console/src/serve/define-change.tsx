@@ -2,10 +2,11 @@ import { redirect } from "@edge-op/pages/respond-page";
 import type { Catalog } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
+import { bytesInPage, clip } from "./clip.ts";
 import { pageCall, respondView } from "./define-page.tsx";
 import { changedFields, type Field, Fields, malformedFields, readValues, type Values } from "./fields.tsx";
 import type { ConsoleKey } from "./messages.ts";
-import { Head, RecordHead } from "./parts.tsx";
+import { Actions, Head, RecordHead } from "./parts.tsx";
 import type { ConsoleRoute, PageCall, View } from "./route.ts";
 
 /** The record that is changed. */
@@ -64,12 +65,14 @@ export function defineChange<Key extends string, Changed extends Found = Found>(
       const at = await pageCall(request, spec.messages);
       const found = await spec.find(at);
       const { form } = at;
+      if (form === undefined && isTooLarge(found.values ?? {})) return tooLargePage(spec, at, found);
       if (form === undefined) {
         return spec.fields === undefined
           ? confirmation(spec, at, found, {})
           : formPage(spec, at, found, found.values ?? {});
       }
       const values = readValues(spec.fields ?? [], form);
+      if (isTooLarge(values)) return tooLargePage(spec, at, found);
       // The version that the person has seen, not the one that is read now.
       const seen = { ...found, etag: form.get("etag") ?? found.etag };
       if (spec.fields !== undefined && form.get("step") !== "confirm") {
@@ -86,6 +89,35 @@ export function defineChange<Key extends string, Changed extends Found = Found>(
       return execute(spec, at, seen, values);
     },
   };
+}
+
+/** Bytes of what a form contains: a page has 50 kB. */
+const largestForm = 38_000;
+
+function sizeOf(values: Values): number {
+  return Object.values(values).reduce((bytes, value) => bytes + bytesInPage(value), 0);
+}
+
+function isTooLarge(values: Values): boolean {
+  return sizeOf(values) > largestForm;
+}
+
+function tooLargePage<Key extends string, Changed extends Found>(
+  spec: ChangeSpec<Key, Changed>,
+  at: PageCall<Key>,
+  { name }: Found,
+): Promise<Response> {
+  const title = titleOf(spec, at);
+  const children = (
+    <>
+      {name === "" ? <Head title={title} /> : <RecordHead kind={title} name={name} />}
+      <p class="note bad" role="alert" id="problem">
+        {at.t("change.tooLarge")}
+      </p>
+      <Actions actions={[{ href: spec.back(at), text: at.t("change.cancel") }]} />
+    </>
+  );
+  return respondView(at, { title, children }, { status: 413 });
 }
 
 async function execute<Key extends string, Changed extends Found>(
@@ -164,6 +196,8 @@ async function confirmation<Key extends string, Changed extends Found>(
   const title = titleOf(spec, at);
   const before = found.values ?? {};
   const changed = changedFields(spec.fields ?? [], before, values);
+  // The form has all of it; what is shown is clipped to what a page has left.
+  const longest = (largestForm - sizeOf(values)) / Math.max(1, changed.length);
   const children = (
     <>
       {found.name === "" ? <Head title={title} /> : <RecordHead kind={title} name={found.name} />}
@@ -175,7 +209,7 @@ async function confirmation<Key extends string, Changed extends Found>(
           {changed.map((field) => (
             <>
               <dt>{t(field.label)}</dt>
-              <Changed at={at} field={field} before={before} values={values} />
+              <Changed at={at} field={field} before={before} values={values} longest={longest} />
             </>
           ))}
         </dl>
@@ -200,25 +234,27 @@ function Changed<Key extends string>({
   field,
   before,
   values,
+  longest,
 }: {
   readonly at: PageCall<Key>;
   readonly field: Field<Key>;
   readonly before: Values;
   readonly values: Values;
+  readonly longest: number;
 }) {
   const { t } = at;
   const value = values[field.name];
   if (field.kind === "json" && value) {
     return (
       <dd>
-        <pre>{value}</pre>
+        <pre>{clip(value, longest)}</pre>
       </dd>
     );
   }
   return (
     <>
-      {before[field.name] && <dd>{t("change.from", { value: shown(at, field, before) })}</dd>}
-      <dd>{t("change.to", { value: shown(at, field, values) })}</dd>
+      {before[field.name] && <dd>{t("change.from", { value: clip(shown(at, field, before), longest / 2) })}</dd>}
+      <dd>{t("change.to", { value: clip(shown(at, field, values), longest / 2) })}</dd>
     </>
   );
 }

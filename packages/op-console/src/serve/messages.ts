@@ -41,6 +41,7 @@ const en = {
   "list.search": "Search",
   "list.searchBy": "Search by",
   "list.searchFor": "Value; a trailing * finds everything that begins with it",
+  "list.searchExactly": "Value",
   "list.open": "Open",
   "list.all": "Show all",
   "change.continue": "Continue",
@@ -51,6 +52,8 @@ const en = {
   "change.nothing": "You have changed nothing.",
   "change.refused": "The change was refused, and nothing was changed.",
   "change.outdated": "Somebody else has changed this record in the meantime. The form shows it as it is now.",
+  "change.tooLarge":
+    "This is too large for a page of the console. Change it by the command line, which has a command for it.",
   "change.notJson": "Nothing was changed: this is no JSON.",
   "change.secret": "a value that is not shown",
   "change.done": "The change is in force everywhere.",
@@ -117,6 +120,7 @@ const de: Readonly<Record<OwnKey, string>> = {
   "list.search": "Suchen",
   "list.searchBy": "Suchen nach",
   "list.searchFor": "Wert; ein * am Ende findet alles, was so beginnt",
+  "list.searchExactly": "Wert",
   "list.open": "Öffnen",
   "list.all": "Alle zeigen",
   "change.continue": "Weiter",
@@ -127,6 +131,8 @@ const de: Readonly<Record<OwnKey, string>> = {
   "change.nothing": "Sie haben nichts geändert.",
   "change.refused": "Die Änderung wurde abgelehnt, und es wurde nichts geändert.",
   "change.outdated": "Jemand anderes hat diesen Eintrag inzwischen geändert. Das Formular zeigt ihn, wie er jetzt ist.",
+  "change.tooLarge":
+    "Das ist zu groß für eine Seite der Konsole. Ändern Sie es mit der Kommandozeile, die einen Befehl dafür hat.",
   "change.notJson": "Es wurde nichts geändert: Das ist kein JSON.",
   "change.secret": "ein Wert, der nicht gezeigt wird",
   "change.done": "Die Änderung gilt überall.",

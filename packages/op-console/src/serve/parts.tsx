@@ -2,6 +2,7 @@
 
 import type { Translator } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
+import { bytesInPage, clip, countFitting } from "./clip.ts";
 import type { ConsoleKey } from "./messages.ts";
 
 type T = Translator<ConsoleKey>;
@@ -21,7 +22,7 @@ export function RecordHead({ kind, name }: { readonly kind: string; readonly nam
     <div class="head">
       <p class="muted">{kind}</p>
       <h1>
-        <strong>{name}</strong>
+        <strong>{clip(name, longest.text)}</strong>
       </h1>
     </div>
   );
@@ -39,11 +40,22 @@ export function Done({ t, query }: { readonly t: T; readonly query: URLSearchPar
 
 export type Fact = readonly [name: string, value: string | readonly string[] | boolean | number | undefined];
 
+/** Bytes of a text, and of the texts of one fact. */
+const longest = { text: 400, name: 120, detail: 200, fact: 1_500 } as const;
+/** Of the elements of a value. */
+const markup = 9;
+
 export function Facts({ t, facts }: { readonly t: T; readonly facts: readonly Fact[] }) {
   const shown = (value: Fact[1]): readonly string[] => {
     if (value === undefined || value === "") return [];
     if (typeof value === "boolean") return [t(value ? "value.yes" : "value.no")];
-    return Array.isArray(value) ? value : [String(value)];
+    if (!Array.isArray(value)) return [clip(String(value), longest.fact)];
+    const texts = value.map((text) => clip(text, longest.text));
+    const count = countFitting(
+      texts.map((text) => bytesInPage(text) + markup),
+      longest.fact,
+    );
+    return count < texts.length ? [...texts.slice(0, count), `… +${texts.length - count}`] : texts;
   };
   return (
     <dl>
@@ -78,25 +90,28 @@ export function List({ t, items }: { readonly t: T; readonly items: readonly Ite
   if (items.length === 0) return <p class="muted">{t("list.empty")}</p>;
   return (
     <ul class="list">
-      {items.map(({ name, detail = [], note, actions = [] }) => (
-        <li>
-          <div>
-            <strong>{name}</strong>
-            {note && <span class="muted small"> {note}</span>}
-            {detail.map((text) => text && <div class="muted small detail">{text}</div>)}
-          </div>
-          {actions.length > 0 && (
-            <div class="row">
-              {actions.map(({ href, text, isDangerous }) => (
-                <a class={`button quiet slim${isDangerous ? " danger" : ""}`} href={href}>
-                  {text}
-                  <span class="unseen detail"> {name}</span>
-                </a>
-              ))}
+      {items.map(({ name: whole, detail = [], note, actions = [] }) => {
+        const name = clip(whole, longest.name);
+        return (
+          <li>
+            <div>
+              <strong>{name}</strong>
+              {note && <span class="muted small"> {note}</span>}
+              {detail.map((text) => text && <div class="muted small detail">{clip(text, longest.detail)}</div>)}
             </div>
-          )}
-        </li>
-      ))}
+            {actions.length > 0 && (
+              <div class="row">
+                {actions.map(({ href, text, isDangerous }) => (
+                  <a class={`button quiet slim${isDangerous ? " danger" : ""}`} href={href}>
+                    {text}
+                    <span class="unseen detail"> {name}</span>
+                  </a>
+                ))}
+              </div>
+            )}
+          </li>
+        );
+      })}
     </ul>
   );
 }
@@ -145,12 +160,15 @@ export function Search({
   path,
   query,
   conditions,
+  isExact,
 }: {
   readonly t: T;
   readonly path: string;
   readonly query: URLSearchParams;
   /** Names of the API and the texts for them. */
   readonly conditions: Readonly<Record<string, string>>;
+  /** No condition takes the beginning of a value. */
+  readonly isExact?: true;
 }) {
   return (
     <form method="get" action={path} class="search">
@@ -165,8 +183,8 @@ export function Search({
         </select>
       </div>
       <div>
-        <label for="value">{t("list.searchFor")}</label>
-        <input type="text" id="value" name="value" value={query.get("value") ?? ""} autocomplete="off" />
+        <label for="value">{t(isExact ? "list.searchExactly" : "list.searchFor")}</label>
+        <input type="text" id="value" name="value" value={clip(query.get("value") ?? "", 600)} autocomplete="off" />
       </div>
       <button type="submit" class="slim" id="search">
         {t("list.search")}

@@ -16,6 +16,7 @@ const en = {
   "shards.unreachable": "Objects that do not respond",
   "shards.more":
     "Further objects are not shown: {count, plural, one {# object} other {# objects}}. The command line lists all.",
+  "shards.held": "Held records",
   "generation.open": "Open a generation",
   "generation.openEnds":
     "Nothing ends or moves: new ids use it at once, and it stays. Without regions, relays are closed. More shards cost more calls for each change.",
@@ -42,6 +43,7 @@ const de: Readonly<Record<ShardKey, string>> = {
   "shards.unreachable": "Objekte, die nicht antworten",
   "shards.more":
     "Weitere Objekte sind nicht gezeigt: {count, plural, one {# Objekt} other {# Objekte}}. Die Kommandozeile listet alle.",
+  "shards.held": "Zurückgehaltene Einträge",
   "generation.open": "Generation öffnen",
   "generation.openEnds":
     "Es endet und bewegt sich nichts: Neue IDs nutzen sie sofort, und sie bleibt. Ohne Regionen werden die Relays geschlossen. Mehr Shards kosten mehr Aufrufe je Änderung.",

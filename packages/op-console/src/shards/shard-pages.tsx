@@ -1,5 +1,6 @@
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { DeploymentReport } from "../api/resources.ts";
+import { heldPath } from "../held/held-pages.tsx";
 import { pairOf } from "../records/members.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
@@ -113,7 +114,12 @@ export const shardPages: readonly ConsoleRoute[] = [
                 ],
               }))}
             />
-            <Actions actions={[{ href: `${path}/generations/new`, text: t("generation.open") }]} />
+            <Actions
+              actions={[
+                { href: `${path}/generations/new`, text: t("generation.open") },
+                { href: heldPath, text: t("shards.held") },
+              ]}
+            />
           </Section>
           <Section title={t("shards.objects")}>
             <List

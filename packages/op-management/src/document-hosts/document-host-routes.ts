@@ -6,6 +6,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { cutPage, pageQuery, readCursor } from "../admin/paging.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";
 import {
   documentHostBodySchema,
@@ -23,11 +24,19 @@ const list = defineRoute({
   method: "GET",
   path,
   operationId: "listDocumentHosts",
-  summary: `Lists the hosts of client metadata documents that have a policy, ${mostDocumentHosts} at most.`,
+  summary: `Lists the hosts of client metadata documents that have a policy, of which there are ${mostDocumentHosts} at most, a page at a time.`,
   scope,
-  response: { status: 200, description: "The hosts, in the order of their names.", schema: documentHostListSchema },
-  async handle({ context }) {
-    return { body: { hosts: await listAll(context.env.DB) } };
+  query: pageQuery,
+  response: {
+    status: 200,
+    description: "A page of hosts, in the order of their names.",
+    schema: documentHostListSchema,
+  },
+  async handle({ context, query: { cursor, limit } }) {
+    const last = readCursor(cursor);
+    const rows = (await listAll(context.env.DB)).filter(({ host }) => host > last);
+    const { page, next } = cutPage(rows, limit, ({ host }) => host);
+    return { body: { hosts: page, ...next } };
   },
 });
 

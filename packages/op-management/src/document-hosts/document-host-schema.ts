@@ -4,6 +4,7 @@ import { isDocumentHost } from "@edge-op/shared/clients/document-policy";
 import { documentPolicies } from "@edge-op/shared/config/document-policies";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
+import { nextCursor } from "../admin/paging.ts";
 
 const policy = z
   .enum(documentPolicies)
@@ -25,7 +26,7 @@ export const documentHostSchema = z
   .meta({ id: "DocumentHost", examples: [{ host: "*.example.com", policy: "allow" }] });
 
 export const documentHostListSchema = z
-  .strictObject({ hosts: z.array(documentHostSchema) })
+  .strictObject({ hosts: z.array(documentHostSchema), next_cursor: nextCursor })
   .meta({ id: "DocumentHostList" });
 
 export function requireHost(host: string): string {

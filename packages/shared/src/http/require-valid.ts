@@ -44,7 +44,7 @@ export function invalidFields(
   const first = shown[0]!;
   return new OAuthError(errorCode(shown), "fields-invalid", {
     detail: `${first.path}: ${first.message}`,
-    description: first.path === "" ? `The body ${first.message}.` : `${first.path}: ${first.message}`,
+    description: first.path === "" ? `The request ${first.message}.` : `${first.path}: ${first.message}`,
     fields: shown,
   });
 }
