@@ -96,6 +96,8 @@ const bindings = {
   TEST_AUDIT_MIGRATIONS: auditMigrations,
   /** Replays one run of the simulation of the control plane. */
   SIMULATION_SEED: process.env["SIMULATION_SEED"] ?? "",
+  /** `off` in `npm test`: fewer random runs. */
+  LONG_TESTS: process.env["LONG_TESTS"] ?? "",
   /** The rows of large-shard.test.ts. */
   SHARD_ROWS: process.env["SHARD_ROWS"] ?? "30000",
 };

@@ -1,7 +1,7 @@
 /**
- * **`npm test`**: the tests, and beside them the checks of the sources (types, format, lint) and each Worker's build. `npm test -- --all`, which CI
- * runs, adds the files that take minutes. With other arguments, Vitest alone, at once: `npm test -- rfc8693` runs the files whose paths contain it,
- * `npm test -- --watch rfc8693` repeats them when a source changes.
+ * **`npm test`**: the tests, and beside them the checks of the sources (types, format, lint). `npm test -- --all`, which CI runs, adds the files that
+ * take minutes, and the build of each Worker and package. With other arguments, Vitest alone, at once: `npm test -- rfc8693` runs the files whose
+ * paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
  */
 
 import { findChromium } from "../test/browser/find-chromium.ts";
@@ -17,7 +17,7 @@ const isAll = vitestArguments.includes("--all");
 /** Their lines are printed when the tests have ended, because Vitest redraws the end of its own output. */
 async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
   const lines: string[] = [];
-  const tally = await runSteps([...checkSteps(), ...buildSteps()], (line) => lines.push(line));
+  const tally = await runSteps(isAll ? [...checkSteps(), ...buildSteps()] : checkSteps(), (line) => lines.push(line));
   return { tally, lines };
 }
 

@@ -101,7 +101,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...load(max), horizon: undefined };
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 7,
+    from: 8,
   },
   "a fence of L only": {
     apply: () =>
@@ -132,7 +132,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         });
       }),
     in: { frequent: ["shardRestarts"] },
-    from: 24,
+    from: 35,
   },
   "a direct lease counted from receipt": { apply: () => directLease(fromReceipt), in: direct },
   "a relay's lease counted from receipt at the isolate": { apply: () => relaysLease(fromReceipt), in: relayed },
@@ -149,6 +149,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return self.holder;
       }),
     in: { ...direct, frequent: ["idle", "killed"] },
+    from: 5,
   },
   "a relay's lease that is released and still used": {
     apply: () =>
@@ -196,7 +197,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "answers by a horizon that was taken back": {
     apply: () => around(RevocationMachine, "close", () => {}),
     in: { ...direct, frequent: ["shardRestarts", "idle"], requestMs: 600 },
-    from: 6,
+    from: 24,
   },
   "a wait that ends with the first lease that lacks the change": {
     apply: () =>
@@ -240,6 +241,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { frequent: ["partitions"] },
+    from: 4,
   },
   "drift of clocks ignored": {
     apply: () => {
@@ -272,7 +274,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         use({ ...filter, seq: self.seq }, rows);
       }),
     in: filters,
-    from: 48,
+    from: 318,
   },
   "a hit of the filter treated as a miss": {
     apply: () => around(ShardReplica, "needsCheck", () => false),
@@ -293,6 +295,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return { ...made, confirmedSeq: Math.max(made.sinceSeq, made.confirmedSeq) };
       }),
     in: relayed,
+    from: 10,
   },
   "leases beyond those of the relay": {
     apply: () =>
@@ -319,7 +322,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       ]);
     },
     in: { ...relayed, frequent: ["relayRestarts"] },
-    from: 20,
+    from: 25,
   },
   "a shard covered without a lease of the relay": {
     apply: () =>
@@ -333,7 +336,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "control changes that the relay does not send": {
     apply: () => relayResponse((response, { sinceCv }) => ({ ...response, cv: sinceCv, changes: [] })),
     in: relayed,
-    from: 16,
+    from: 23,
   },
   "a response installed before its control changes are applied": {
     apply: () =>
@@ -342,7 +345,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         setTimeout(() => void observe(context, cv, named).catch(() => {}), 200);
         return Promise.resolve();
       }),
-    from: 11,
+    from: 15,
   },
   "content that the relay does not send": {
     apply: () =>
@@ -405,6 +408,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         }
       }),
     in: slowDecisions,
+    from: 70,
   },
   "a copy that an isolate without a version takes for current": {
     apply: () =>
@@ -448,6 +452,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "a copy in KV with a later version than its record": {
     apply: () => around(RecordCopies, "write", (_self, write, records, cv) => write(records, cv + 3)),
     in: { ...manyChanges, frequent: ["killed"] },
+    from: 5,
   },
   "a decision whose reads are not of one version": {
     apply: () => around(ReadSet, "note", () => {}),
@@ -464,10 +469,11 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         return client;
       }),
     in: manyChanges,
+    from: 2,
   },
   "a control version taken for confirmed": {
     apply: () => around(RevocationView, "isControlConfirmed", () => true),
-    from: 206,
+    from: 216,
   },
   "a copy taken for current": {
     apply: () => around(ControlView, "isCurrent", () => true),
@@ -527,6 +533,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
           instance.invoke("release", [request.holder], () => {});
       }),
     in: { frequent: ["partitions"] },
+    from: 9,
   },
   "the leases of a relay released while isolates have theirs": {
     apply: () => restoreAll([around(RelayMachine, "countLiveHolders", () => 0), replaceValue(HeldCalls, "size", 0)]),

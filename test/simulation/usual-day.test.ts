@@ -22,7 +22,7 @@ it("nobody uses the deployment: alarms delete what has ended, a few times a day,
 });
 
 it("ten users: no lease is renewed for isolates without requests, and objects sleep between requests, as in the stored report", async () => {
-  const day = await new UsualDay({ ...measuredDays[1], hours: 72 }).run();
+  const day = await new UsualDay({ ...measuredDays[1], hours: 24 }).run();
   expect(day.calls["revocation.lease"] ?? 0).toBeLessThan(3);
   // A lone request: 10.4 s until the lease of its shard has ended would be six times as much in all.
   expect(day.awakeSeconds["control"]).toBeLessThan(4 * day.calls["control.follow"]!);
