@@ -109,7 +109,7 @@ export interface CodePageView {
   readonly canCancel: boolean;
   /** Whether the page is one of the account's, and links to it. */
   readonly isOfAccount?: boolean;
-  /** Of a code that the person did not ask for: why it is needed, the way in place of another address, and where to start again. */
+  /** For a code that the person did not request: why it is needed, another way in place of another address, and where to start again. */
   readonly demanded?: { readonly text: string; readonly other: OtherWay; readonly restart: string } | undefined;
 }
 
