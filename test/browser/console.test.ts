@@ -60,6 +60,7 @@ const pages = {
   "client-disable": "/console/clients/demo-app/disable",
   "client-test": "/console/clients/demo-app/test",
   "client-secret": "/console/clients/demo-app/secrets/new",
+  "document-host-create": "/console/document-hosts/new",
   users: "/console/users",
   user: "/console/users/alice",
   "user-edit": "/console/users/alice/edit",
@@ -83,6 +84,7 @@ const pages = {
   "key-rotate": "/console/keys/rotate",
   shards: "/console/shards",
   "generation-open": "/console/shards/generations/new",
+  "held-decide": "/console/held-records/client/demo-app/decide",
   audit: "/console/audit",
   "audit-verification": "/console/audit/verification",
   refusals: "/console/refusals",
@@ -390,6 +392,8 @@ describe("changes", () => {
     await see(page, "console-branding-tried");
     const href = (await page.getAttribute("link[rel=stylesheet]", "href"))!;
     expect(href).toContain("BRAND_COLOR=%238a1253");
+    const logo = await page.locator("header img").evaluate((image) => [image.src, image.naturalWidth > 0]);
+    expect(logo).toEqual([expect.stringContaining("/console/branding/icon.svg?BRAND_COLOR=%238a1253"), true]);
     await open(page, "/console/branding?BRAND_COLOR=%23fff%7D*%7Bdisplay%3Anone%7D");
     expect(await page.inputValue("#field-BRAND_COLOR")).toBe("#1f5fd6");
   });

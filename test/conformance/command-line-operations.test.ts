@@ -305,6 +305,8 @@ describe("failures", () => {
       const { code, errors } = await own.run([...anyWords(command), "--context", context]);
       expect([nameOf(command), code, errors.includes(needed)]).toEqual([nameOf(command), 4, true]);
     }
+    const { code, output } = await own.run(["users", "list", "--json", "--context", "admin:keys"]);
+    expect([code, output], "no beginning of a list").toEqual([4, ""]);
   });
 
   test("each generated command is in that life, or ends as it is stated", async () => {

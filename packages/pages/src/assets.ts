@@ -50,7 +50,7 @@ for (const button of document.querySelectorAll("[data-show]")) {
 }
 `.trim();
 
-function icon({ brandColor }: Branding): string {
+export function icon({ brandColor }: Branding): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="${brandColor}"/><path d="M16 6.5l7.5 3v5.6c0 4.9-3.1 8.6-7.5 10.4-4.4-1.8-7.5-5.5-7.5-10.4V9.5z" fill="${readableOn(brandColor)}"/><path d="M12.4 16.2l2.6 2.6 4.8-5.2" fill="none" stroke="${brandColor}" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 }
 

@@ -117,6 +117,11 @@ export function unreachable(error: unknown): Failure | undefined {
   if (!isNetwork && error.name !== "TimeoutError") return undefined;
   const { cause } = error;
   const reason = cause instanceof Error && cause.message !== "" ? cause.message : error.message;
-  const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
-  return new Failure("unavailable", `The provider did not respond: ${reason}${code}`, {}, { cause: error });
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  return new Failure(
+    "unavailable",
+    `The provider did not respond: ${reason}${code === "" || reason.includes(code) ? "" : ` (${code})`}`,
+    {},
+    { cause: error },
+  );
 }

@@ -134,7 +134,9 @@ function failureOf({ status, headers, body, text }: ApiResponse): Failure {
   const lines = [
     `${String(error)}: ${String(description)}`,
     ...(status === 403 && scope !== undefined ? [`The scope ${scope} is required.`] : []),
-    ...(Array.isArray(fields) ? (fields as WrongField[]).map(({ path, message }) => `  ${path}: ${message}`) : []),
+    ...(Array.isArray(fields)
+      ? (fields as WrongField[]).map(({ path, message }) => `  ${path === "" ? "" : `${path}: `}${message}`)
+      : []),
     ...(requestId === null ? [] : [`Request: ${requestId}`]),
   ];
   const outcome = outcomes[status] ?? (status >= 500 ? "unavailable" : "refused");

@@ -37,7 +37,8 @@ function checkAddress(issuer: string): Finding {
     return { check, result: "wrong", text: `"${issuer}" is not a URL`, mend: "Configure https:// and the host." };
   const { protocol, hostname } = new URL(issuer);
   const isLocal = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
-  if (protocol === "https:" || (protocol === "http:" && isLocal)) return { check, result: "right", text: protocol };
+  if (protocol === "https:") return { check, result: "right", text: issuer };
+  if (protocol === "http:" && isLocal) return { check, result: "right", text: `${issuer} is this machine` };
   const mend = `Configure https://${hostname}: by http anybody on the way reads the secret and the tokens.`;
   return { check, result: "wrong", text: `the issuer is ${protocol}//${hostname}`, mend };
 }

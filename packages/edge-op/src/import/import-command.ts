@@ -126,7 +126,8 @@ async function importUsers(call: Call): Promise<Outcome> {
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const message = `${error.message}\n${done} users are done: --skip ${done} continues.`;
+    const message =
+      done === skip ? error.message : `${error.message}\n${done} users are done: --skip ${done} continues.`;
     throw new Failure(error.outcome, message, { ...error.detail, ...counts, done }, { cause: error });
   } finally {
     report.close();

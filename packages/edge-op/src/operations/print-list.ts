@@ -49,8 +49,9 @@ export async function printList(call: Call, connection: Connection, request: Lis
 async function printJson({ terminal }: Call, pages: AsyncGenerator<Page>, member: string): Promise<void> {
   let isFirst = true;
   let last: Page | undefined;
-  await terminal.write(`{${JSON.stringify(member)}:[`);
   for await (const page of pages) {
+    // A list that is refused prints no beginning of one.
+    if (last === undefined) await terminal.write(`{${JSON.stringify(member)}:[`);
     for (const item of page.items) {
       await terminal.write(`${isFirst ? "\n" : ",\n"}${JSON.stringify(item)}`);
       isFirst = false;

@@ -1,3 +1,4 @@
+import { icon } from "@edge-op/pages/assets";
 import type { Branding } from "@edge-op/pages/branding";
 import { styleSheet } from "@edge-op/pages/style-sheet";
 import { readConsoleBranding } from "../serve/branding.ts";
@@ -78,20 +79,28 @@ const page = definePage<BrandingKey>({
       title: t("branding.title"),
       children,
       ...(query.size === 0 ? {} : { styleSheet: `${brandingPath}/style.css?${tries}` }),
+      // A logo of the deployment has its own colours.
+      ...(query.size === 0 || branding.logoUrl !== undefined ? {} : { logoUrl: `${brandingPath}/icon.svg?${tries}` }),
     };
   },
 });
 
-/** The style sheet of the colours that are tried. Strings of six digits come in, so nothing else can get into it. */
-const preview: ConsoleRoute = {
-  path: `${brandingPath}/style.css`,
-  scope: undefined,
-  operations: [],
-  accepts: ["GET"],
-  respond: async (at) =>
-    new Response(styleSheet(triedBranding(at)), {
-      headers: { "Content-Type": "text/css; charset=utf-8", "Cache-Control": "no-store" },
-    }),
-};
+/** A file of the colours that are tried. Strings of six digits come in, so nothing else can get into it. */
+function preview(name: string, contentType: string, bodyOf: (branding: Branding) => string): ConsoleRoute {
+  return {
+    path: `${brandingPath}/${name}`,
+    scope: undefined,
+    operations: [],
+    accepts: ["GET"],
+    respond: async (at) =>
+      new Response(bodyOf(triedBranding(at)), {
+        headers: { "Content-Type": contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" },
+      }),
+  };
+}
 
-export const brandingPages: readonly ConsoleRoute[] = [preview, page];
+export const brandingPages: readonly ConsoleRoute[] = [
+  preview("style.css", "text/css; charset=utf-8", styleSheet),
+  preview("icon.svg", "image/svg+xml", icon),
+  page,
+];

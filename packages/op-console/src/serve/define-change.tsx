@@ -292,7 +292,7 @@ function ProblemNote<Key extends string>({
     refusal === undefined
       ? (problem.reasons ?? [])
       : refusal.fields.length > 0
-        ? refusal.fields.map(({ path, message }) => `${path}: ${message}`)
+        ? refusal.fields.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`))
         : [refusal.message];
   return (
     <div class="note bad" role="alert" id="problem">

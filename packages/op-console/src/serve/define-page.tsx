@@ -31,13 +31,20 @@ export async function pageCall<Key extends string>(at: SignedIn, catalog: Catalo
   return { ...at, frame, t: frame.t, form, token: (path = at.path) => tokenFor(at, path) };
 }
 
+/** In place of those of the deployment. */
+interface Look {
+  readonly styleSheet?: string;
+  readonly logoUrl?: string;
+}
+
 /** The page of a view, as strict as those of sign-in, and without a script of its own. */
 export async function respondView(
   at: PageCall<never>,
   { title, children }: View,
-  { styleSheet, ...options }: PageOptions & { readonly styleSheet?: string } = {},
+  { styleSheet, logoUrl, ...options }: PageOptions & Look = {},
 ): Promise<Response> {
-  const { frame, session, path } = at;
+  const { session, path } = at;
+  const frame = logoUrl === undefined ? at.frame : { ...at.frame, branding: { ...at.frame.branding, logoUrl } };
   const signOutToken = await at.token(signOutPath);
   return respondPage(
     <ConsolePage {...{ frame, session, path, title, signOutToken, styleSheet }}>{children}</ConsolePage>,
@@ -52,7 +59,7 @@ interface PageSpec<Key extends string> {
   readonly messages: Catalog<Key>;
   /** The page has a form that is posted to it, and changes nothing. */
   readonly isPosted?: true;
-  show(at: PageCall<Key>): Promise<View & { readonly styleSheet?: string }>;
+  show(at: PageCall<Key>): Promise<View & Look>;
 }
 
 /** **A page that shows something.** */
@@ -65,8 +72,8 @@ export function definePage<Key extends string>(spec: PageSpec<Key>): ConsoleRout
     accepts: isPosted ? ["GET", "POST"] : ["GET"],
     async respond(at) {
       const call = await pageCall(at, messages);
-      const { styleSheet, ...view } = await show(call);
-      return respondView(call, view, styleSheet === undefined ? {} : { styleSheet });
+      const { title, children, ...look } = await show(call);
+      return respondView(call, { title, children }, look);
     },
   };
 }

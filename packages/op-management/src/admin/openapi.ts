@@ -160,7 +160,7 @@ function operation(route: AdminRoute, components: Components): JsonObject {
   const mediaType = method === "PATCH" ? "application/merge-patch+json" : json;
   return {
     operationId,
-    summary: summary.slice(0, endOfSentence(summary)),
+    summary: summary.slice(0, endOfSentence(summary)).replace(/:$/, "."),
     description: `${summary} It needs the scope \`${scope}\`.`,
     tags: [route.path.split("/")[1]],
     security: [{ admin: [scope] }],

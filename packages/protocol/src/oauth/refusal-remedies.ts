@@ -292,7 +292,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "response-mode-unknown": "Use one of `response_modes_supported` of the discovery document.",
   "response-type-unsupported": "Send `response_type=code`.",
   "scope-empty": requestScope,
-  "scope-escalation": "Make the change with a token that has the scopes to be granted.",
+  "scope-escalation":
+    "Make the change with a token that has these scopes: those that are granted, and those that the client or user has.",
   "scope-insufficient": "Request a token with the scope that the response names.",
   "scope-malformed": "Send the scope values separated by one space, in ASCII without quotes and backslashes.",
   "scope-not-allowed": requestScope,
