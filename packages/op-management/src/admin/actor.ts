@@ -33,6 +33,6 @@ export function requireAuthority(actor: Actor, obtainable: readonly string[]): v
   throw resourceError(actor.cnf?.method === "jkt" ? "DPoP" : "Bearer", "insufficient_scope", "scope-escalation", {
     detail: `grants ${scope}`,
     scope,
-    description: "The change is one of admin scopes that the access token does not have.",
+    description: "The change affects admin scopes that the access token does not have.",
   });
 }

@@ -243,7 +243,7 @@ const reasons = {
   "response-mode-unknown": "`response_mode` is not supported.",
   "response-type-unsupported": "`response_type` is not `code`.",
   "scope-empty": "The requested scope contains no allowed value.",
-  "scope-escalation": "The change is one of admin scopes that the access token does not have.",
+  "scope-escalation": "The change affects admin scopes that the access token does not have.",
   "scope-insufficient": "The access token lacks the required scope; `detail` names it.",
   "scope-malformed": "A scope value is empty or contains a character that is not allowed.",
   "scope-not-allowed": "The policy or the rule does not allow a scope value.",
