@@ -259,7 +259,7 @@ function readThrough<Value>(
 ): Fillable {
   let next: Value | undefined;
   const control = new ControlView();
-  const cache = new ReadThrough<Value>(control, {
+  const cache = ReadThrough.ofWhole<Value>(control, {
     kind,
     ttlSeconds: 3600,
     maxBytes,
