@@ -1,7 +1,7 @@
 import { replaceConsoleSecret } from "../../packages/edge-op/src/admin-client.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
-import { endpointWorkers, readWorkerFacts, requestSealing } from "./deployment-facts.ts";
 import { isAddressServed } from "./inventory.ts";
+import { endpointWorkers, readWorkerFacts, requestSealing } from "./read-facts.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";

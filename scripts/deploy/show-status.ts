@@ -1,5 +1,5 @@
-import { type EndpointWorker, readWorkerFacts } from "./deployment-facts.ts";
 import { findConflicts } from "./find-conflicts.ts";
+import { type EndpointWorker, readWorkerFacts } from "./read-facts.ts";
 import { query, readVersions, type Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, hasSecret, workersOf } from "./shape.ts";
 import { hasBranding, routePatterns } from "./worker-configuration.ts";

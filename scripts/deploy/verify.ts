@@ -7,7 +7,7 @@ import {
   readObjectReport,
   readWorkerFacts,
   type WantedFacts,
-} from "./deployment-facts.ts";
+} from "./read-facts.ts";
 import { objectsWorker } from "./shape.ts";
 import { adminToken, discover, type TemporaryClient } from "./temporary-client.ts";
 import { resultOf, waitFor } from "./wait.ts";

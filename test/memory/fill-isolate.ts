@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
 import { KnownCredentials } from "../../packages/shared/src/callers/known-credentials.ts";
 import { RateShield } from "../../packages/shared/src/callers/rate-limit.ts";
-import { Proofs } from "../../packages/shared/src/callers/require-proof.ts";
+import { DpopProofs } from "../../packages/shared/src/callers/read-proof.ts";
 import type { Client } from "../../packages/shared/src/clients/client.ts";
 import { attachedClientBytes, importedKeysBytes } from "../../packages/shared/src/clients/client-bytes.ts";
 import { ClientKeys } from "../../packages/shared/src/clients/client-keys.ts";
@@ -259,7 +259,7 @@ function readThrough<Value>(
 ): Fillable {
   let next: Value | undefined;
   const control = new ControlView();
-  const cache = new ReadThrough<Value>(control, {
+  const cache = ReadThrough.ofWhole<Value>(control, {
     kind,
     ttlSeconds: 3600,
     maxBytes,
@@ -312,7 +312,7 @@ function statementOf(results: readonly object[]): D1PreparedStatement {
 /** Ids that do not exist. */
 function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): Fillable {
   const control = new ControlView();
-  const cache = new ReadThrough<string>(control, {
+  const cache = ReadThrough.ofWhole<string>(control, {
     kind,
     ttlSeconds: 3600,
     absentSeconds: 60,
@@ -395,7 +395,7 @@ function rateCounters(): Fillable {
 
 /** The headers differ by their `kid`, so each is an entry; signing with new keys would take minutes. */
 function proofs(): Fillable {
-  const held = new Proofs();
+  const held = new DpopProofs();
   return {
     bound: isolateMemory.proofKeys + isolateMemory.seenProofs,
     measuredBytes: 12 * 1024 * 1024,

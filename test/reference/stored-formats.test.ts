@@ -105,7 +105,9 @@ test("every kind of KV key is described", () => {
     .filter((path) => /^packages\/[^/]+\/src\/.*\.ts$/.test(path))
     .map((path) => readRepositoryFile(path));
   const kinds = sources.flatMap((text) =>
-    [...text.matchAll(/(?:new ReadThrough|: StoredKind<)[\s\S]{0,80}?kind: "([\w-]+)"/g)].map(([, kind]) => `${kind}:`),
+    [...text.matchAll(/(?:new ReadThrough|ReadThrough\.ofWhole|: StoredKind<)[\s\S]{0,80}?kind: "([\w-]+)"/g)].map(
+      ([, kind]) => `${kind}:`,
+    ),
   );
   const written = sources.flatMap((text) => {
     const keys = [...text.matchAll(/writeCache\(\s*\w+, (\w+)/g)].map(([, name]) => name!);

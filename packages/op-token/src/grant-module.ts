@@ -2,7 +2,7 @@ import type { ClientCertificate } from "@edge-op/protocol/mtls/client-certificat
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
 import type { PresentationType, TokenType } from "@edge-op/protocol/oauth/token-types";
-import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
+import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import type { OpenDecision } from "@edge-op/shared/control/settle";

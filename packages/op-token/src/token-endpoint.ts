@@ -9,7 +9,7 @@ import {
   namedClientId,
 } from "@edge-op/shared/callers/authenticate-client";
 import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
-import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
+import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";

@@ -1,5 +1,5 @@
 import { RequestReports } from "@edge-op/shared/audit/request-reports";
-import { Proofs } from "@edge-op/shared/callers/require-proof";
+import { DpopProofs } from "@edge-op/shared/callers/read-proof";
 import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
 import { ClientKeys } from "@edge-op/shared/clients/client-keys";
 import { ControlView } from "@edge-op/shared/control/control-view";
@@ -25,7 +25,7 @@ export function createIsolate() {
     decisions: new RememberedDecisions(control),
     revocation: new RevocationView(control, shardMap),
     challenges: new Challenges(shardMap),
-    proofs: new Proofs(),
+    dpopProofs: new DpopProofs(),
     clientKeys: new ClientKeys(),
     reports: new RequestReports(),
   };

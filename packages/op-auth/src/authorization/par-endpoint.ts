@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authenticate-client";
-import { readProof } from "@edge-op/shared/callers/require-proof";
+import { readProof } from "@edge-op/shared/callers/read-proof";
 import { canBeAnyone } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { JsonResponse } from "@edge-op/shared/http/json-response";

@@ -1,4 +1,4 @@
-import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
+import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
 
 /**

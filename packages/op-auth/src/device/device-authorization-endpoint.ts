@@ -1,7 +1,7 @@
 import { isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authenticate-client";
-import { readProof } from "@edge-op/shared/callers/require-proof";
+import { readProof } from "@edge-op/shared/callers/read-proof";
 import { canBeAnyone } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { formatUserCode } from "@edge-op/shared/grants/user-code";

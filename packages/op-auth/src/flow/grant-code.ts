@@ -10,7 +10,7 @@ import { respondToClient } from "../response/respond-to-client.tsx";
 import type { Flow } from "../steps/flow.ts";
 import { sinceOf } from "../steps/second-factor.ts";
 import type { FlowRequest, Policy } from "../steps/step.ts";
-import type { Attempt, InSession } from "./in-session.ts";
+import type { CheckedRequest, InSession } from "./in-session.ts";
 
 /**
  * Records the client that a logout must notify and the grant that a withdrawn consent must end. They are written beside the code, which nobody has
@@ -18,14 +18,14 @@ import type { Attempt, InSession } from "./in-session.ts";
  */
 export async function recordGrant(
   at: FlowRequest,
-  attempt: Attempt,
+  checked: CheckedRequest,
   found: InSession,
   isSaving: boolean,
 ): Promise<void> {
   const { context, isolate } = at;
-  const { client, request } = attempt;
+  const { client, request } = checked;
   const { known, subject, grant, isRecorded, sessionId } = found;
-  const admitted = admittedClient(attempt, found, isSaving);
+  const admitted = admittedClient(checked, found, isSaving);
   // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
   const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.consented);
   const admit = async () => {
@@ -34,12 +34,12 @@ export async function recordGrant(
     if (await isolate.sessions.admit(context, sessionId, admitted, recorded)) return;
     throw new OAuthError("login_required", "session-ended");
   };
-  await Promise.all([admit(), saveIfOffline(at, attempt, found)]);
+  await Promise.all([admit(), saveIfOffline(at, checked, found)]);
 }
 
 /** A consent that is being saved counts in the session only once D1 has it. */
 export function admittedClient(
-  { client, request }: Attempt,
+  { client, request }: CheckedRequest,
   { known, subject }: Pick<InSession, "known" | "subject">,
   isSaving: boolean,
 ): SessionClient {
@@ -50,7 +50,7 @@ export function admittedClient(
 
 export async function saveIfOffline(
   { context }: FlowRequest,
-  { client, request }: Attempt,
+  { client, request }: CheckedRequest,
   { session, grant }: InSession,
 ) {
   if (!isOffline(request)) return;
@@ -61,7 +61,7 @@ export async function saveIfOffline(
 
 export async function issueCode(
   { context, isolate }: FlowRequest,
-  { client, request }: Attempt,
+  { client, request }: CheckedRequest,
   policy: Policy,
   flow: Flow,
   { session, subject, grant: planned }: InSession,
@@ -89,7 +89,7 @@ export async function issueCode(
 
 export function sendCode(
   { context, isolate, request }: FlowRequest,
-  { client, request: target }: Attempt,
+  { client, request: target }: CheckedRequest,
   code: string,
 ): Promise<Response> {
   isolate.clients.noteUse(context, client);

@@ -10,7 +10,7 @@ import { type PlannedGrant, sessionGrant } from "../response/plan-grant.ts";
 import type { FlowRequest } from "../steps/step.ts";
 
 /** A checked request that is being decided. */
-export interface Attempt {
+export interface CheckedRequest {
   readonly client: Client;
   readonly request: CodeRequest;
   /** The id of the pushed request, if there was one. */
@@ -34,7 +34,7 @@ export interface InSession {
 export async function findInSession(
   { context, isolate }: FlowRequest,
   person: SignedInPerson | undefined,
-  { client, request }: Attempt,
+  { client, request }: CheckedRequest,
   sessionId: string,
   grant: PlannedGrant,
 ): Promise<InSession | undefined> {

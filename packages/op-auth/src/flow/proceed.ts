@@ -30,7 +30,7 @@ import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/
 import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
-import { type Attempt, findInSession, type InSession, newlyIn } from "./in-session.ts";
+import { type CheckedRequest, findInSession, type InSession, newlyIn } from "./in-session.ts";
 import { demandMore } from "./judge-sign-in.ts";
 import { nextStep } from "./next-step.ts";
 import { readPersonFacts } from "./person-facts.ts";
@@ -44,7 +44,7 @@ type Added = Pick<
 >;
 
 /** A flow after a step, or at its beginning. */
-export interface Progress {
+export interface FlowPosition {
   readonly flow: Flow;
   readonly browser: Browser;
   /** The signed-in person, if they were read for the step. */
@@ -56,13 +56,13 @@ export interface Progress {
  * **Continues a flow** with its next page or its end: a page of this provider, or the response to the client. The client and its request are checked
  * again, because either may have been changed since the last page.
  */
-export async function proceed(at: FlowRequest, progress: Progress): Promise<Response> {
+export async function proceed(at: FlowRequest, position: FlowPosition): Promise<Response> {
   const { context, isolate, request } = at;
-  const { flow, browser, added } = progress;
+  const { flow, browser, added } = position;
   const { purpose } = flow;
   const response =
     purpose.kind === "account"
-      ? await proceedToAccount(at, progress, purpose)
+      ? await proceedToAccount(at, position, purpose)
       : await settle(
           context,
           isolate,
@@ -73,7 +73,7 @@ export async function proceed(at: FlowRequest, progress: Progress): Promise<Resp
             try {
               target = checkResponseTarget(context.settings, client, parameters);
               const checked = await checkRequest({ context, isolate, client, parameters }, target);
-              return await decideAuthorization(at, progress, { client, request: checked, pushedId, decision });
+              return await decideAuthorization(at, position, { client, request: checked, pushedId, decision });
             } catch (error) {
               return refuseToClient(context, isolate, request, { client, target, pushedId, decision }, error);
             }
@@ -83,7 +83,7 @@ export async function proceed(at: FlowRequest, progress: Progress): Promise<Resp
   return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
 }
 
-function openingBy({ flow, browser }: Progress, { isNewBrowser }: Pick<Facts, "isNewBrowser">): OpenOptions {
+function openingBy({ flow, browser }: FlowPosition, { isNewBrowser }: Pick<Facts, "isNewBrowser">): OpenOptions {
   const { fid, startedAtMs } = flow;
   return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser } };
 }
@@ -93,11 +93,11 @@ const nobody: Facts = { person: undefined, factors: undefined, isRemembered: fal
 
 async function proceedToAccount(
   at: FlowRequest,
-  progress: Progress,
+  position: FlowPosition,
   purpose: Extract<Purpose, { kind: "account" }>,
 ): Promise<Response> {
   const { context, isolate } = at;
-  const { flow, browser, person, added } = progress;
+  const { flow, browser, person, added } = position;
   const signIn = signInOf(pendingProofs(flow));
   const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
   if (signIn === undefined) {
@@ -108,27 +108,27 @@ async function proceedToAccount(
   }
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   const { session } = prepared;
-  const known = await settle(context, isolate, () => readPersonFacts(at, progress, policy, session, session.sub));
+  const known = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
   const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   if (next.kind === "page" && !next.step.isForPerson) {
     await added?.write?.();
-    return redirect(await pathToProof(at, progress, next.step, session.sub));
+    return redirect(await pathToProof(at, position, next.step, session.sub));
   }
   const more = await demandMore(at, { flow, policy, session, client: undefined });
-  if (more !== undefined) return proceedToAccount(at, await withMore(progress, more), purpose);
-  const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(progress, known)), added?.write?.()]);
+  if (more !== undefined) return proceedToAccount(at, await withMore(position, more), purpose);
+  const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(position, known)), added?.write?.()]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const path =
     next.kind === "page" ? await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name) : purpose.path;
   return redirect(path, opened.cookies);
 }
 
-/** The progress with what a hook demands. A flow that begins anew has none of the proofs, and nothing that was read with them. */
-async function withMore({ added, ...progress }: Progress, flow: Flow): Promise<Progress> {
-  if (flow.fid === progress.flow.fid) return { ...progress, flow, ...(added === undefined ? {} : { added }) };
+/** The position with what a hook demands. A flow that begins anew has none of the proofs, and nothing that was read with them. */
+async function withMore({ added, ...position }: FlowPosition, flow: Flow): Promise<FlowPosition> {
+  if (flow.fid === position.flow.fid) return { ...position, flow, ...(added === undefined ? {} : { added }) };
   await added?.write?.();
-  return { ...progress, flow };
+  return { ...position, flow };
 }
 
 /** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */
@@ -152,15 +152,19 @@ async function signInAgain(
  * 1 D1 call if the consent is not in the session. After a sign-in or a consent: one wave, in which the session (1 object call) and its listing or the
  * consent (1 D1 call) are written beside each other. 1 more for a pushed request, and for a code that is too long for a URL.
  */
-export async function decideAuthorization(at: FlowRequest, progress: Progress, attempt: Attempt): Promise<Response> {
+export async function decideAuthorization(
+  at: FlowRequest,
+  position: FlowPosition,
+  checked: CheckedRequest,
+): Promise<Response> {
   const { context, isolate, request } = at;
-  const { demanded } = progress.flow.marks;
-  const policy = withDemand(await authorizationPolicy(context, attempt.client, attempt.request), demanded);
-  const resources = await isolate.resources.findAll(context, attempt.request.resources);
-  const signIn = signInOf(pendingProofs(progress.flow));
-  if (signIn !== undefined) return decideSigningIn(at, progress, attempt, { policy, resources, signIn });
-  const sessionId = progress.person?.sessionId ?? readCookie(context, request, "op-session");
-  return decideInSession(at, progress, attempt, { policy, resources, sessionId });
+  const { demanded } = position.flow.marks;
+  const policy = withDemand(await authorizationPolicy(context, checked.client, checked.request), demanded);
+  const resources = await isolate.resources.findAll(context, checked.request.resources);
+  const signIn = signInOf(pendingProofs(position.flow));
+  if (signIn !== undefined) return decideSigningIn(at, position, checked, { policy, resources, signIn });
+  const sessionId = position.person?.sessionId ?? readCookie(context, request, "op-session");
+  return decideInSession(at, position, checked, { policy, resources, sessionId });
 }
 
 interface Rules {
@@ -170,18 +174,18 @@ interface Rules {
 
 async function decideInSession(
   at: FlowRequest,
-  progress: Progress,
-  attempt: Attempt,
+  position: FlowPosition,
+  checked: CheckedRequest,
   { policy, resources, sessionId }: Rules & { readonly sessionId: string | undefined },
 ): Promise<Response> {
   const { context, isolate } = at;
-  const { flow, browser, added } = progress;
-  const { client, decision } = attempt;
+  const { flow, browser, added } = position;
+  const { client, decision } = checked;
   const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
   const found =
-    sessionId === undefined ? undefined : await findInSession(at, progress.person, attempt, sessionId, grant);
-  const facts = await readFacts(at, progress, policy, client, found, added?.allowed);
+    sessionId === undefined ? undefined : await findInSession(at, position.person, checked, sessionId, grant);
+  const facts = await readFacts(at, position, policy, client, found, added?.allowed);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   await decision.commit();
@@ -191,12 +195,12 @@ async function decideInSession(
   }
   if (found === undefined) throw new OAuthError("login_required", "nobody-signed-in");
   const [code] = await Promise.all([
-    issueCode(at, attempt, policy, flow, found),
-    recordGrant(at, attempt, found, added?.write !== undefined),
-    spendPushedRequest(context, isolate, attempt.pushedId),
+    issueCode(at, checked, policy, flow, found),
+    recordGrant(at, checked, found, added?.write !== undefined),
+    spendPushedRequest(context, isolate, checked.pushedId),
     added?.write?.(),
   ]);
-  return sendCode(at, attempt, code);
+  return sendCode(at, checked, code);
 }
 
 /** A person whose session is gone signs in again in a new flow, because this one has spent its `fid`. */
@@ -207,7 +211,7 @@ async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: S
 
 async function readFacts(
   at: FlowRequest,
-  progress: Progress,
+  position: FlowPosition,
   policy: Policy,
   { clientId }: Client,
   found: Pick<InSession, "session" | "subject" | "known"> | undefined,
@@ -222,19 +226,19 @@ async function readFacts(
     if (isAllowed(inSession, asked)) return inSession;
     return allowed ?? (await findConsent(at.context.env.DB, session.sub, clientId))?.allowed ?? [];
   };
-  const [known, given] = await Promise.all([readPersonFacts(at, progress, policy, session, subject), readAllowed()]);
+  const [known, given] = await Promise.all([readPersonFacts(at, position, policy, session, subject), readAllowed()]);
   return { ...known, allowed: given };
 }
 
 async function decideSigningIn(
   at: FlowRequest,
-  progress: Progress,
-  attempt: Attempt,
+  position: FlowPosition,
+  checked: CheckedRequest,
   { signIn, ...rules }: Rules & { readonly signIn: SignIn },
 ): Promise<Response> {
   const { context, isolate } = at;
-  const { flow, browser, person, added } = progress;
-  const { client, request, decision } = attempt;
+  const { flow, browser, person, added } = position;
+  const { client, request, decision } = checked;
   const { policy, resources } = rules;
   const { version: signInVersion } = signIn;
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
@@ -249,7 +253,7 @@ async function decideSigningIn(
   const subject = isActive ? ((await pairwiseSubject(context.env, client, sub)) ?? sub) : undefined;
   const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
   const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);
-  const facts = await readFacts(at, progress, policy, client, found, added?.allowed ?? []);
+  const facts = await readFacts(at, position, policy, client, found, added?.allowed ?? []);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") {
     await added?.write?.();
@@ -257,15 +261,15 @@ async function decideSigningIn(
   }
   const isOpening = found !== undefined && (next.kind === "finish" || next.step.isForPerson);
   const more = isOpening ? await demandMore(at, { flow, policy, session: prepared.session, client }) : undefined;
-  if (more !== undefined) return decideAuthorization(at, await withMore(progress, more), attempt);
+  if (more !== undefined) return decideAuthorization(at, await withMore(position, more), checked);
   await decision.commit();
   if (found === undefined) return signInAgain(at, flow, browser, { kind: "cut off" });
   // A proof that asks for another proof opens nothing yet.
   if (next.kind === "page" && !next.step.isForPerson) {
     await added?.write?.();
-    return redirect(await pathToProof(at, progress, next.step, sub));
+    return redirect(await pathToProof(at, position, next.step, sub));
   }
-  const opening = { ...openingBy(progress, facts), clientId: client.clientId };
+  const opening = { ...openingBy(position, facts), clientId: client.clientId };
   if (next.kind === "page") {
     const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
     if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
@@ -273,21 +277,21 @@ async function decideSigningIn(
     return redirect(path, opened.cookies);
   }
   const admitted = {
-    client: admittedClient(attempt, found, false),
+    client: admittedClient(checked, found, false),
     grant: sessionGrant(client, request, grant),
   };
   const [opened, code] = await Promise.all([
     openSession(at, signIn, prepared, { ...opening, admitted }),
-    issueCode(at, attempt, policy, flow, found),
-    saveIfOffline(at, attempt, found),
-    spendPushedRequest(context, isolate, attempt.pushedId),
+    issueCode(at, checked, policy, flow, found),
+    saveIfOffline(at, checked, found),
+    spendPushedRequest(context, isolate, checked.pushedId),
     added?.write?.(),
   ]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
-  if (opened.session === prepared) return withCookies(await sendCode(at, attempt, code), opened.cookies);
+  if (opened.session === prepared) return withCookies(await sendCode(at, checked, code), opened.cookies);
   // The session is another one than the code is for.
   const again = { flow: { ...flow, isOpened: true }, browser };
-  const other = { ...attempt, pushedId: undefined };
+  const other = { ...checked, pushedId: undefined };
   const response = await decideInSession(at, again, other, { ...rules, sessionId: opened.session.id });
   return withCookies(response, opened.cookies);
 }

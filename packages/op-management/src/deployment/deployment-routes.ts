@@ -1,5 +1,5 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
-import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
+import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/facts-rpc";
 import { limits } from "@edge-op/shared/config/limits";
 import { workerSettings } from "@edge-op/shared/config/settings";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";

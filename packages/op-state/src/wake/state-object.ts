@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
+import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/facts-rpc";
 import { type FactsBindings, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
 
 /**

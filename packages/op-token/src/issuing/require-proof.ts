@@ -1,7 +1,7 @@
 import type { ClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
 import { type Confirmation, isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { type ProvenKey, readProof } from "@edge-op/shared/callers/require-proof";
+import { type ProvenKey, readProof } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";

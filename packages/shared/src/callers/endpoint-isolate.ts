@@ -13,7 +13,7 @@ import { ShardMap } from "../storage/shard-map.ts";
 import { UserDirectory } from "../users/user-directory.ts";
 import { KnownCredentials } from "./known-credentials.ts";
 import { RateShield } from "./rate-limit.ts";
-import { Proofs } from "./require-proof.ts";
+import { DpopProofs } from "./read-proof.ts";
 
 /**
  * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share one control view, so
@@ -37,7 +37,7 @@ export function createClientIsolate() {
     issuers: new IssuerDirectory(control),
     issuerKeys: new IssuerKeys(clientKeys),
     challenges: new Challenges(shardMap),
-    proofs: new Proofs(),
+    dpopProofs: new DpopProofs(),
     rateShield: new RateShield(),
     reports: new RequestReports(),
   };

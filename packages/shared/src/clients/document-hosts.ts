@@ -25,7 +25,7 @@ export class DocumentHosts {
   readonly #lists: ReadThrough<HostList>;
 
   constructor(control: ControlView) {
-    this.#lists = new ReadThrough<HostList>(control, {
+    this.#lists = ReadThrough.ofWhole<HostList>(control, {
       ...storedDocumentHosts,
       maxBytes: isolateMemory.documentHosts,
     });

@@ -1,6 +1,6 @@
 import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
 import type { RecordName } from "../http/request-context.ts";

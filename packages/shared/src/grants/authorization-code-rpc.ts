@@ -1,6 +1,6 @@
 import { isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { EventOrigin } from "../audit/event-origin.ts";
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import { type AuthorizedGrant, authorizedGrantMembers } from "./authorized-grant.ts";

@@ -3,7 +3,7 @@ import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details"
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
 import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
 import { type GrantPlace, type GrantRevocation, isPackedPlace, type PackedPlace } from "../leases/grant-revocation.ts";

@@ -15,7 +15,7 @@ export class IssuerDirectory {
   readonly #issuers: ReadThrough<TrustedIssuer>;
 
   constructor(control: ControlView) {
-    this.#issuers = new ReadThrough(control, {
+    this.#issuers = ReadThrough.ofWhole(control, {
       ...storedIssuers,
       absentSeconds: 60,
       maxBytes: isolateMemory.trustedIssuers,

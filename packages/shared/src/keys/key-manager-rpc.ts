@@ -1,5 +1,5 @@
 import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 
 /** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */

@@ -1,4 +1,4 @@
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ReadCondition } from "../control/read-set.ts";
 import type { NamedChange } from "../storage/record-kinds.ts";

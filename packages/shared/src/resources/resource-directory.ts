@@ -14,7 +14,7 @@ export class ResourceDirectory {
   readonly #resources: ReadThrough<Resource>;
 
   constructor(control: ControlView) {
-    this.#resources = new ReadThrough(control, {
+    this.#resources = ReadThrough.ofWhole(control, {
       ...storedResources,
       absentSeconds: 3600,
       maxBytes: isolateMemory.resources,

@@ -1,4 +1,4 @@
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 
 /** One use of a key. */
 export interface Spend {

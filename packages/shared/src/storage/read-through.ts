@@ -49,8 +49,8 @@ export interface ReadThroughOptions<Value, Stored = Value> extends StoredKind<St
   readonly usesUnjudged?: boolean;
   /** Bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
-  /** Takes what memory holds out of what KV and D1 return, at the control version `cv`; by default all of it. */
-  unpack?(stored: Stored, cv: number): Value;
+  /** Takes what memory holds out of what KV and D1 return, at the control version `cv`. */
+  unpack(stored: Stored, cv: number): Value;
 }
 
 /**
@@ -89,6 +89,14 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
   /** The ids that a request has read ahead and that KV did not have. */
   readonly #missing = new WeakMap<object, Set<string>>();
 
+  /** Memory holds all of what KV and D1 return. */
+  static ofWhole<Value, Env extends StorageBindings = StorageBindings>(
+    control: RecordVersions,
+    options: Omit<ReadThroughOptions<Value>, "unpack">,
+  ): ReadThrough<Value, Env> {
+    return new ReadThrough(control, { ...options, unpack: (stored) => stored });
+  }
+
   constructor(control: RecordVersions, options: ReadThroughOptions<Value, Stored>) {
     const { attachedBytes, maxBytes, presenceBytes = isolateMemory.presence } = options;
     this.#control = control;
@@ -119,7 +127,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
   #replace(id: string, { cv, text }: CarriedRecord): void {
     const stored = JSON.parse(text) as Stored | null;
     if (stored === null) this.#rememberPresence(id, "absent", cv);
-    else this.#remember(id, this.#unpack(stored, cv), cv);
+    else this.#remember(id, this.#options.unpack(stored, cv), cv);
   }
 
   get heldBytes(): number {
@@ -231,14 +239,9 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
   /** The value of a copy that is current, or that no known version can judge. */
   #use(id: string, { value: stored, cv }: Copy<Stored>): Value | undefined {
     if (this.#control.version !== undefined && !this.#control.isCurrent(this.#options.kind, id, cv)) return undefined;
-    const value = this.#unpack(stored, cv);
+    const value = this.#options.unpack(stored, cv);
     this.#remember(id, value, cv);
     return value;
-  }
-
-  #unpack(stored: Stored, cv: number): Value {
-    // Without `unpack`, both types are the same.
-    return this.#options.unpack?.(stored, cv) ?? (stored as unknown as Value);
   }
 
   async #load(context: RequestContext<Env>, id: string, writesCopy = true): Promise<Read<Value>> {
@@ -249,7 +252,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
       this.#rememberPresence(id, "absent", cv);
       return { value: undefined, stamp: cv };
     }
-    const value = this.#unpack(stored, cv);
+    const value = this.#options.unpack(stored, cv);
     this.#remember(id, value, cv);
     if (writesCopy) {
       const fresh: Copy<Stored> = { cv, readAtMs: context.arrivedAtMs, value: stored };

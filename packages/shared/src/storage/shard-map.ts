@@ -25,7 +25,7 @@ export class ShardMap {
   #reloadedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(control: RecordVersions) {
-    this.#generations = new ReadThrough(control, {
+    this.#generations = ReadThrough.ofWhole(control, {
       ...storedGenerations,
       usesUnjudged: true,
       maxBytes: isolateMemory.generations,

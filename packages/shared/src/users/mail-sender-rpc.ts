@@ -1,4 +1,4 @@
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { EmailAddress } from "./email-address.ts";
 
 /** The name of the one `MailSender`. */

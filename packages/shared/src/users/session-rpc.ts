@@ -1,6 +1,6 @@
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { EventOrigin } from "../audit/event-origin.ts";
-import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { GrantFamily, GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 

@@ -26,19 +26,19 @@ export class UserDirectory {
   readonly #attributes: ReadThrough<MappedAttributes>;
 
   constructor(control: ControlView) {
-    this.#users = new ReadThrough(control, {
+    this.#users = ReadThrough.ofWhole(control, {
       kind: "user",
       ttlSeconds: 3600,
       maxBytes: isolateMemory.users,
       query: userQuery,
     });
-    this.#rbac = new ReadThrough(control, {
+    this.#rbac = ReadThrough.ofWhole(control, {
       kind: "rbac",
       ttlSeconds: 300,
       maxBytes: isolateMemory.rbacClaims,
       query: rbacQuery,
     });
-    this.#attributes = new ReadThrough(control, { ...storedAttributes, maxBytes: isolateMemory.attributes });
+    this.#attributes = ReadThrough.ofWhole(control, { ...storedAttributes, maxBytes: isolateMemory.attributes });
   }
 
   /** Users who are not active are returned too; the caller refuses them. */

@@ -31,7 +31,7 @@ function fixtures(version: number | "unknown" = 7) {
     const value = await promise;
     return { results: value === undefined ? [] : [{ value }] };
   };
-  const cache = new ReadThrough<string, Bindings>(control, {
+  const cache = ReadThrough.ofWhole<string, Bindings>(control, {
     kind: "client",
     ttlSeconds: 300,
     maxBytes: isolateMemory.clients,

@@ -1,5 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
+import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Form } from "@edge-op/shared/http/read-form";
 
 /** Sets `dpop_jkt` to the thumbprint of the proof's key. A `dpop_jkt` that names another key is refused (RFC 9449 §10.1). */

@@ -20,7 +20,7 @@ export class UpstreamDirectory {
   readonly #lists: ReadThrough<UpstreamList>;
 
   constructor(control: ControlView) {
-    this.#lists = new ReadThrough<UpstreamList>(control, { ...storedUpstreams, maxBytes: isolateMemory.upstreams });
+    this.#lists = ReadThrough.ofWhole<UpstreamList>(control, { ...storedUpstreams, maxBytes: isolateMemory.upstreams });
   }
 
   /** {@link ReadThrough.readAhead}: every page of a flow may show them. */

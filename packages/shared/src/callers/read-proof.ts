@@ -21,12 +21,12 @@ export interface SingleUse<Env> {
 
 /** The parts of an isolate that verify proofs. */
 export interface ProofIsolate<Env> {
-  readonly proofs: Proofs;
+  readonly dpopProofs: DpopProofs;
   readonly challenges: SingleUse<Env>;
 }
 
 /** **The memory of an isolate for DPoP**: keys of clients, and the proofs that it has accepted. */
-export class Proofs {
+export class DpopProofs {
   readonly keys = new ProofKeys();
   readonly #seen = new IsolateCache<true>({ maxBytes: isolateMemory.seenProofs });
 
@@ -86,7 +86,7 @@ export async function readProof<Env extends MasterKeyBindings>(
     return rules.refuse("invalid_dpop_proof", fault, { description, detail: description });
   };
 
-  const signed = await isolate.proofs.keys.verify(header, arrivedAtMs);
+  const signed = await isolate.dpopProofs.keys.verify(header, arrivedAtMs);
   if (typeof signed === "string") throw refuse(signed);
   const { client } = rules;
   if (client !== undefined && !isAllowedAlgorithm(settings, client, signed.alg)) {
@@ -112,7 +112,7 @@ export async function readProof<Env extends MasterKeyBindings>(
       if (context.spentAssertions.has(key)) return;
       const untilMs = proofEndsMs(Number(claims["iat"]), hasNonce);
       const isFirst =
-        isolate.proofs.spendHere(key, untilMs, arrivedAtMs) &&
+        isolate.dpopProofs.spendHere(key, untilMs, arrivedAtMs) &&
         (settings.dpopSingleUse === "isolate" || (await isolate.challenges.spendOnce(context, key, untilMs)));
       if (!isFirst) throw refuse("dpop-replayed");
       context.spentAssertions.add(key);

@@ -37,9 +37,9 @@ export async function readWorkerFacts(
   reach: typeof fetch,
 ): Promise<Facts | undefined> {
   const response = await reach(`${issuer}${pathOfWorker[worker]}`, { headers: { [factsHeader]: token } });
-  const body = await readJson(response);
-  if (body?.["worker"] !== worker) return undefined;
-  return { name: worker, version: String(body["version"]), keys: body["keys"] as Facts["keys"] };
+  const body = await readJson<DeploymentFacts & { readonly worker: string }>(response);
+  if (body?.worker !== worker) return undefined;
+  return { name: worker, version: String(body.version), keys: body.keys ?? {} };
 }
 
 /** `undefined` for a release without the report. */
@@ -50,11 +50,12 @@ export async function readObjectReport(
 ): Promise<ObjectReport | undefined> {
   const response = await reach(`${issuer}/admin/deployment`, { headers: { authorization: `Bearer ${accessToken}` } });
   if (response.status === 404) return undefined;
-  const body = await readJson(response);
-  if (response.status !== 200 || body === undefined) {
+  const body = await readJson<ObjectReport>(response);
+  const { worker, objects, unreachable, not_called } = body ?? {};
+  if (response.status !== 200 || !worker || !objects || !unreachable || not_called === undefined) {
     throw new Error(`GET /admin/deployment: ${response.status} ${JSON.stringify(body)}`);
   }
-  return body as unknown as ObjectReport;
+  return { worker, objects, unreachable, not_called };
 }
 
 export async function requestSealing(issuer: string, accessToken: string, reach: typeof fetch) {
@@ -62,16 +63,17 @@ export async function requestSealing(issuer: string, accessToken: string, reach:
     method: "POST",
     headers: { authorization: `Bearer ${accessToken}` },
   });
-  const body = await readJson(response);
+  const body = await readJson<{ readonly remaining: Readonly<Record<string, number>> }>(response);
   if (response.status !== 200 && response.status !== 404)
     throw new Error(`POST /admin/deployment/sealing: ${response.status}`);
-  return { status: response.status, remaining: (body?.["remaining"] ?? {}) as Readonly<Record<string, number>> };
+  return { status: response.status, remaining: body?.remaining ?? {} };
 }
 
-async function readJson(response: Response): Promise<Record<string, unknown> | undefined> {
+/** Members may be absent: the Worker may be of another release. */
+async function readJson<Body>(response: Response): Promise<Partial<Body> | undefined> {
   const text = await response.text();
   if (!(response.headers.get("content-type") ?? "").includes("json")) return undefined;
-  return JSON.parse(text) as Record<string, unknown>;
+  return JSON.parse(text) as Partial<Body>;
 }
 
 export interface WantedFacts {
