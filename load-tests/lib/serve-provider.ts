@@ -39,8 +39,13 @@ interface PagesModule {
   serveDevelopmentPage(request: unknown, activity: unknown, content: unknown, mails: unknown): Promise<unknown>;
 }
 
+interface LogLine {
+  readonly level: string;
+  readonly message: string;
+}
+
 interface ActivityModule {
-  readonly Activity: new () => unknown;
+  readonly Activity: new () => { read(line: LogLine): void };
 }
 
 /** Modules that are typed for another environment. */
@@ -49,6 +54,10 @@ async function moduleOf<Module>(path: string): Promise<Module> {
 }
 
 const boxName = "load";
+
+function printError({ level, message }: LogLine): void {
+  if (level === "error") console.error(message);
+}
 
 /** The options of a provider with a mailbox, and its page. */
 async function withMailbox({ vars, ...others }: ProviderOptions) {
@@ -64,6 +73,11 @@ async function withMailbox({ vars, ...others }: ProviderOptions) {
     ...others,
     vars: { ...mailbox.variables(boxName), ...vars },
     pages: (request: unknown) => serveDevelopmentPage(request, activity, panel, mailbox.mails(boxName)),
+    // Without the lines, each page with a problem waits for an explanation.
+    onLog: (line: LogLine) => {
+      activity.read(line);
+      printError(line);
+    },
   };
 }
 
@@ -74,10 +88,8 @@ const [{ runProvider }, { buildFromSources, replaceModule }] = await Promise.all
 ]);
 const cheapCost = () => replaceModule("packages/shared/src/secrets/password-cost.ts", "test/fixtures/password-cost.ts");
 const provider = await runProvider(buildFromSources(cheapPasswords ? [cheapCost()] : []), {
+  onLog: printError,
   ...(mailbox ? await withMailbox(options) : options),
-  onLog: ({ level, message }: { level: string; message: string }) => {
-    if (level === "error") console.error(message);
-  },
 });
 const { origin, issuer, admin, direct, resources } = provider;
 process.stdin.on("end", () => {

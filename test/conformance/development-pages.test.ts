@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { Activity } from "../../packages/edge-op/src/dev/activity.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
@@ -123,6 +124,25 @@ test("/dev/look shows the provider's pages with another name, logo and colours, 
   const wrong = await fetch(`${origin}/dev/look?BACKGROUND_COLOR=red`, asBrowser);
   expect(textOf(await wrong.text())).toContain("BACKGROUND_COLOR must be a colour like #1f5fd6, not &#34;red&#34;");
   expect(wrong.headers.get("set-cookie")).toContain("Max-Age=0");
+});
+
+test("a page that tells of a wrong password, which is no refusal, does not wait for an explanation", async () => {
+  const activity = new Activity();
+  const line = (event: string, requestId: string) => {
+    const message = JSON.stringify({ event, requestId, reason: "client-unknown", status: 400 });
+    activity.read({ level: "info", message });
+  };
+  // Nothing but a line ends the wait.
+  vi.useFakeTimers();
+  try {
+    const [wrong, refused] = [activity.find("wrong"), activity.find("refused")];
+    line("request", "wrong");
+    line("refused", "refused");
+    line("request", "refused");
+    expect([await wrong, (await refused)?.reason]).toEqual([undefined, "client-unknown"]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 describe.each(["/", "/dev/refusals", "/dev/look", "/dev/explanation?request=x"])("%s", (path) => {

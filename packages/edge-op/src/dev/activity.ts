@@ -59,11 +59,13 @@ export class Activity {
     this.#refusals = [];
   }
 
-  /** The refusal of a request: its log line may arrive later than its response. */
+  /** The refusal of a request: its log line may arrive later than its response, but before that of the request itself. */
   async find(requestId: string): Promise<SeenRefusal | undefined> {
     const find = () => this.#refusals.find((refusal) => refusal.requestId === requestId);
+    const isOver = () => this.#requests.some((request) => request.requestId === requestId);
     const endAtMs = performance.now() + 1000;
-    while (find() === undefined && performance.now() < endAtMs) await this.#nextLine(endAtMs - performance.now());
+    while (find() === undefined && !isOver() && performance.now() < endAtMs)
+      await this.#nextLine(endAtMs - performance.now());
     return find();
   }
 
