@@ -1,6 +1,6 @@
 /** **Second factors, attacked**: what is asked of whom, and every way around it that is known. */
 
-import { describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   AuthFixtures,
@@ -18,6 +18,10 @@ import { postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
+// The clock stands still, so that the previous code stays the previous one.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+});
 
 const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
@@ -240,8 +244,6 @@ describe("what requires a second factor", () => {
   });
 
   it("max_age: a code that is too old is asked for again, after the password that is too old", async () => {
-    // The clock stands still, so that the previous code stays the previous one.
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const app = await AuthenticatorApp.register("alice");
     expect(isCode(await signInWith(await app.code(-1)))).toBe(true);
     vi.setSystemTime(Date.now() + 600_000);
