@@ -112,7 +112,7 @@ test("a change elsewhere is found, member by member, and only that member is put
   expect(found.output).toContain("update roles.editor");
   await apply(whole);
   const { body } = await fixtures.admin.call("GET", "/clients/notes");
-  // Undeclared records stay.
+  // Undeclared members stay.
   expect(body).toMatchObject({ client_name: "Notes", access_token_lifetime: 60 });
 });
 

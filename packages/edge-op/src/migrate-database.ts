@@ -2,7 +2,7 @@ import type { Miniflare } from "miniflare";
 import type { Migration } from "./builds.ts";
 import { type DatabaseName, executeStatements } from "./store-worker.ts";
 
-/** The database was made by other statements than the migrations that it has: until 0.1.0 they are edited in place. */
+/** The database was made by other statements than the migrations that it has: before 0.1.0, and on a branch, they are edited in place. */
 export class OutdatedStateError extends Error {
   override readonly name = "OutdatedStateError";
 }

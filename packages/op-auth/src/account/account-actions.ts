@@ -54,20 +54,18 @@ function nameOf({ request }: AccountRequest, factors: readonly Pick<ListedFactor
 }
 
 /**
- * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object calls; 3 D1
- * calls, the first two beside each other, and those of end-other-sessions.ts.
+ * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object calls; 2 D1
+ * calls, all after each other, and those of end-other-sessions.ts.
  */
 export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
     const { sub, claims } = person.user;
     const id = form.require("credential_id");
-    const [factors, listed] = await Promise.all([findFactors(context.env.DB, sub), listFactors(context.env.DB, sub)]);
+    const factors = await findFactors(context.env.DB, sub);
     if (factors === undefined || !mayRemovePasskey(at, person, factors)) {
       return signInFor(at, "/account", factors?.totp ? { requiredAcr: mfaAcr } : {});
     }
-    // The form was sent twice: nothing was kept because it is the last way in.
-    if (!listed.some((each) => each.kind === "passkey" && each.id === id)) return redirect("/account");
     const removed = { action: "passkey.removed", target: id, actor: sub };
     const isRemoved = await tellPerson(
       context,
@@ -79,7 +77,12 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
         return result?.meta.changes === 1;
       },
     );
-    if (!isRemoved) return redirect(accountWith("last-way-in"));
+    if (!isRemoved) {
+      const listed = await listFactors(context.env.DB, sub);
+      const isKept = listed.some((each) => each.kind === "passkey" && each.id === id);
+      // Otherwise the form was sent twice: nothing was kept because it is the last way in.
+      return redirect(isKept ? accountWith("last-way-in") : "/account");
+    }
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
     return redirect(accountWith("factor-removed"));

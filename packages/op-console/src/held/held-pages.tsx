@@ -33,12 +33,11 @@ const fields: readonly Field<HeldKey>[] = [
 
 function decision(
   below: string,
-  ends: HeldKey,
+  { title, ends }: { readonly title: HeldKey; readonly ends: HeldKey },
   recordOf: (at: PageCall<HeldKey>) => Pick<HeldRecord, "kind" | "id"> | undefined,
 ) {
   return defineChange<HeldKey>({
-    ...{ ...common, path: `${heldPath}${below}`, operations: ["decideHeldRecords"], fields, ends },
-    title: below === "/decide" ? "held.decideAll" : "held.decide",
+    ...{ ...common, path: `${heldPath}${below}`, operations: ["decideHeldRecords"], fields, title, ends },
     find: async (at) => {
       const record = recordOf(at);
       return { name: record === undefined ? "" : `${record.kind} ${record.id}` };
@@ -78,6 +77,9 @@ export const heldPages: readonly ConsoleRoute[] = [
       return { title: t("held.title"), children };
     },
   }),
-  decision("/decide", "held.endsAll", () => undefined),
-  decision("/:kind/:id/decide", "held.ends", ({ parameter }) => ({ kind: parameter("kind"), id: parameter("id") })),
+  decision("/decide", { title: "held.decideAll", ends: "held.endsAll" }, () => undefined),
+  decision("/:kind/:id/decide", { title: "held.decide", ends: "held.ends" }, ({ parameter }) => ({
+    kind: parameter("kind"),
+    id: parameter("id"),
+  })),
 ];
