@@ -5,6 +5,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { resetPath } from "@edge-op/shared/users/reset-link";
+import { takeBackPath } from "@edge-op/shared/users/take-back-link";
 import {
   addPasskey,
   changePasskeyName,
@@ -15,7 +16,7 @@ import {
 } from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
 import { showActivity } from "./account/activity.tsx";
-import { changeAddress, showChangeAddress, showUndo, takeBackAddress } from "./account/change-address.tsx";
+import { changeAddress, showChangeAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
 import {
@@ -43,6 +44,7 @@ import {
 import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
 import { beginReset, showReset } from "./account/reset-password.tsx";
+import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
@@ -153,7 +155,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/account/address", { GET: account(showChangeAddress), POST: account(changeAddress) });
   servePage(app, isolate, primaryPath, { GET: account(confirmPrimary), POST: account(makePrimary) });
   servePage(app, isolate, removePath, { GET: account(confirmRemoveAddress), POST: account(removeOtherAddress) });
-  servePage(app, isolate, "/account/address/undo", { GET: account(showUndo), POST: account(takeBackAddress) });
+  servePage(app, isolate, takeBackPath, { GET: account(showTakeBack), POST: account(submitTakeBack) });
   servePage(app, isolate, "/account/sessions/end", { GET: account(confirmEndSession) });
   servePage(app, isolate, "/account/sessions/end-others", {
     GET: account(confirmEndOthers),

@@ -21,7 +21,7 @@ async function signIn(): Promise<void> {
 }
 
 async function consent(clientId: string, allowed: readonly string[], atMs: number): Promise<void> {
-  await saveConsent(DB, { sub: "alice", clientId, allowed, atMs }, DB.prepare("SELECT 1"));
+  await saveConsent(DB, { sub: "alice", clientId, allowed, atMs }).run();
 }
 
 /** Programs that have registered themselves. */

@@ -162,7 +162,7 @@ describe("taking a change back", () => {
     for (let opened = 0; opened < 10; opened += 1) expect((await mailbox.get(link)).status).toBe(200);
     expect(await emailOf("alice")).toEqual({ email: "thief@example.org", isVerified: true });
     const undo = new URLSearchParams(link.split("?")[1]).get("undo")!;
-    expect((await mailbox.post("/account/address/undo", { undo })).status).toBe(200);
+    expect(stepOf(locationOf(await mailbox.post("/account/address/undo", { undo })))).toBe("set-password");
     expect(await emailOf("alice")).toEqual({ email: "alice@example.com", isVerified: true });
     expect(await addressesOf("alice")).toEqual([{ address_key: "alice@example.com", held: 0 }]);
     expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");

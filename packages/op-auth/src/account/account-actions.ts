@@ -2,12 +2,13 @@ import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { endSession } from "@edge-op/shared/grants/end-session";
 import { withdrawConsent } from "@edge-op/shared/grants/withdraw-consent";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { listUserSessions } from "@edge-op/shared/users/user-sessions";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../session/describe-device.ts";
@@ -38,8 +39,8 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const name = nameOf(at, factors);
     const isConditional = form.get("conditional") === "1";
     const isAllowed = isTheirs && (!isConditional || mayAddConditionally(at, person, factors));
-    const created = { response: credential, name, isConditional };
-    const isAdded = isAllowed && (await registerPasskey(context, person.user, ceremony, created));
+    const created = { ceremonyId: ceremony, response: credential, name, isConditional };
+    const isAdded = isAllowed && (await registerPasskey(context, person.user, basisOf(person), created));
     return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
   });
 }
@@ -73,7 +74,7 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
       async () => {
         const event = recordAdminEvent(context, removed, { ifChanged: true });
         const statements = removeFactor(context.env.DB, sub, { kind: "passkey", id }, event, { keepsWayIn: true });
-        const [result] = await queryDatabase(() => context.env.DB.batch(statements));
+        const [result] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
         return result?.meta.changes === 1;
       },
     );
@@ -91,12 +92,15 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
 
 /** **Renames a passkey.** A name is one line of text, trimmed and normalized to NFC. */
 export function changePasskeyName(at: AccountRequest): Promise<Response> {
-  return asPersonPosting(at, async ({ user }, form) => {
+  return asPersonPosting(at, async (person, form) => {
     const name = (form.get("name") ?? "").normalize("NFC").trim();
     const isName = name.length >= 1 && name.length <= passkeyNameLength && name.isWellFormed() && !/\p{Cc}/u.test(name);
     const credentialId = form.require("credential_id");
-    const isRenamed = isName && (await renamePasskey(at.context.env.DB, user.sub, credentialId, name));
-    return redirect(accountWith(isRenamed ? "passkey-renamed" : "passkey-not-renamed"));
+    if (!isName) return redirect(accountWith("passkey-not-renamed"));
+    const { DB } = at.context.env;
+    const rename = renamePasskey(DB, person.user.sub, { credentialId, name });
+    const [renamed] = await writeAs(at.context, [whileInForce(DB, basisOf(person))], [rename]);
+    return redirect(accountWith(renamed?.meta.changes === 1 ? "passkey-renamed" : "passkey-not-renamed"));
   });
 }
 

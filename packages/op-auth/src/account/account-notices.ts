@@ -24,6 +24,7 @@ export const accountNotices = {
   "identity-taken": { isGood: false, text: "account.identityTaken" },
   "identity-disconnected": { isGood: true, text: "account.identityDisconnected" },
   "last-identity": { isGood: false, text: "account.lastIdentity" },
+  "not-changed": { isGood: false, text: "account.notChanged" },
   "too-many-changes": { isGood: false, text: "account.tooManyChanges" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: AccountText }>>;

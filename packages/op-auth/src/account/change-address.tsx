@@ -1,13 +1,12 @@
 import { type Browser, identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
-import { MessagePage } from "@edge-op/pages/message-pages";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { isFlag, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { Form } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { findFactors } from "@edge-op/shared/users/factors";
@@ -18,8 +17,7 @@ import { frameOf } from "../pages/frame.ts";
 import type { MailedCode } from "../steps/flow.ts";
 import { accountWith } from "./account-notices.ts";
 import { addressMessages } from "./address-messages.ts";
-import { addAddress, commitAddress, findUndo, undoAddress, undoPath } from "./commit-address.ts";
-import { ConfirmPage } from "./confirm-page.tsx";
+import { addAddress, commitAddress } from "./commit-address.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountMessages } from "./messages.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
@@ -72,7 +70,7 @@ export function changeAddress(at: AccountRequest): Promise<Response> {
     const attempt = await tryCode(at, { browser, id }, mailed, form.get("code") ?? "");
     if (attempt.kind !== "right") return renderCode(at, person, browser, state, { kind: attempt.kind });
     const commit = isFurther ? addAddress : commitAddress;
-    const isDone = await commit(context, person.user, attempt.address);
+    const isDone = await commit(context, person, attempt.address);
     const [done, failed] = isFurther
       ? (["address-added", "address-not-added"] as const)
       : (["address-changed", "address-not-changed"] as const);
@@ -185,42 +183,4 @@ async function renderAddress(
     </Layout>
   );
   return respondPage(page, respondingTo(problem));
-}
-
-/** **The page of the link to the previous address.** It changes nothing, so a program that opens links does not undo the change. Cost: 1 D1 call. */
-export async function showUndo({ context, request }: AccountRequest): Promise<Response> {
-  const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
-  const undo = await findUndo(context, sealed);
-  const frame = frameOf(context, request);
-  const t = createTranslator(accountMessages, frame.t.language);
-  if (undo === undefined || sealed === undefined) return respondUndone({ context, request }, "address.undoGone", 400);
-  const view = {
-    title: t("address.undo"),
-    text: t("address.undoText", { address: undo.address }),
-    action: undoPath,
-    fields: { undo: sealed },
-    submit: t("address.undoSubmit"),
-  };
-  return respondPage(<ConfirmPage frame={frame} view={view} />);
-}
-
-/** **Takes a change of address back.** Whoever has the link reads the mails of the previous address; a session is not needed. Cost: 1 D1 call, then those of commit-address.ts. */
-export async function takeBackAddress({ context, request }: AccountRequest): Promise<Response> {
-  const undo = await findUndo(context, readForm(request).get("undo"));
-  if (undo === undefined) return respondUndone({ context, request }, "address.undoGone", 400);
-  await undoAddress(context, undo);
-  return respondUndone({ context, request }, "address.undone", 200);
-}
-
-function respondUndone(
-  { context, request }: Pick<AccountRequest, "context" | "request">,
-  text: "address.undone" | "address.undoGone",
-  status: number,
-): Promise<Response> {
-  const frame = frameOf(context, request);
-  const t = createTranslator(accountMessages, frame.t.language);
-  const link = { href: "/account", text: t("address.toAccount") };
-  const sign = status === 200 ? "done" : "ended";
-  const page = <MessagePage frame={frame} title={t("address.title")} text={t(text)} link={link} sign={sign} />;
-  return respondPage(page, { status });
 }

@@ -5,11 +5,11 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { SetupApp } from "../factors/setup-app.tsx";
@@ -46,7 +46,10 @@ export function addApp(at: AccountRequest): Promise<Response> {
     if (factors === undefined || !isSetupId(id)) return redirect("/account");
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const setup = await setupOf(at, person, id);
-    const added = await confirmSetup(at, setup, form.get("code") ?? "", { isFirst: false });
+    const added = await confirmSetup(at, setup, form.get("code") ?? "", {
+      basis: basisOf(person),
+      isFirst: false,
+    });
     if (added === undefined) return renderAddApp(at, person, id, true);
     const cookies = [added.cookie, ...(await addProof(at, person, added.factorId))];
     return redirect(factors.recoveryCodes ? accountWith("app-added") : codesAfterApp, cookies);
@@ -80,13 +83,14 @@ export function removeOwnFactor(at: AccountRequest): Promise<Response> {
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, "/account", factors);
     const removed = { action: `${factor.kind}.removed`, target: id, actor: sub };
     const kind = factor.kind === "totp" ? "app-removed" : "recovery-codes-removed";
-    await tellPerson(context, { sub, claims, kind, evidence: removed }, async () => {
+    const isRemoved = await tellPerson(context, { sub, claims, kind, evidence: removed }, async () => {
       const event = recordAdminEvent(context, removed, { ifChanged: true });
-      const [result] = await queryDatabase(() =>
-        context.env.DB.batch(removeFactor(context.env.DB, sub, factor, event)),
-      );
+      const { DB } = context.env;
+      const guards = [whileInForce(DB, basisOf(person))] as const;
+      const [result] = await writeAs(context, guards, removeFactor(DB, sub, factor, event));
       return result?.meta.changes === 1;
     });
+    if (!isRemoved) return redirect("/account");
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
     return redirect(accountWith("factor-removed"));

@@ -10,8 +10,9 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { findPassword } from "@edge-op/shared/users/credentials";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { whileInForce, whileUnchanged } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { frameOf } from "../pages/frame.ts";
 import { passwordMessages } from "../passwords/messages.ts";
@@ -48,7 +49,14 @@ export function changePassword(at: AccountRequest): Promise<Response> {
       (await checkNewPassword(at.context, person.user, form)) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
     const { user, session } = person;
-    const replacement = { action: "password.changed", kept: session.sid } as const;
+    const { DB } = at.context.env;
+    // Of two changes that were confirmed by the same password, the first stands.
+    const isSamePassword = "(SELECT hash FROM user_passwords WHERE sub = ?1 AND temporary_until_ms IS NULL) IS ?2";
+    const guards = [
+      whileInForce(DB, basisOf(person)),
+      whileUnchanged(DB, isSamePassword, user.sub, password.hash ?? null),
+    ] as const;
+    const replacement = { action: "password.changed", guards, kept: session.sid } as const;
     const version = await replacePassword(at.context, user, form.require("new"), replacement);
     return reopenSession(at, person, password.needsCurrent, version);
   });

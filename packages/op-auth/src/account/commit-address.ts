@@ -1,26 +1,20 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
-import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/users/take-back-link";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import type { User } from "@edge-op/shared/users/user";
-import { listAddresses, storedSpelling, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { changeAs, whileInForce, whileUnchanged, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 
-/** For so long a replaced or removed address can take the change back. */
-export const heldMs = 7 * 86_400_000;
 export const mostAddresses = 5;
 const areMany = `(SELECT count(*) FROM user_addresses WHERE sub = ?1 AND held_until_ms IS NULL) >= ${mostAddresses}`;
 /** ?1 is the `sub`, ?2 the key. */
 export const isOwnAddress =
   "EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL)";
-const undoBound = "undo of an address";
-
-export const undoPath = "/account/address/undo";
+/** The main address, as the claims have it: ?1 is the `sub`, ?2 what was read. */
+const isMainAddress = "(SELECT claims ->> '$.email' FROM users WHERE sub = ?1) IS ?2";
 
 /**
  * **Makes a proven address the address of a person**, the one of their claims. The previous one no longer identifies anybody, receives a mail with a link that
@@ -29,15 +23,16 @@ export const undoPath = "/account/address/undo";
  */
 export async function commitAddress(
   context: RequestContext<AuthEnv>,
-  { sub, claims }: Pick<User, "sub" | "claims">,
+  person: SignedInPerson,
   { key, address }: EmailAddress,
 ): Promise<boolean> {
+  const { sub, claims } = person.user;
   const { env, arrivedAtMs: atMs } = context;
   const previous = verifiedAddress(claims);
   const take = takeAddress(context, sub, { key, address });
   const hold = env.DB.prepare(
     `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key = ?4 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwnAddress}`,
-  ).bind(sub, key, atMs + heldMs, previous?.key ?? null);
+  ).bind(sub, key, atMs + takeBackMs, previous?.key ?? null);
   const changed = { action: "address.changed", target: sub, actor: sub };
   const statements = [
     take,
@@ -48,10 +43,12 @@ export async function commitAddress(
   const undo =
     previous === undefined || previous.key === key
       ? undefined
-      : { address: previous.address, path: await undoLink(context, { sub, key: previous.key }) };
+      : { address: previous.address, path: await takeBackLinkTo(env, { sub, key: previous.key }) };
   const notice = { sub, claims, kind: "address-changed", evidence: changed, undo } as const;
   const isTaken = await tellPerson(context, notice, async () => {
-    const { results } = await commitControlChange(context, statements, [{ kind: "user", id: sub }]);
+    const { results } = await changeAs(context, mainChange(context, person), statements, {
+      changes: [{ kind: "user", id: sub }],
+    });
     return results[0]?.meta.changes === 1;
   });
   wakeAuditLog(context);
@@ -64,20 +61,29 @@ export async function commitAddress(
  */
 export async function addAddress(
   context: RequestContext<AuthEnv>,
-  { sub, claims }: Pick<User, "sub" | "claims">,
+  person: SignedInPerson,
   address: EmailAddress,
 ): Promise<boolean> {
+  const { sub, claims } = person.user;
   const added = { action: "address.added", target: sub, actor: sub };
   const statements = [
     takeAddress(context, sub, address, `(NOT ${isOwnAddress} AND ${areMany})`),
     recordAdminEvent(context, added, { ifChanged: true }),
   ];
-  const isAdded = await tellPerson(context, { sub, claims, kind: "address-added", evidence: added }, async () => {
-    const [result] = await queryDatabase(() => context.env.DB.batch(statements));
+  const takesBack = { kind: "address", id: address.key } as const;
+  const notice = { sub, claims, kind: "address-added", evidence: added, takesBack } as const;
+  const isAdded = await tellPerson(context, notice, async () => {
+    const [result] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
     return result?.meta.changes === 1;
   });
   if (isAdded) wakeAuditLog(context);
   return isAdded;
+}
+
+/** What a change of the main address rests on: the session, and the main address that was read. */
+export function mainChange({ env: { DB } }: RequestContext<AuthEnv>, person: SignedInPerson) {
+  const { sub, claims } = person.user;
+  return [whileInForce(DB, basisOf(person)), whileUnchanged(DB, isMainAddress, sub, claims.email ?? null)] as const;
 }
 
 /** Changes nothing if somebody else has or holds the address, or has it as their username. `unless`: or if this condition holds; ?1 is the `sub`. */
@@ -106,61 +112,4 @@ export function setClaims(
          claims = json_set(claims, '$.email', ?3, '$.email_verified', json('true'), '$.updated_at', ?5)
        WHERE sub = ?1 AND ${condition}`,
   ).bind(sub, key, address, atMs, Math.floor(atMs / 1000));
-}
-
-interface Undo {
-  readonly sub: string;
-  readonly key: string;
-}
-
-export async function undoLink({ env }: RequestContext<AuthEnv>, { sub, key }: Undo): Promise<string> {
-  const sealed = await sealText(env, "flow-seal", JSON.stringify([sub, key]), { bound: undoBound });
-  return `${undoPath}?${new URLSearchParams({ undo: sealed })}`;
-}
-
-/**
- * Reads the link of a mail; `undefined` if the change was undone or can no longer be undone. An address cannot undo a change in favour of an earlier
- * address of the person, so a thief who has added one gains nothing when the owner removes it. Cost: 1 D1 call; 0 for a forged one.
- */
-export async function findUndo(
-  { env, arrivedAtMs }: RequestContext<AuthEnv>,
-  sealed: string | undefined,
-): Promise<(Undo & { readonly address: string }) | undefined> {
-  const text = sealed === undefined ? undefined : await openSealed(env, "flow-seal", sealed, undoBound);
-  if (text === undefined) return undefined;
-  const [sub = "", key = ""] = JSON.parse(text) as readonly string[];
-  const addresses = await listAddresses(env.DB, sub);
-  const row = addresses.find((each) => each.key === key);
-  const isHeld = row?.heldUntilMs !== undefined && row.heldUntilMs > arrivedAtMs;
-  return isHeld && mayTakeBack(row, addresses) ? { sub, key, address: row.address } : undefined;
-}
-
-/** Whether no other address that the person has is older. */
-export function mayTakeBack(removed: UserAddress, addresses: readonly UserAddress[]): boolean {
-  const others = addresses.filter(({ key, heldUntilMs }) => key !== removed.key && heldUntilMs === undefined);
-  return others.every(({ verifiedAtMs }) => removed.verifiedAtMs <= verifiedAtMs);
-}
-
-/**
- * **Undoes a change of address**: whoever made it is signed out everywhere, and later addresses are removed. It signs nobody in; the person sets a
- * new password with the address. Cost: one control change, with a cut-off.
- */
-export async function undoAddress(
-  context: RequestContext<AuthEnv>,
-  { sub, key, address }: Undo & { readonly address: string },
-): Promise<void> {
-  const { env, arrivedAtMs: atMs } = context;
-  const others = "DELETE FROM user_addresses WHERE sub = ?1 AND address_key <> ?2";
-  const own = "UPDATE user_addresses SET held_until_ms = NULL WHERE sub = ?1 AND address_key = ?2";
-  const undone = { action: "address.undone", target: sub, actor: sub };
-  const statements = [
-    env.DB.prepare(own).bind(sub, key),
-    recordAdminEvent(context, undone, { ifChanged: true }),
-    env.DB.prepare(others).bind(sub, key),
-    setClaims(context, { sub, key, address }, "?2 IS NOT NULL"),
-    ...endUserSessions(env.DB, sub, { reason: "address change undone", atMs }),
-    forgetOfflineGrants(env.DB, sub),
-  ];
-  await commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
-  wakeAuditLog(context);
 }

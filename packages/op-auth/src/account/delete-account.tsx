@@ -3,11 +3,12 @@ import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { changeDeletion } from "@edge-op/shared/users/leaving-users";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { changeAs, whileInForce } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../browser/find-signed-in-person.ts";
 import { frameOf } from "../pages/frame.ts";
 import { accountWith } from "./account-notices.ts";
 import { mayChangeNow } from "./change-budget.ts";
@@ -40,8 +41,12 @@ export function deleteAccount(at: AccountRequest): Promise<Response> {
       ...endUserSessions(DB, sub, { reason: "account deletion asked", atMs }),
       forgetOfflineGrants(DB, sub),
     ];
+    const change = {
+      changes: [{ kind: "user", id: sub }],
+      cutOff: { kind: "sub", id: sub, actor: sub },
+    } as const;
     await tellPerson(context, { sub, claims, kind: "deletion-asked", evidence: asked }, () =>
-      commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub }),
+      changeAs(context, [whileInForce(DB, basisOf(person))], statements, change),
     );
     wakeAuditLog(context);
     return redirect("/account/deleted", [clearCookie(context, "op-session")]);

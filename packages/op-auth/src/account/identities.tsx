@@ -2,7 +2,7 @@ import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { frameOf } from "../pages/frame.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
 import { connectIdentity, disconnectIdentity } from "../upstream/link-identity.ts";
@@ -47,7 +47,7 @@ export function confirmConnecting(at: AccountRequest): Promise<Response> {
     if (form.get("decision") !== "connect") return redirect("/account");
     const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
-    const isConnected = await connectIdentity(at, person.user, form.require("link"));
+    const isConnected = await connectIdentity(at, person.user, basisOf(person), form.require("link"));
     return redirect(accountWith(isConnected ? "identity-connected" : "identity-not-connected"));
   });
 }
@@ -64,7 +64,7 @@ export function removeIdentity(at: AccountRequest): Promise<Response> {
     if (refused !== undefined) return refused;
     const identity = await findOwnIdentity(at, person, form.require("identity"));
     if (identity === undefined) return redirect("/account");
-    if (!(await disconnectIdentity(at, person.user, identity))) return redirect(accountWith("last-identity"));
+    if (!(await disconnectIdentity(at, person, identity))) return redirect(accountWith("last-identity"));
     await endOtherSessions(at, person.session, "a factor was removed");
     return redirect(accountWith("identity-disconnected"));
   });

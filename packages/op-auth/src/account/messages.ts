@@ -67,6 +67,8 @@ const en = {
   "confirm.others": "Sign out everywhere else?",
   "confirm.othersText":
     "All other devices are signed out of {provider} and of the applications used with it. You stay signed in here.",
+  "account.notChanged":
+    "Nothing was changed: your account was changed elsewhere at the same time. Look at it, and try again.",
   "account.addressChanged": "Your email address was changed. A mail was sent to your previous address.",
   "account.addressNotChanged": "Your email address was not changed: it belongs to another account.",
   "account.addressAdded": "The email address was added.",
@@ -84,14 +86,12 @@ const en = {
   "address.title": "Email address",
   "address.text":
     "A code is sent to the address, to confirm that it is yours. You can then use the address to set a new password if you forget yours, and you receive mails about changes to your account.",
-  "address.undo": "Undo the change of your address?",
-  "address.undoText":
-    "{address} becomes the address of your account again. You are signed out everywhere; then sign in, or set a new password with this address.",
-  "address.undoSubmit": "Take it back",
-  "address.undone":
-    "The change was undone. You are signed out everywhere. If somebody else changed your address, set a new password now.",
-  "address.undoGone": "This link is no longer valid: the change was undone, or it was made more than seven days ago.",
-  "address.toAccount": "To your account",
+  "takeBack.title": "Undo the change of your account?",
+  "takeBack.text":
+    "What was added since the change is removed: sign-in methods, second factors, connected accounts, and every email address that is newer than {address}, which becomes the address of your account. You are signed out everywhere, and the password stops working. Then you set a new one.",
+  "takeBack.submit": "Undo the change",
+  "takeBack.gone": "This link is no longer valid: the change was undone, or it was made more than seven days ago.",
+  "takeBack.toAccount": "To your account",
 } as const;
 
 const de: Readonly<Record<keyof typeof en, string>> = {
@@ -163,6 +163,8 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "confirm.others": "Überall sonst abmelden?",
   "confirm.othersText":
     "Alle anderen Geräte werden bei {provider} und den damit genutzten Anwendungen abgemeldet. Hier bleiben Sie angemeldet.",
+  "account.notChanged":
+    "Es wurde nichts geändert: Ihr Konto wurde gleichzeitig anderswo geändert. Sehen Sie es sich an, und versuchen Sie es noch einmal.",
   "account.addressChanged": "Ihre E-Mail-Adresse wurde geändert. Ihre bisherige Adresse wurde benachrichtigt.",
   "account.addressNotChanged": "Ihre E-Mail-Adresse wurde nicht geändert: Sie gehört zu einem anderen Konto.",
   "account.addressAdded": "Die E-Mail-Adresse wurde hinzugefügt.",
@@ -180,15 +182,13 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "address.title": "E-Mail-Adresse",
   "address.text":
     "An die Adresse wird ein Code gesendet, um zu bestätigen, dass sie Ihnen gehört. Mit ihr können Sie ein neues Passwort festlegen, wenn Sie Ihres vergessen, und Sie erfahren von Änderungen Ihres Kontos.",
-  "address.undo": "Änderung Ihrer Adresse rückgängig machen?",
-  "address.undoText":
-    "{address} wird wieder die Adresse Ihres Kontos. Sie werden überall abgemeldet; melden Sie sich danach an, oder legen Sie mit dieser Adresse ein neues Passwort fest.",
-  "address.undoSubmit": "Rückgängig machen",
-  "address.undone":
-    "Die Änderung wurde rückgängig gemacht. Sie sind überall abgemeldet. Wenn jemand anderes Ihre Adresse geändert hat, legen Sie jetzt ein neues Passwort fest.",
-  "address.undoGone":
+  "takeBack.title": "Änderung Ihres Kontos rückgängig machen?",
+  "takeBack.text":
+    "Was seit der Änderung hinzugefügt wurde, wird entfernt: Anmeldemethoden, zweite Faktoren, verbundene Konten und jede E-Mail-Adresse, die neuer ist als {address}. Diese wird wieder die Adresse Ihres Kontos. Sie werden überall abgemeldet, und das Passwort gilt nicht mehr. Danach legen Sie ein neues fest.",
+  "takeBack.submit": "Rückgängig machen",
+  "takeBack.gone":
     "Dieser Link gilt nicht mehr: Die Änderung wurde rückgängig gemacht, oder sie ist mehr als sieben Tage her.",
-  "address.toAccount": "Zu Ihrem Konto",
+  "takeBack.toAccount": "Zu Ihrem Konto",
 };
 
 export type AccountText = keyof typeof en | MessageKey;

@@ -2,8 +2,9 @@ import { redirect } from "@edge-op/pages/respond-page";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { User } from "@edge-op/shared/users/user";
+import { changeAs, whileInForce } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../browser/find-signed-in-person.ts";
 import { signUpMessages } from "../sign-up/messages.ts";
 import { longestName, readName } from "../sign-up/read-name.ts";
 import { Item } from "./account-list.tsx";
@@ -66,8 +67,9 @@ export function NameSection(props: {
 
 /** **Changes the name of a person**, which applications see. Sessions and grants stay. Cost: 1 object call and one control change. */
 export function changeName(at: AccountRequest): Promise<Response> {
-  return asPersonPosting(at, async ({ user: { sub } }, form) => {
+  return asPersonPosting(at, async (person, form) => {
     const { context } = at;
+    const { sub } = person.user;
     const { env, arrivedAtMs: atMs, settings } = context;
     const name = readName(form.get("name"));
     if (name === undefined || !mayChangeName(settings)) return redirect(accountWith("name-not-changed"));
@@ -81,7 +83,8 @@ export function changeName(at: AccountRequest): Promise<Response> {
       { action: "account.renamed", target: sub, actor: sub },
       { ifChanged: true },
     );
-    await commitControlChange(context, [update, event], [{ kind: "user", id: sub }]);
+    const guards = [whileInForce(env.DB, basisOf(person))] as const;
+    await changeAs(context, guards, [update, event], { changes: [{ kind: "user", id: sub }] });
     wakeAuditLog(context);
     return redirect(accountWith("name-changed"));
   });

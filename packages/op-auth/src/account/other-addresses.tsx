@@ -6,42 +6,42 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/users/take-back-link";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { changeAs, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { accountWith } from "./account-notices.ts";
 import { addressMessages } from "./address-messages.ts";
 import { requireAddressLevel } from "./change-address.tsx";
 import { mayChangeNow } from "./change-budget.ts";
-import { heldMs, isOwnAddress, mayTakeBack, mostAddresses, setClaims, undoLink } from "./commit-address.ts";
+import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
 import { type AccountRequest, asPersonPosting } from "./require-person.ts";
 
 export const primaryPath = "/account/address/primary";
 export const removePath = "/account/address/remove";
 
-type Person = Pick<User, "sub" | "claims">;
-
 const isMain = "EXISTS (SELECT 1 FROM users WHERE sub = ?1 AND lower(claims ->> '$.email') = ?2)";
 
 interface OtherAddress extends UserAddress {
-  /** Once it is removed. */
-  readonly mayTakeBack: boolean;
+  /** Of those that the person has, and of those that can be taken back. */
+  readonly isOldest: boolean;
 }
 
 /** The further address that a form or a link names; `undefined` for the main one, and for those of others. Cost: 1 D1 call. */
-async function findOther({ context }: AccountRequest, { sub, claims }: Person, key: string) {
+async function findOther({ context }: AccountRequest, { sub, claims }: User, key: string) {
   const addresses = await listAddresses(context.env.DB, sub);
   const row = addresses.find((each) => each.key === key && each.heldUntilMs === undefined);
   if (row === undefined || verifiedAddress(claims)?.key === key) return undefined;
-  return { ...row, mayTakeBack: mayTakeBack(row, addresses) };
+  const inForce = addresses.filter(({ heldUntilMs = Infinity }) => heldUntilMs > context.arrivedAtMs);
+  return { ...row, isOldest: inForce.every(({ verifiedAtMs }) => row.verifiedAtMs <= verifiedAtMs) };
 }
 
-type Change = (context: RequestContext<AuthEnv>, person: Person, address: OtherAddress) => Promise<boolean>;
+type Change = (context: RequestContext<AuthEnv>, person: SignedInPerson, address: OtherAddress) => Promise<boolean>;
 
 function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
   return (at: AccountRequest) =>
@@ -50,13 +50,14 @@ function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
       if (elsewhere !== undefined) return elsewhere;
       if (!(await mayChangeNow(at, person.user.sub))) return redirect(accountWith("too-many-changes"));
       const address = await findOther(at, person.user, form.get("address") ?? "");
-      const isDone = address !== undefined && (await change(at.context, person.user, address));
+      const isDone = address !== undefined && (await change(at.context, person, address));
       return redirect(isDone ? accountWith(done) : "/account");
     });
 }
 
 /** **Makes a further address the main one**: that of the claims. The previous one stays. Cost: 3 object calls, 2 D1 calls, and one control change. */
-export const makePrimary = changeOther(async (context, { sub, claims }, { key, address }) => {
+export const makePrimary = changeOther(async (context, person, { key, address }) => {
+  const { sub, claims } = person.user;
   const changed = { action: "address.changed", target: sub, actor: sub };
   const statements = [
     setClaims(context, { sub, key, address }, isOwnAddress),
@@ -64,7 +65,9 @@ export const makePrimary = changeOther(async (context, { sub, claims }, { key, a
   ];
   const notice = { sub, claims, kind: "address-changed", evidence: changed } as const;
   const isChanged = await tellPerson(context, notice, async () => {
-    const { results } = await commitControlChange(context, statements, [{ kind: "user", id: sub }]);
+    const { results } = await changeAs(context, mainChange(context, person), statements, {
+      changes: [{ kind: "user", id: sub }],
+    });
     return results[0]?.meta.changes === 1;
   });
   wakeAuditLog(context);
@@ -75,25 +78,23 @@ export const makePrimary = changeOther(async (context, { sub, claims }, { key, a
  * **Removes a further address**: it no longer identifies anybody, nobody else can use it for a week, and it receives a mail, with a link that undoes the
  * removal if it is the oldest one. Cost: 3 object calls, 3 D1 calls.
  */
-export const removeOtherAddress = changeOther(
-  async (context, { sub, claims }, { key, address, mayTakeBack: isOldest }) => {
-    const { env, arrivedAtMs } = context;
-    const removed = { action: "address.removed", target: sub, actor: sub };
-    const hold = env.DB.prepare(
-      `UPDATE user_addresses SET held_until_ms = ?3 WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL AND NOT ${isMain}`,
-    ).bind(sub, key, arrivedAtMs + heldMs);
-    const undo = isOldest ? { address, path: await undoLink(context, { sub, key }) } : undefined;
-    const notice = { sub, claims, kind: "address-removed", evidence: removed, undo } as const;
-    const isRemoved = await tellPerson(context, notice, async () => {
-      const event = recordAdminEvent(context, removed, { ifChanged: true });
-      const [result] = await queryDatabase(() => env.DB.batch([hold, event]));
-      return result?.meta.changes === 1;
-    });
-    if (isRemoved) wakeAuditLog(context);
-    return isRemoved;
-  },
-  "address-removed",
-);
+export const removeOtherAddress = changeOther(async (context, person, { key, address, isOldest }) => {
+  const { sub, claims } = person.user;
+  const { env, arrivedAtMs } = context;
+  const removed = { action: "address.removed", target: sub, actor: sub };
+  const hold = env.DB.prepare(
+    `UPDATE user_addresses SET held_until_ms = ?3 WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL AND NOT ${isMain}`,
+  ).bind(sub, key, arrivedAtMs + takeBackMs);
+  const undo = isOldest ? { address, path: await takeBackLinkTo(env, { sub, key }) } : undefined;
+  const notice = { sub, claims, kind: "address-removed", evidence: removed, undo } as const;
+  const isRemoved = await tellPerson(context, notice, async () => {
+    const event = recordAdminEvent(context, removed, { ifChanged: true });
+    const [result] = await writeAs(context, [whileInForce(env.DB, basisOf(person))], [hold, event]);
+    return result?.meta.changes === 1;
+  });
+  if (isRemoved) wakeAuditLog(context);
+  return isRemoved;
+}, "address-removed");
 
 function confirmOther(action: string, texts: "primary" | "remove") {
   return confirmation("address", async (at, person, { t: { language } }) => {

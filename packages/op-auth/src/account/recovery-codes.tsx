@@ -6,8 +6,9 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { findFactors } from "@edge-op/shared/users/factors";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { Child } from "hono/jsx";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";
@@ -56,9 +57,11 @@ export function makeCodes(at: AccountRequest): Promise<Response> {
     const { codes, hashes } = await makeRecoveryCodes(sub);
     const setId = randomBase64Url(16);
     const made = { action: "recovery_codes.made", target: setId, actor: sub };
-    await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: made }, () =>
-      saveRecoveryCodes(context, { sub, setId, hashes }, recordAdminEvent(context, made)),
-    );
+    const takesBack = { kind: "recovery_codes", id: setId } as const;
+    await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: made, takesBack }, () => {
+      const statements = [saveRecoveryCodes(context, { sub, setId, hashes }), recordAdminEvent(context, made)];
+      return writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
+    });
     wakeAuditLog(context);
     const frame = frameOf(context, request);
     const t = createTranslator(factorMessages, frame.t.language);

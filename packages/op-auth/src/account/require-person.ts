@@ -1,11 +1,14 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
+import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { WriteRefused } from "@edge-op/shared/users/write-as";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { freshMs } from "../steps/second-factor.ts";
 import type { FlowRequest } from "../steps/step.ts";
+import { accountWith } from "./account-notices.ts";
 
 export type AccountRequest = FlowRequest;
 
@@ -52,7 +55,10 @@ export async function asPerson(
   return person === undefined ? otherwise() : serve(person);
 }
 
-/** Like {@link asPerson} for a posted form; also checks its form token. */
+/**
+ * Like {@link asPerson} for a posted form; also checks its form token. If the session has ended before the form was written, its person signs in; if what the
+ * form changes is not what the person saw, the account page says so.
+ */
 export async function asPersonPosting(
   at: AccountRequest,
   serve: (person: SignedInPerson, form: Form) => Promise<Response>,
@@ -60,7 +66,12 @@ export async function asPersonPosting(
   const form = readForm(at.request);
   return asPerson(at, async (person) => {
     await requireFormToken(at.context, accountForms, person.sessionId, form.get("form_token"));
-    return serve(person, form);
+    try {
+      return await serve(person, form);
+    } catch (error) {
+      if (!(error instanceof WriteRefused)) throw error;
+      return error.kind === "ended" ? signInFirst(at) : redirect(accountWith("not-changed"));
+    }
   });
 }
 

@@ -6,6 +6,7 @@ import { type RequestContext, withMembers } from "@edge-op/shared/http/request-c
 import type { SessionContents } from "@edge-op/shared/users/session-rpc";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { User } from "@edge-op/shared/users/user";
+import type { Basis } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { findSignedInUser } from "./find-signed-in-user.ts";
@@ -19,6 +20,11 @@ interface PersonRequest {
 export interface SignedInPerson extends SessionContents {
   readonly sessionId: string;
   readonly user: User;
+}
+
+/** What a write of the signed-in person rests on. */
+export function basisOf({ user: { sub }, session: { sid }, sessionId }: SignedInPerson): Basis {
+  return { sub, sid, version: sessionVersion(sessionId) };
 }
 
 /**

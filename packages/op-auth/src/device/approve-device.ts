@@ -8,8 +8,9 @@ import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AccountRequest } from "../account/require-person.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
 import { isRefreshable, loginOf, planGrant } from "../response/plan-grant.ts";
 import { readDeviceAuthorization } from "./device-authorization.ts";
@@ -21,13 +22,15 @@ import { readDeviceAuthorization } from "./device-authorization.ts";
  */
 export async function approveDevice(
   { context, isolate }: AccountRequest,
-  { user: { sub }, session, sessionId }: SignedInPerson,
+  person: SignedInPerson,
   device: WaitingDevice,
   code: string,
 ): Promise<boolean> {
   const authorization = readDeviceAuthorization(device);
   const { scope, resources, claims, dpopThumbprint } = authorization;
   const { clientId } = device;
+  const { session, sessionId } = person;
+  const { sub } = person.user;
   return settle(context, isolate, async (decision) => {
     const client = await isolate.clients.find(context, clientId);
     if (client?.status !== "active") return false;
@@ -72,7 +75,9 @@ export async function approveDevice(
       detail: { allowed, device: true },
     };
     const consent = { sub, clientId, allowed, atMs: context.arrivedAtMs };
-    await saveConsent(context.env.DB, consent, recordAdminEvent(context, given));
+    const { DB } = context.env;
+    const statements = [saveConsent(DB, consent), recordAdminEvent(context, given)];
+    await writeAs(context, [whileInForce(DB, basisOf(person))], statements);
     wakeAuditLog(context);
     return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, tokensEndAtMs });
   });

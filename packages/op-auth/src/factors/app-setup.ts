@@ -5,6 +5,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
+import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
@@ -44,13 +45,14 @@ export interface ConfirmedApp {
 }
 
 /**
- * Stores the app if the code is its own; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call, and tell-person.ts.
+ * Stores the app if the code is its own and `basis` is in force; `undefined` if the code is wrong or the app may not be added. Cost: 1 D1 call, and
+ * tell-person.ts.
  */
 export async function confirmSetup(
   { context, request }: FlowRequest,
   setup: AppSetup,
   typed: string,
-  { isFirst }: { readonly isFirst: boolean },
+  { basis, isFirst }: { readonly basis: Basis; readonly isFirst: boolean },
 ): Promise<ConfirmedApp | undefined> {
   const { sub, claims } = setup.user;
   const secret = await secretOf(context, setup);
@@ -60,9 +62,13 @@ export async function confirmSetup(
   const factorId = encodeBase64Url((await sha256(`app\n${sub}\n${setup.id}`)).slice(0, 16));
   const added = { action: "totp.added", target: factorId, actor: sub };
   const event = recordAdminEvent(context, added, { ifChanged: true });
-  const isAdded = await tellPerson(context, { sub, claims, kind: "app-added", evidence: added }, () =>
-    insertTotp(context, { sub, factorId, secret, step, isFirst }, event),
-  );
+  const takesBack = { kind: "totp", id: factorId } as const;
+  const notice = { sub, claims, kind: "app-added", evidence: added, takesBack } as const;
+  const isAdded = await tellPerson(context, notice, async () => {
+    const insert = await insertTotp(context, { sub, factorId, secret, step, isFirst });
+    const [inserted] = await writeAs(context, [whileInForce(context.env.DB, basis)], [insert, event]);
+    return inserted?.meta.changes === 1;
+  });
   if (!isAdded) return undefined;
   wakeAuditLog(context);
   return { factorId, cookie: await rememberBrowser(context, request, setup.browser, codeWayIn(sub)) };

@@ -102,27 +102,21 @@ export interface NewTotp {
   readonly isFirst: boolean;
 }
 
-/**
- * Stores an app. False if the person has as many as are allowed, or this one already; with `isFirst`, if they have any second factor. `event` is written
- * only if it is stored.
- */
+/** Stores an app. Changes nothing if the person has as many as are allowed, or this one already; with `isFirst`, if they have any second factor. */
 export async function insertTotp(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
   { sub, factorId, secret, step, isFirst }: NewTotp,
-  event: D1PreparedStatement,
-): Promise<boolean> {
+): Promise<D1PreparedStatement> {
   const sealed = await sealText(env, "factor-seal", encodeBase64Url(secret), { bound: factorSeal(sub, factorId) });
   const others = isFirst
     ? ` AND NOT EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1) AND NOT EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)
         AND NOT EXISTS (SELECT 1 FROM user_recovery_codes WHERE sub = ?1)`
     : "";
-  const insert = env.DB.prepare(
+  return env.DB.prepare(
     `INSERT INTO user_totp (sub, factor_id, secret, sealed_by, last_step, created_at_ms)
        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM user_totp WHERE sub = ?1) < ${mostApps}${others}
        ON CONFLICT (sub, factor_id) DO NOTHING`,
   ).bind(sub, factorId, sealed, await keyFingerprint(env.OP_MASTER_KEY), step, arrivedAtMs);
-  const [inserted] = await queryDatabase(() => env.DB.batch([insert, event]));
-  return inserted!.meta.changes === 1;
 }
 
 export interface NewCodes {
@@ -133,20 +127,17 @@ export interface NewCodes {
   readonly replaced?: string;
 }
 
-/** Replaces the recovery codes of a person. False if `replaced` is not their set any more; `event` is written only if it is. */
-export async function saveRecoveryCodes(
+/** Replaces the recovery codes of a person. Changes nothing if `replaced` is not their set any more. */
+export function saveRecoveryCodes(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
   { sub, setId, hashes, replaced }: NewCodes,
-  event: D1PreparedStatement,
-): Promise<boolean> {
-  const save = env.DB.prepare(
+): D1PreparedStatement {
+  return env.DB.prepare(
     `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms)
        SELECT ?1, ?2, ?3, 0, ?4
         WHERE ?5 IS NULL OR ?5 = coalesce((SELECT set_id FROM user_recovery_codes WHERE sub = ?1), '')
        ON CONFLICT (sub) DO UPDATE SET set_id = ?2, hashes = ?3, used = 0, created_at_ms = ?4`,
   ).bind(sub, setId, hashes, arrivedAtMs, replaced ?? null);
-  const [saved] = await queryDatabase(() => env.DB.batch([save, event]));
-  return saved!.meta.changes === 1;
 }
 
 /** The present set, "" for none. Cost: 1 D1 call. */

@@ -132,7 +132,7 @@ async function withMore({ added, ...position }: FlowPosition, flow: Flow): Promi
 }
 
 /** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */
-async function signInAgain(
+export async function signInAgain(
   at: FlowRequest,
   flow: Flow,
   browser: Browser,

@@ -4,6 +4,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import { settle } from "@edge-op/shared/control/settle";
 import { readForm } from "@edge-op/shared/http/read-form";
+import { WriteRefused } from "@edge-op/shared/users/write-as";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -15,7 +16,7 @@ import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } fr
 import { localesOf } from "../steps/step-frame.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
-import { proceed } from "./proceed.ts";
+import { proceed, signInAgain } from "./proceed.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
 
 /**
@@ -49,7 +50,12 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
-  return continueWith(at, step, open, await step.submit(open, form));
+  try {
+    return await continueWith(at, step, open, await step.submit(open, form));
+  } catch (error) {
+    if (!(error instanceof WriteRefused)) throw error;
+    return signInAgain(at, flow, browser, { kind: "cut off" });
+  }
 }
 
 /** A page for a person needs one; all but that of recovery codes, a client too. */

@@ -1,5 +1,4 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
@@ -9,6 +8,7 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
+import { changeAs, type Guard } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
 import type { PasswordProblem } from "./new-password.tsx";
@@ -26,9 +26,10 @@ export async function checkNewPassword(
   return chosen === form.get("repeat") ? undefined : { kind: "differ" };
 }
 
-/** Why a password is replaced: the action of its event, and the `sid` of the session that stays. */
+/** Why a password is replaced: the action of its event, what must still hold when it is, and the `sid` of the session that stays. */
 export interface Replacement {
   readonly action: "password.changed" | "password.recovered";
+  readonly guards: readonly [Guard, ...Guard[]];
   readonly kept?: string;
 }
 
@@ -41,7 +42,7 @@ export async function replacePassword(
   context: RequestContext<AuthEnv>,
   { sub, claims }: Pick<User, "sub" | "claims">,
   chosen: string,
-  { action, kept }: Replacement,
+  { action, guards, kept }: Replacement,
 ): Promise<number> {
   const { env, arrivedAtMs: atMs } = context;
   const saved = savePassword(env.DB, sub, await hashPassword(chosen), atMs);
@@ -52,7 +53,7 @@ export async function replacePassword(
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
   const notice = { sub, claims, kind: "password-changed", evidence: changed } as const;
   const commit = (ready: Promise<unknown>) =>
-    commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff, ready);
+    changeAs(context, guards, statements, { changes: [{ kind: "user", id: sub }], cutOff, ready });
   const committed = await tellPersonWhen(context, notice, commit);
   wakeAuditLog(context);
   return committed.version;

@@ -1,5 +1,8 @@
 import { findConsent } from "@edge-op/shared/users/consents";
 import type { User } from "@edge-op/shared/users/user";
+import type { Basis } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../browser/find-signed-in-person.ts";
+import { signInOf } from "../session/open-session.ts";
 import { pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 
@@ -10,6 +13,14 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
   if (proof === undefined) return (await at.person())?.user;
   const user = await isolate.users.find(context, proof.sub);
   return user?.status === "suspended" ? undefined : user;
+}
+
+/** **What a write about that person rests on**: their proofs in this flow, else the session. Cost: that of {@link findSubject}. */
+export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
+  const pending = signInOf(pendingProofs(at.flow));
+  if (pending !== undefined) return { sub: pending.sub, version: pending.version };
+  const person = await at.person();
+  return person && basisOf(person);
 }
 
 /** The access that the person has allowed the client, read beside a proof, so that the decision after it needs no call. Cost: 1 D1 call. */

@@ -1,8 +1,9 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { removeIdentity } from "@edge-op/shared/users/identities";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
+import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
+import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
 import { takePendingLink } from "./pending-link.ts";
@@ -11,17 +12,24 @@ import { takePendingLink } from "./pending-link.ts";
  * **Connects the identity that waits with its person**, who has confirmed it. False if it is for someone else, was used, belongs to someone meanwhile, or its
  * provider was disabled. Cost: 1 object call and 1 D1 call after each other; tell-person.ts.
  */
-export async function connectIdentity({ context, isolate }: FlowRequest, user: User, linkId: string): Promise<boolean> {
+export async function connectIdentity(
+  { context, isolate }: FlowRequest,
+  user: User,
+  basis: Basis,
+  linkId: string,
+): Promise<boolean> {
   const link = await takePendingLink(context, isolate, linkId);
   const { sub, claims } = user;
   if (link?.sub !== sub) return false;
   const { upstreamId } = link;
   if ((await isolate.upstreams.find(context, upstreamId)) === undefined) return false;
   const linked = { action: "identity.linked", target: upstreamId, actor: sub };
-  const isLinked = await tellPerson(context, { sub, claims, kind: "identity-linked", evidence: linked }, async () => {
+  const takesBack = { kind: "identity", id: upstreamId } as const;
+  const notice = { sub, claims, kind: "identity-linked", evidence: linked, takesBack } as const;
+  const isLinked = await tellPerson(context, notice, async () => {
     const event = recordAdminEvent(context, linked, { ifChanged: true });
     const insert = insertIdentity(context.env.DB, { ...link, atMs: context.arrivedAtMs });
-    const [inserted] = await queryDatabase(() => context.env.DB.batch([insert, event]));
+    const [inserted] = await writeAs(context, [whileInForce(context.env.DB, basis)], [insert, event]);
     return inserted?.meta.changes === 1;
   });
   if (isLinked) wakeAuditLog(context);
@@ -29,13 +37,17 @@ export async function connectIdentity({ context, isolate }: FlowRequest, user: U
 }
 
 /** **Disconnects an identity**, unless it is the person's last way in. Cost: 1 D1 call; tell-person.ts. */
-export async function disconnectIdentity({ context }: FlowRequest, user: User, key: IdentityKey): Promise<boolean> {
-  const { sub, claims } = user;
+export async function disconnectIdentity(
+  { context }: FlowRequest,
+  person: SignedInPerson,
+  key: IdentityKey,
+): Promise<boolean> {
+  const { sub, claims } = person.user;
   const unlinked = { action: "identity.unlinked", target: key.upstreamId, actor: sub };
   const isGone = await tellPerson(context, { sub, claims, kind: "identity-unlinked", evidence: unlinked }, async () => {
     const event = recordAdminEvent(context, unlinked, { ifChanged: true });
     const statements = removeIdentity(context.env.DB, sub, key, { event, keepsWayIn: true });
-    const [removed] = await queryDatabase(() => context.env.DB.batch(statements));
+    const [removed] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
     return removed?.meta.changes === 1;
   });
   if (isGone) wakeAuditLog(context);

@@ -13,11 +13,12 @@ import {
   mailedCodeMs,
   type PreparedNotice,
 } from "@edge-op/shared/users/mail-sender-rpc";
+import { takeBackLinkTo } from "@edge-op/shared/users/take-back-link";
 import { SignInAttempts } from "../sessions/sign-in-attempts.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { addressKey, FailedAddresses } from "./failed-addresses.ts";
-import { findChange } from "./find-change.ts";
+import { type FoundPerson, findChange } from "./find-change.ts";
 import { decideRecipient, findHolder } from "./find-recipient.ts";
 import {
   type AddressedMail,
@@ -170,18 +171,29 @@ export class MailSender
 
   async #lookUpPerson(row: MailRow, mail: PersonMail): Promise<WaitOrDrop | undefined> {
     const found = await findChange(this.env.DB, mail);
-    const { kind, atMs, removed, undo } = mail;
+    const { kind, atMs, removed } = mail;
     const told = found && {
       ...found,
       addresses: [...new Set([...found.addresses, ...(removed === undefined ? [] : [removed])])],
     };
     const step = this.#machine.afterLookUp(row, row.step === "released", told, nowMs());
     if (step.kind !== "expand") return step;
+    const undo = mail.undo ?? (await this.#takingBack(mail, found));
     const addressed = step.addresses.map((to) => {
       const undoPath = undo?.address === to ? undo.path : undefined;
       return { to, locale: found?.locale ?? mail.locale, kind, atMs, undoPath };
     });
     return this.#address(row, addressed);
+  }
+
+  /** The link of the oldest address of the person, which takes back what was added. */
+  async #takingBack(
+    { sub, takesBack: added }: PersonMail,
+    found: FoundPerson | undefined,
+  ): Promise<PersonMail["undo"]> {
+    if (added === undefined || found?.oldest === undefined) return undefined;
+    const { key, address } = found.oldest;
+    return { address, path: await takeBackLinkTo(this.env, { sub, key, added }) };
   }
 
   async #address(row: MailRow, mails: readonly AddressedMail[]): Promise<undefined> {

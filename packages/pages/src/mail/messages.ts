@@ -39,6 +39,8 @@ const en = {
   "mail.keepAccount": "Sign in to keep the account",
   "mail.undoText":
     "This was your address before. Was this not you? Undo the change within seven days. That also signs you out everywhere, and you can then set a new password.",
+  "mail.takeBackText":
+    "Was this not you? Undo it, and everything that was changed after it, within seven days. That also signs you out everywhere, and you then set a new password.",
   "mail.undo": "Undo the change",
   "mail.codeRecover": "Your code for a new password",
   "mail.codeRecoverText":
@@ -116,6 +118,8 @@ const de: Readonly<Record<keyof typeof en, string>> = {
   "mail.keepAccount": "Anmelden und das Konto behalten",
   "mail.undoText":
     "Dies war bisher Ihre Adresse. Waren Sie das nicht? Machen Sie die Änderung innerhalb von sieben Tagen rückgängig. Sie werden dabei überall abgemeldet und können danach ein neues Passwort festlegen.",
+  "mail.takeBackText":
+    "Waren Sie das nicht? Machen Sie es innerhalb von sieben Tagen rückgängig, mit allem, was danach geändert wurde. Sie werden damit auch überall abgemeldet und legen dann ein neues Passwort fest.",
   "mail.undo": "Änderung rückgängig machen",
   "mail.codeRecover": "Ihr Code für ein neues Passwort",
   "mail.codeRecoverText":

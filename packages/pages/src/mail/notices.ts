@@ -57,6 +57,11 @@ const byAdministrator: readonly NoticeKind[] = [
   "address-changed-by-administrator",
 ];
 
+/** The address that another one replaces was the person's before; anything else was added. */
+function undoText(kind: NoticeKind) {
+  return kind === "address-changed" || kind === "address-removed" ? "mail.undoText" : "mail.takeBackText";
+}
+
 /**
  * **Tells a person that their account was changed**, and what to do if they did not want that (NIST SP 800-63B-4 §4.6). It contains no text of anyone: no
  * name, no device.
@@ -98,7 +103,7 @@ export function describeNotice(
       ...(undoPath === undefined
         ? []
         : [
-            paragraph(t(isReset ? "mail.resetLinkText" : "mail.undoText")),
+            paragraph(t(isReset ? "mail.resetLinkText" : undoText(kind))),
             {
               kind: "link",
               text: t(isReset ? "mail.resetLinkOpen" : "mail.undo"),

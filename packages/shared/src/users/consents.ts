@@ -82,10 +82,9 @@ export async function pageConsents(
 
 /**
  * Adds to the existing consent. At most 50 of its authorization details are kept, because each may be used only once and the row would grow without a
- * bound; consent is requested again for one that was not kept. Allowing less later withdraws nothing. `event` is its audit event, in the same
- * transaction.
+ * bound; consent is requested again for one that was not kept. Allowing less later withdraws nothing.
  */
-export async function saveConsent(
+export function saveConsent(
   database: D1Database,
   consent: {
     readonly sub: string;
@@ -93,23 +92,17 @@ export async function saveConsent(
     readonly allowed: readonly string[];
     readonly atMs: number;
   },
-  event: D1PreparedStatement,
-): Promise<void> {
-  await queryDatabase(() =>
-    database.batch([
-      database
-        .prepare(
-          `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
          ON CONFLICT (sub, client_id) DO UPDATE SET updated_at_ms = ?4, allowed =
            (SELECT json_group_array(value) FROM (
               SELECT value FROM json_each(consents.allowed) WHERE value NOT LIKE 'detail:%'
               UNION SELECT value FROM (SELECT value FROM json_each(consents.allowed) WHERE value LIKE 'detail:%' LIMIT 50)
               UNION SELECT value FROM json_each(?3)))`,
-        )
-        .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs),
-      event,
-    ]),
-  );
+    )
+    .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs);
 }
 
 /** The first step of withdrawing a consent: it covers nothing from now on, but still exists for a retry after a failure. */

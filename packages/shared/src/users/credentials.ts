@@ -175,15 +175,9 @@ export function savePasskey(database: D1Database, passkey: Passkey): D1PreparedS
   return passkeyInsertion(database, passkey, "");
 }
 
-/** Returns false if the credential id is already registered, for any user. `event` is written only if the passkey is. */
-export async function insertPasskey(
-  database: D1Database,
-  passkey: Passkey,
-  event: D1PreparedStatement,
-): Promise<boolean> {
-  const insert = passkeyInsertion(database, passkey, "ON CONFLICT (credential_id) DO NOTHING");
-  const [inserted] = await queryDatabase(() => database.batch([insert, event]));
-  return inserted!.meta.changes === 1;
+/** Changes nothing if the credential id is already registered, for any user. */
+export function insertPasskey(database: D1Database, passkey: Passkey): D1PreparedStatement {
+  return passkeyInsertion(database, passkey, "ON CONFLICT (credential_id) DO NOTHING");
 }
 
 function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: string): D1PreparedStatement {
@@ -222,18 +216,13 @@ export async function recordPasskeyUse(
   );
 }
 
-/** Returns false if the user has no such passkey. */
-export async function renamePasskey(
+/** Changes nothing if the user has no such passkey. */
+export function renamePasskey(
   database: D1Database,
   sub: string,
-  credentialId: string,
-  name: string,
-): Promise<boolean> {
-  const { meta } = await queryDatabase(() =>
-    database
-      .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
-      .bind(credentialId, sub, name)
-      .run(),
-  );
-  return meta.changes === 1;
+  { credentialId, name }: Pick<Passkey, "credentialId" | "name">,
+): D1PreparedStatement {
+  return database
+    .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
+    .bind(credentialId, sub, name);
 }

@@ -43,6 +43,12 @@ export interface ChangeEvidence {
   readonly requestId: string;
 }
 
+/** Something that was added to an account: a row, and so what its link takes back. The id of an identity is that of its provider. */
+export interface TakenBack {
+  readonly kind: "address" | "totp" | "passkey" | "recovery_codes" | "identity";
+  readonly id: string;
+}
+
 /** A mail before its change is committed. */
 export interface PreparedNotice {
   /** Chosen by the caller, unique. */
@@ -58,6 +64,8 @@ export interface PreparedNotice {
    * one: the page of a reset.
    */
   readonly undo?: { readonly address: string; readonly path: string } | undefined;
+  /** What was added. The oldest address of the person is sent a link that takes it back. */
+  readonly takesBack?: TakenBack | undefined;
   /** The language of a notice about nobody. */
   readonly locale?: string | undefined;
 }

@@ -17,7 +17,7 @@ export interface MailBindings {
 
 type MailContext = Pick<RequestContext<MailBindings>, "env" | "settings" | "requestId" | "waitUntil">;
 
-export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "locale"> {
+export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "takesBack" | "locale"> {
   readonly sub: string;
   /** Where they are known: a person without a verified address is not told, and costs no call. */
   readonly claims?: User["claims"];

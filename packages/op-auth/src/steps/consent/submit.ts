@@ -1,6 +1,8 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { saveConsent } from "@edge-op/shared/users/consents";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { keepClient } from "../../consent/keep-client.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 
@@ -14,18 +16,20 @@ export async function submitConsent(
 ): Promise<StepResult> {
   const decision = form.get("decision");
   if (decision === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
-  const sub = (await person())?.user.sub;
-  if (decision !== "allow" || authorization === undefined || sub === undefined) {
+  const signedIn = await person();
+  if (decision !== "allow" || authorization === undefined || signedIn === undefined) {
     return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   }
+  const { sub } = signedIn.user;
   const { client } = authorization;
   const { clientId } = client;
   const allowed = policy.asked;
   const write = async () => {
     await keepClient(context, client, sub);
     const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
-    const event = recordAdminEvent(context, given);
-    await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);
+    const { DB } = context.env;
+    const save = saveConsent(DB, { sub, clientId, allowed, atMs: context.arrivedAtMs });
+    await writeAs(context, [whileInForce(DB, basisOf(signedIn))], [save, recordAdminEvent(context, given)]);
     wakeAuditLog(context);
   };
   return { kind: "done", marks: { consentedBy: sub }, write };

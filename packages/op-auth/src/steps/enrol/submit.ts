@@ -1,7 +1,7 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { confirmSetup } from "../../factors/app-setup.ts";
 import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed } from "../subject.ts";
+import { findAllowed, findBasis } from "../subject.ts";
 import { findEnrolling } from "./find-enrolling.ts";
 
 /** **The first code of a new app**, which stores it. Cost: 2 D1 calls after each other; 1 object call beside the first with a session cookie. */
@@ -10,12 +10,12 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
   const { context, isolate, browser, flow } = at;
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
-  const [user] = await Promise.all([findEnrolling(at), at.person()]);
-  if (user === undefined) return { kind: "go to", step: "sign-in" };
+  const [user, basis] = await Promise.all([findEnrolling(at), findBasis(at)]);
+  if (user === undefined || basis === undefined) return { kind: "go to", step: "sign-in" };
   const { sub } = user;
   const setup = { user, browser, id: flow.fid };
   const [added, allowed] = await Promise.all([
-    confirmSetup(at, setup, form.get("code") ?? "", { isFirst: true }),
+    confirmSetup(at, setup, form.get("code") ?? "", { basis, isFirst: true }),
     findAllowed(at, sub),
   ]);
   if (added === undefined) return { kind: "again", problem: { kind: "refused", method: "code" } };

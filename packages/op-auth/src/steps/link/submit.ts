@@ -24,7 +24,8 @@ export async function submitLink(at: StepRequest, form: Form): Promise<StepResul
     const needsMore =
       factors !== undefined && hasSecondFactor(factors) && findAuthentication(proofs, mfaAcr) === undefined;
     if (factors === undefined || needsMore) return { kind: "go to", step: "prove-more" };
-    await connectIdentity(at, user, link.id);
+    const version = Math.min(...proofs.map(({ controlVersion }) => controlVersion));
+    await connectIdentity(at, user, { sub: link.sub, version }, link.id);
   }
   return { kind: "done", marks: { link: undefined }, allowed, factors };
 }

@@ -1,7 +1,9 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
+import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import { userQuery } from "@edge-op/shared/users/user-directory";
+import { type Guard, whileUnchanged } from "@edge-op/shared/users/write-as";
 
 export interface RecoveringAccount {
   readonly sub: string;
@@ -34,6 +36,22 @@ export function byTemporaryPassword(database: D1Database, sub: string, atMs: num
   const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, t.hash, ${factorColumns} FROM user_passwords t JOIN users u ON u.sub = t.sub
     WHERE t.sub = ?1 AND t.temporary_until_ms > ?2 AND u.status = 'active'`;
   return database.prepare(select).bind(sub, atMs);
+}
+
+/** A new password is set while the mailbox is still the person's, or the temporary password still theirs, and while no app was added that would be asked for. */
+export function whileRecoverable(
+  database: D1Database,
+  { method, sub, credential }: Pick<Proof, "method" | "sub" | "credential">,
+  { factors, temporaryHash }: Pick<RecoveringAccount, "factors" | "temporaryHash">,
+  atMs: number,
+): Guard {
+  const isTemporary = method === "temporaryPassword";
+  const isTheirs = isTemporary
+    ? "EXISTS (SELECT 1 FROM user_passwords WHERE sub = ?1 AND hash = ?2 AND temporary_until_ms > ?3)"
+    : "EXISTS (SELECT 1 FROM user_addresses WHERE sub = ?1 AND address_key = ?2 AND held_until_ms IS NULL AND ?3 > 0)";
+  const condition = `${isTheirs} AND EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1) = ?4`;
+  const shown = isTemporary ? temporaryHash : credential;
+  return whileUnchanged(database, condition, sub, shown ?? null, atMs, factors.totp ? 1 : 0);
 }
 
 /** **The account of an address**, with its factors. Cost: 1 D1 call. */

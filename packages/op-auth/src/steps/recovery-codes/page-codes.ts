@@ -1,5 +1,7 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { User } from "@edge-op/shared/users/user";
+import type { Basis } from "@edge-op/shared/users/write-as";
+import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { findCodesSet } from "../../factors/factor-store.ts";
 import { pageSecret } from "../../factors/page-secret.ts";
 import { makeRecoveryCodes, type RecoveryCodes } from "../../factors/recovery-codes.ts";
@@ -7,6 +9,7 @@ import type { StepRequest } from "../step.ts";
 
 export interface PageCodes extends RecoveryCodes {
   readonly user: User;
+  readonly basis: Basis;
   readonly setId: string;
   /** The set that they replace. */
   readonly replaced: string;
@@ -19,8 +22,9 @@ export interface PageCodes extends RecoveryCodes {
 export async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
   const { context, flow, browser } = at;
   const { newCodes } = flow.marks;
-  const user = (await at.person())?.user;
-  if (user === undefined || newCodes === undefined || newCodes.sub !== user.sub) return undefined;
+  const person = await at.person();
+  if (person === undefined || newCodes === undefined || newCodes.sub !== person.user.sub) return undefined;
+  const { user } = person;
   const { sub } = user;
   const { replaced } = newCodes;
   if ((await findCodesSet(context.env.DB, sub)) !== replaced) return undefined;
@@ -28,5 +32,5 @@ export async function pageCodes(at: StepRequest): Promise<PageCodes | undefined>
     pageSecret(context.env, browser, { purpose: `recovery code ${index}`, id: flow.fid, of: sub }),
   );
   const setId = encodeBase64Url((await sha256(`recovery codes\n${sub}\n${flow.fid}`)).slice(0, 16));
-  return { ...codes, user, setId, replaced };
+  return { ...codes, user, basis: basisOf(person), setId, replaced };
 }

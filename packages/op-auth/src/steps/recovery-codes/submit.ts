@@ -1,6 +1,7 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { saveRecoveryCodes } from "../../factors/factor-store.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { pageCodes } from "./page-codes.ts";
@@ -15,17 +16,18 @@ export async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<
   if (form.get("codes") !== "saved") return done;
   const made = await pageCodes(at);
   if (made === undefined) return done;
-  const { setId, hashes, replaced } = made;
+  const { setId, hashes, replaced, basis } = made;
   const { sub, claims } = made.user;
   const event = { action: "recovery_codes.made", target: setId, actor: sub };
   const write = async () => {
-    const isSaved = await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: event }, () =>
-      saveRecoveryCodes(
-        context,
-        { sub, setId, hashes, replaced },
-        recordAdminEvent(context, event, { ifChanged: true }),
-      ),
-    );
+    const takesBack = { kind: "recovery_codes", id: setId } as const;
+    const notice = { sub, claims, kind: "recovery-codes-made", evidence: event, takesBack } as const;
+    const isSaved = await tellPerson(context, notice, async () => {
+      const save = saveRecoveryCodes(context, { sub, setId, hashes, replaced });
+      const statements = [save, recordAdminEvent(context, event, { ifChanged: true })];
+      const [saved] = await writeAs(context, [whileInForce(context.env.DB, basis)], statements);
+      return saved?.meta.changes === 1;
+    });
     if (isSaved) wakeAuditLog(context);
   };
   return { ...done, write };

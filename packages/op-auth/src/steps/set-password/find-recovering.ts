@@ -13,12 +13,17 @@ import type { FlowRequest } from "../step.ts";
  */
 export async function findRecovering(at: FlowRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
   const proof = recoveryProof(at.flow);
-  const found = proof && (await findRecoverable(at, proof, at.flow.fid));
-  return found !== undefined && recoveryFactor(at.flow, found.factors) === "none" ? found : undefined;
+  if (proof === undefined) return undefined;
+  const found = await findRecoverable(at, proof, at.flow.fid);
+  return found !== undefined && recoveryFactor(at.flow, found.factors) === "none" ? { ...found, proof } : undefined;
 }
 
-interface Recovering extends Pick<RecoveringAccount, "factors" | "temporaryHash"> {
+interface Recoverable extends Pick<RecoveringAccount, "factors" | "temporaryHash"> {
   readonly user: User;
+}
+
+interface Recovering extends Recoverable {
+  readonly proof: Proof;
 }
 
 /** The account of such a proof, and its factors, if the proof still stands. */
@@ -26,7 +31,7 @@ export async function findRecoverable(
   { context, isolate }: FlowRequest,
   { method, sub, credential, controlVersion }: Pick<Proof, "method" | "sub" | "credential" | "controlVersion">,
   sid: string,
-): Promise<Recovering | undefined> {
+): Promise<Recoverable | undefined> {
   const { DB } = context.env;
   const select =
     method === "temporaryPassword"

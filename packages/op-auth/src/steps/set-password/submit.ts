@@ -3,8 +3,10 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/users/session-rpc";
+import { whileInForce } from "@edge-op/shared/users/write-as";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
+import { whileRecoverable } from "../recover/find-by-address.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed } from "../subject.ts";
@@ -27,7 +29,7 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
   const { context, request, browser, flow } = at;
   const found = await findRecovering(at);
   if (found === undefined) return { kind: "go to", step: "sign-in" };
-  const { user, temporaryHash } = found;
+  const { user, proof, factors, temporaryHash } = found;
   const problem = await checkNewPassword(context, user, form);
   if (problem !== undefined) return refused(problem.kind);
   // The administrator knows it.
@@ -35,8 +37,12 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
   if (isKept) return refused("temporary");
   const { sub } = user;
   const allowed = findAllowed(at, sub);
+  const guards = [
+    whileInForce(context.env.DB, { sub, version: Math.min(...flow.proofs.map((each) => each.controlVersion)) }),
+    whileRecoverable(context.env.DB, proof, { factors, temporaryHash }, context.arrivedAtMs),
+  ] as const;
   const [controlVersion] = await Promise.all([
-    replacePassword(context, user, form.require("new"), { action: "password.recovered" }),
+    replacePassword(context, user, form.require("new"), { action: "password.recovered", guards }),
     allowed,
   ]);
   const kept = flow.proofs.filter(({ method }) => keptMethods.includes(method));

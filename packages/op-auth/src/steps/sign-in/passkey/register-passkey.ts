@@ -6,6 +6,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
+import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { readDeployment } from "../../../deployment.ts";
 import {
@@ -100,16 +101,21 @@ export async function verifyNewPasskey(
 export async function registerPasskey(
   context: RequestContext<AuthEnv>,
   { sub, claims }: User,
-  ceremonyId: string,
-  created: PostedPasskey,
+  basis: Basis,
+  { ceremonyId, ...created }: PostedPasskey & { readonly ceremonyId: string },
 ): Promise<boolean> {
   const verified = await verifyNewPasskey(context, sub, ceremonyId, created);
   if (verified === undefined) return false;
   const { passkey } = verified;
   const added = { action: "passkey.added", target: passkey.credentialId, actor: sub };
   const event = recordAdminEvent(context, added, { ifChanged: true });
-  const notice = { sub, claims, kind: "passkey-added", evidence: added } as const;
-  const isAdded = await tellPerson(context, notice, () => insertPasskey(context.env.DB, passkey, event));
+  const takesBack = { kind: "passkey", id: passkey.credentialId } as const;
+  const notice = { sub, claims, kind: "passkey-added", evidence: added, takesBack } as const;
+  const isAdded = await tellPerson(context, notice, async () => {
+    const { DB } = context.env;
+    const [inserted] = await writeAs(context, [whileInForce(DB, basis)], [insertPasskey(DB, passkey), event]);
+    return inserted?.meta.changes === 1;
+  });
   if (isAdded) wakeAuditLog(context);
   return isAdded;
 }
