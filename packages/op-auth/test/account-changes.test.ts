@@ -231,11 +231,13 @@ describe("changing the password", () => {
     await elsewhere.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     await browser.signInWhole();
     const before = browser.cookies.get("__Host-op-session");
+    expect(await countRows("user_grants")).toBe(1);
     expect(locationOf(await change({}))).toBe("/account?notice=password-changed");
     expect(browser.cookies.get("__Host-op-session")).not.toBe(before);
     const page = await browser.get("/account?notice=password-changed");
     expect(await page.text()).toContain("Your password was changed.");
-    expect(await countRows("user_sessions")).toBe(1);
+    // An ended grant is not listed as an access any more.
+    expect([await countRows("user_sessions"), await countRows("user_grants")]).toEqual([1, 0]);
     expect(locationOf(await elsewhere.get("/account"))).toMatch(/\/sign-in\?f=/);
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
     for (let shard = 0; shard < 8; shard += 1) {

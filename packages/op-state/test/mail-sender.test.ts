@@ -2,6 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
+import { findChange } from "../src/mail/find-change.ts";
 import { type AddressHolder, decideRecipient } from "../src/mail/find-recipient.ts";
 import { type MailRow, MailRows } from "../src/mail/mail-rows.ts";
 
@@ -33,6 +34,26 @@ it("a mail is prepared once, its content is sealed, and its release makes it due
   expect((await rowsOf(stub))[0]).toMatchObject({ step: 1 });
   const alarmMs = await runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
   expect(alarmMs! - Date.now()).toBeLessThan(1_000);
+});
+
+it("the link that takes back what was added is for the oldest address, also if another one has replaced it; a hold that has ended is none", async () => {
+  const { DB } = env as unknown as { readonly DB: D1Database };
+  const atMs = 1_000_000;
+  const address =
+    "INSERT INTO user_addresses (address_key, sub, verified_at_ms, held_until_ms) VALUES (?1, 'pat', ?2, ?3)";
+  await DB.batch([
+    DB.prepare(
+      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('pat', 'pat', 'pat', 0, 0)",
+    ),
+    DB.prepare(address).bind("pat@example.org", 3, null),
+    DB.prepare(address).bind("before@example.org", 2, atMs + 1),
+    DB.prepare(address).bind("ended@example.org", 1, atMs),
+  ]);
+  const change = { ...notice, type: "notice", sub: "pat", atMs } as const;
+  const before = { key: "before@example.org", address: "before@example.org" };
+  expect(await findChange(DB, change)).toMatchObject({ isCommitted: false, oldest: before });
+  await DB.prepare("DELETE FROM users WHERE sub = 'pat'").run();
+  expect(await findChange(DB, change)).toMatchObject({ oldest: undefined, addresses: [] });
 });
 
 it("a person without a verified address gets no mail: the row is deleted", async () => {

@@ -27,13 +27,13 @@ export const removePath = "/account/address/remove";
 
 const isMain = "EXISTS (SELECT 1 FROM users WHERE sub = ?1 AND lower(claims ->> '$.email') = ?2)";
 
-interface OtherAddress extends UserAddress {
+export interface OtherAddress extends UserAddress {
   /** Of those that the person has, and of those that can be taken back. */
   readonly isOldest: boolean;
 }
 
 /** The further address that a form or a link names; `undefined` for the main one, and for those of others. Cost: 1 D1 call. */
-async function findOther({ context }: AccountRequest, { sub, claims }: User, key: string) {
+export async function findOther({ context }: Pick<AccountRequest, "context">, { sub, claims }: User, key: string) {
   const addresses = await listAddresses(context.env.DB, sub);
   const row = addresses.find((each) => each.key === key && each.heldUntilMs === undefined);
   if (row === undefined || verifiedAddress(claims)?.key === key) return undefined;
@@ -55,8 +55,8 @@ function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
     });
 }
 
-/** **Makes a further address the main one**: that of the claims. The previous one stays. Cost: 3 object calls, 2 D1 calls, and one control change. */
-export const makePrimary = changeOther(async (context, person, { key, address }) => {
+/** **Makes a further address the main one**: that of the claims. The previous one stays. Cost: tell-person.ts and one control change. */
+export const commitPrimary: Change = async (context, person, { key, address }) => {
   const { sub, claims } = person.user;
   const changed = { action: "address.changed", target: sub, actor: sub };
   const statements = [
@@ -72,13 +72,13 @@ export const makePrimary = changeOther(async (context, person, { key, address })
   });
   wakeAuditLog(context);
   return isChanged;
-}, "address-changed");
+};
 
 /**
  * **Removes a further address**: it no longer identifies anybody, nobody else can use it for a week, and it receives a mail, with a link that undoes the
- * removal if it is the oldest one. Cost: 3 object calls, 3 D1 calls.
+ * removal if it is the oldest one. Cost: tell-person.ts and 1 D1 call.
  */
-export const removeOtherAddress = changeOther(async (context, person, { key, address, isOldest }) => {
+export const commitRemoval: Change = async (context, person, { key, address, isOldest }) => {
   const { sub, claims } = person.user;
   const { env, arrivedAtMs } = context;
   const removed = { action: "address.removed", target: sub, actor: sub };
@@ -94,7 +94,12 @@ export const removeOtherAddress = changeOther(async (context, person, { key, add
   });
   if (isRemoved) wakeAuditLog(context);
   return isRemoved;
-}, "address-removed");
+};
+
+/** Cost: 3 object calls, 2 D1 calls, and one control change. */
+export const makePrimary = changeOther(commitPrimary, "address-changed");
+/** Cost: 3 object calls, 3 D1 calls. */
+export const removeOtherAddress = changeOther(commitRemoval, "address-removed");
 
 function confirmOther(action: string, texts: "primary" | "remove") {
   return confirmation("address", async (at, person, { t: { language } }) => {

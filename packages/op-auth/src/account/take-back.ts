@@ -26,7 +26,8 @@ const changedAt: Readonly<Record<TakenBack["kind"] | "replaced", string>> = {
   totp: "(SELECT created_at_ms FROM user_totp WHERE sub = ?1 AND factor_id = ?4)",
   passkey: "(SELECT created_at_ms FROM webauthn_credentials WHERE sub = ?1 AND credential_id = ?4)",
   recovery_codes: "(SELECT created_at_ms FROM user_recovery_codes WHERE sub = ?1 AND set_id = ?4)",
-  identity: "(SELECT max(created_at_ms) FROM user_identities WHERE sub = ?1 AND upstream_id = ?4)",
+  identity:
+    "(SELECT created_at_ms FROM user_identities WHERE sub = ?1 AND json_array(upstream_id, issuer, subject) = ?4)",
 };
 
 /** Whether ?2 is the oldest address of the person ?1 at ?3, those included that others have replaced within a week. */

@@ -24,7 +24,7 @@ export async function connectIdentity(
   const { upstreamId } = link;
   if ((await isolate.upstreams.find(context, upstreamId)) === undefined) return false;
   const linked = { action: "identity.linked", target: upstreamId, actor: sub };
-  const takesBack = { kind: "identity", id: upstreamId } as const;
+  const takesBack = { kind: "identity", id: JSON.stringify([upstreamId, link.issuer, link.subject]) } as const;
   const notice = { sub, claims, kind: "identity-linked", evidence: linked, takesBack } as const;
   const isLinked = await tellPerson(context, notice, async () => {
     const event = recordAdminEvent(context, linked, { ifChanged: true });

@@ -43,7 +43,7 @@ export interface ChangeEvidence {
   readonly requestId: string;
 }
 
-/** Something that was added to an account: a row, and so what its link takes back. The id of an identity is that of its provider. */
+/** Something that was added to an account: a row, and so what its link takes back. The id of an identity is the JSON list of its provider, issuer and subject. */
 export interface TakenBack {
   readonly kind: "address" | "totp" | "passkey" | "recovery_codes" | "identity";
   readonly id: string;

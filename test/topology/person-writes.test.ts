@@ -1,0 +1,155 @@
+/**
+ * **W: every write about a person is conditional, in its own transaction, on what allowed it**
+ * (packages/shared/src/users/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
+ * added here with its condition.
+ */
+
+import { globSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { personalTables } from "../../packages/shared/src/users/personal-data.ts";
+
+const people = [...personalTables.map(({ table }) => table), "ending_sessions"];
+
+const guarded = "guards of write-as.ts: what the request rests on is in force, and what it read is unchanged";
+const administrator = "the version of the record that an administrator changes (VersionedTable), or its existence";
+const newPerson = "nobody has the sub, username, address, identity or invitation";
+const passed = "the time in the row has passed";
+const end = "none: an end. It is repeated until it is complete, and what it ends is named by its id";
+
+/** The statements of each file, and the condition of each. `*`: the table is a parameter. */
+const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "edge-op/src/backup-statements.ts": { "DELETE *": "an empty database that is restored", "INSERT *": "the same" },
+  "op-auth/src/account/commit-address.ts": {
+    "INSERT user_addresses": guarded,
+    "UPDATE user_addresses": guarded,
+    "UPDATE users": guarded,
+  },
+  "op-auth/src/account/name-section.tsx": { "UPDATE users": guarded },
+  "op-auth/src/account/other-addresses.tsx": { "UPDATE user_addresses": guarded },
+  "op-auth/src/account/take-back.ts": {
+    "DELETE *": guarded,
+    "DELETE consents": guarded,
+    "DELETE user_addresses": guarded,
+    "DELETE user_recovery_codes": guarded,
+    "UPDATE user_addresses": guarded,
+    "UPDATE user_passwords": guarded,
+    "UPDATE users": guarded,
+  },
+  "op-auth/src/factors/factor-store.ts": {
+    "INSERT user_recovery_codes": guarded,
+    "INSERT user_totp": guarded,
+    "UPDATE user_recovery_codes": "the code is unused",
+    "UPDATE user_totp": "the code is of a later time than the last",
+  },
+  "op-auth/src/sign-up/insert-person.ts": { "INSERT users": newPerson },
+  "op-auth/src/sign-up/invitations.ts": { "INSERT user_groups": newPerson, "INSERT user_roles": newPerson },
+  "op-auth/src/upstream/identity-store.ts": {
+    "INSERT user_identities": `${guarded}; of a new person: ${newPerson}`,
+    "UPDATE user_identities": "the identity exists: the time of its use",
+  },
+  "op-auth/src/upstream/provision-user.ts": { "INSERT users": newPerson },
+  "op-management/src/admin/versioned-table.ts": { "UPDATE *": administrator },
+  "op-management/src/attributes/attribute-table.ts": { "UPDATE users": administrator },
+  "op-management/src/import/insert-lines.ts": {
+    "DELETE user_addresses": passed,
+    "INSERT *": newPerson,
+    "UPDATE users": newPerson,
+  },
+  "op-management/src/roles/assignment-store.ts": { "DELETE *": administrator, "INSERT *": administrator },
+  "op-state/src/control/seal-secrets-again.ts": { "UPDATE *": "the secret is the one that was opened" },
+  "op-state/src/control/session-endings.ts": {
+    "DELETE ending_sessions": end,
+    "DELETE user_sessions": end,
+    "INSERT ending_sessions": end,
+  },
+  "op-state/src/control/sweep-database.ts": {
+    "DELETE ending_sessions": passed,
+    "DELETE user_addresses": passed,
+    "DELETE user_grants": passed,
+    "DELETE user_passwords": passed,
+    "DELETE user_sessions": passed,
+  },
+  "op-state/src/control/sweep-leaving-users.ts": { "DELETE users": passed },
+  "op-state/src/sessions/session-store.ts": { "DELETE user_sessions": end },
+  "op-state/src/sessions/sign-in-attempts.ts": { "DELETE *": "a table of the object" },
+  "shared/src/control/held-records.ts": {
+    "DELETE *": administrator,
+    "INSERT *": administrator,
+    "UPDATE *": administrator,
+  },
+  "shared/src/users/consents.ts": { "DELETE consents": end, "INSERT consents": guarded, "UPDATE consents": end },
+  "shared/src/users/credentials.ts": {
+    "DELETE user_passwords": administrator,
+    "INSERT user_passwords": `${guarded}; of a new person: ${newPerson}; else ${administrator}`,
+    "INSERT webauthn_credentials": `${guarded}; of a new person: ${newPerson}`,
+    "UPDATE user_passwords": "the hash is the one that was verified",
+    "UPDATE webauthn_credentials": `${guarded}; the time of its use: the passkey exists`,
+  },
+  "shared/src/users/ending-sessions.ts": {
+    "DELETE user_sessions": end,
+    "INSERT ending_sessions": end,
+  },
+  "shared/src/users/factors.ts": {
+    "DELETE *": `${guarded}; else ${administrator}`,
+    "DELETE user_recovery_codes": "the same",
+    "UPDATE users": "the same",
+  },
+  "shared/src/users/identities.ts": {
+    "DELETE user_identities": `${guarded}; else ${administrator}`,
+    "UPDATE users": "the same",
+  },
+  "shared/src/users/leaving-users.ts": { "UPDATE users": guarded },
+  "shared/src/users/offline-grants.ts": {
+    "DELETE user_grants": end,
+    "INSERT user_grants": "a grant that nobody has before its row is there",
+  },
+  "shared/src/users/user-addresses.ts": {
+    "DELETE user_addresses": `${passed}; else ${administrator}`,
+    "INSERT user_addresses": `${newPerson}; else ${administrator}`,
+  },
+  "shared/src/users/user-sessions.ts": {
+    "DELETE user_grants": passed,
+    "DELETE user_sessions": `${passed}; else ${end}`,
+    "INSERT user_sessions": "no change has cut its person off since the sign-in, nor ended it",
+  },
+};
+
+/** Places of op-auth that run statements themselves. */
+const runners: Readonly<Record<string, string>> = {
+  "account/download-data.ts": "an event alone",
+  "consent/keep-client.ts": "a client, not a person",
+  "factors/factor-store.ts": "spends a code, under its own condition",
+  "session/new-browser.ts": "an event alone",
+  "sign-up/insert-person.ts": newPerson,
+  "upstream/identity-store.ts": "the time of a use",
+  "upstream/provision-user.ts": newPerson,
+};
+
+const statement = /\b(INSERT(?: OR [A-Z]+)? INTO|UPDATE|DELETE FROM)\s+(\$\{[\w.]+\}|\w+)/g;
+
+function writesOf(text: string): readonly string[] {
+  const found = [...text.matchAll(statement)].map(([, verb = "", table = ""]) => {
+    const name = table.startsWith("$") ? "*" : table;
+    return name === "*" || people.includes(name) ? [`${verb.split(" ")[0]} ${name}`] : [];
+  });
+  return [...new Set(found.flat())].toSorted();
+}
+
+test("every statement that writes a table of people has a condition", () => {
+  const found = globSync("packages/*/src/**/*.{ts,tsx}").map(
+    (file) => [file, writesOf(readFileSync(file, "utf8"))] as const,
+  );
+  const writing = Object.fromEntries(found.filter(([, each]) => each.length > 0).toSorted());
+  const listed = Object.entries(writes).map(([file, each]) => [`packages/${file}`, Object.keys(each).toSorted()]);
+  expect(writing).toEqual(Object.fromEntries(listed));
+});
+
+test("pages and steps write through writeAs and changeAs, or are listed with their condition", () => {
+  const root = "packages/op-auth/src/";
+  const running = globSync(`${root}**/*.{ts,tsx}`).filter((file) => {
+    const text = readFileSync(file, "utf8");
+    const isReading = file.endsWith("find-by-address.ts");
+    return !isReading && /\.batch(<[^>]*>)?\(|\.run\(\)|\bcommitControlChange\(/.test(text);
+  });
+  expect(running.map((file) => file.slice(root.length)).toSorted()).toEqual(Object.keys(runners));
+});
