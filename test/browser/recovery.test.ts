@@ -101,7 +101,7 @@ describe("a new browser, and the address of an account, 390×844 and 1280×900",
     await page.waitForSelector("#confirm");
     await see(page, "address-undo", language);
     await page.click("#confirm");
-    await page.waitForSelector("h1");
+    await page.waitForSelector("#new");
     await see(page, "address-undone", language);
     await page.goto(`${provider.origin}/account`);
     expect(await page.isVisible("#password")).toBe(true);

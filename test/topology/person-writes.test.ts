@@ -1,6 +1,6 @@
 /**
  * **W: every write about a person is conditional, in its own transaction, on what allowed it**
- * (packages/shared/src/users/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
+ * (packages/op-auth/src/person/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
  * added here with its condition.
  */
 
@@ -119,6 +119,7 @@ const runners: Readonly<Record<string, string>> = {
   "account/download-data.ts": "an event alone",
   "consent/keep-client.ts": "a client, not a person",
   "factors/factor-store.ts": "spends a code, under its own condition",
+  "person/write-as.ts": "with its guards",
   "session/new-browser.ts": "an event alone",
   "sign-up/insert-person.ts": newPerson,
   "upstream/identity-store.ts": "the time of a use",

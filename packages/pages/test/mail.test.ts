@@ -30,6 +30,14 @@ it("the address that another one replaces gets a link that takes the change back
   expect(html).toContain(`href="https://op.example.com${undoPath}"`);
 });
 
+it("a mail about something that was added contains the link that takes it back, and says what it does", () => {
+  const undoPath = "/account/address/undo?undo=abc";
+  const { text } = renderAccountMail({ kind: "app-added", atMs, undoPath }, frame);
+  expect(text).toContain("Undo it, and everything that was changed after it, within seven days.");
+  expect(text).not.toContain("This was your address before.");
+  expect(text).toContain(`https://op.example.com${undoPath}`);
+});
+
 it("an administrator's link leads to the issuer; other addresses are told without it", () => {
   const undoPath = "/account/password/reset?token=abc";
   const { text, html } = renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath }, frame);

@@ -8,12 +8,12 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { SetupApp } from "../factors/setup-app.tsx";
 import { frameOf } from "../pages/frame.ts";
+import { whileInForce, writeAs } from "../person/write-as.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";

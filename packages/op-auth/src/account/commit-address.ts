@@ -4,9 +4,9 @@ import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/users/take-back-link";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import { changeAs, whileInForce, whileUnchanged, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { changeAs, whileInForce, whileUnchanged, writeAs } from "../person/write-as.ts";
 
 export const mostAddresses = 5;
 const areMany = `(SELECT count(*) FROM user_addresses WHERE sub = ?1 AND held_until_ms IS NULL) >= ${mostAddresses}`;

@@ -11,9 +11,9 @@ import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/users/take-back-link
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import { changeAs, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { changeAs, whileInForce, writeAs } from "../person/write-as.ts";
 import { accountWith } from "./account-notices.ts";
 import { addressMessages } from "./address-messages.ts";
 import { requireAddressLevel } from "./change-address.tsx";

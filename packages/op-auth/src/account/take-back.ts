@@ -7,8 +7,8 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import type { TakenBack } from "@edge-op/shared/users/mail-sender-rpc";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { openTakeBackLink, type TakeBackLink, takeBackMs } from "@edge-op/shared/users/take-back-link";
-import { changeAs, whileUnchanged } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
+import { changeAs, whileUnchanged } from "../person/write-as.ts";
 import { setClaims } from "./commit-address.ts";
 
 /** A change that the holder of a link can take back. */

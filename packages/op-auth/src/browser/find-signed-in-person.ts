@@ -6,9 +6,9 @@ import { type RequestContext, withMembers } from "@edge-op/shared/http/request-c
 import type { SessionContents } from "@edge-op/shared/users/session-rpc";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { User } from "@edge-op/shared/users/user";
-import type { Basis } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import type { Basis } from "../person/write-as.ts";
 import { findSignedInUser } from "./find-signed-in-user.ts";
 
 interface PersonRequest {

@@ -8,10 +8,10 @@ import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
-import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AccountRequest } from "../account/require-person.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
+import { whileInForce, writeAs } from "../person/write-as.ts";
 import { isRefreshable, loginOf, planGrant } from "../response/plan-grant.ts";
 import { readDeviceAuthorization } from "./device-authorization.ts";
 

@@ -5,10 +5,10 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
+import { type Basis, whileInForce, writeAs } from "../person/write-as.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";

@@ -8,9 +8,9 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { changeAs, type Guard } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
+import { changeAs, type Guard } from "../person/write-as.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
 /** The fault of the new password of a form (`new`, `repeat`); `undefined` if there is none. Cost: that of breached-password.ts. */

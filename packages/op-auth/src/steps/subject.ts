@@ -1,8 +1,7 @@
 import { findConsent } from "@edge-op/shared/users/consents";
 import type { User } from "@edge-op/shared/users/user";
-import type { Basis } from "@edge-op/shared/users/write-as";
 import { basisOf } from "../browser/find-signed-in-person.ts";
-import { signInOf } from "../session/open-session.ts";
+import type { Basis } from "../person/write-as.ts";
 import { pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 
@@ -17,8 +16,10 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
 
 /** **What a write about that person rests on**: their proofs in this flow, else the session. Cost: that of {@link findSubject}. */
 export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
-  const pending = signInOf(pendingProofs(at.flow));
-  if (pending !== undefined) return { sub: pending.sub, version: pending.version };
+  const pending = pendingProofs(at.flow);
+  const [proof] = pending;
+  const version = Math.min(...pending.map(({ controlVersion }) => controlVersion));
+  if (proof !== undefined) return { sub: proof.sub, version };
   const person = await at.person();
   return person && basisOf(person);
 }

@@ -2,8 +2,8 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { removeIdentity } from "@edge-op/shared/users/identities";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { type Basis, whileInForce, writeAs } from "../person/write-as.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
 import { takePendingLink } from "./pending-link.ts";

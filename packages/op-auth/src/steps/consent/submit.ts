@@ -1,9 +1,9 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { saveConsent } from "@edge-op/shared/users/consents";
-import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { keepClient } from "../../consent/keep-client.ts";
+import { whileInForce, writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 
 /**

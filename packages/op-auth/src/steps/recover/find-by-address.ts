@@ -3,7 +3,7 @@ import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op
 import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import { userQuery } from "@edge-op/shared/users/user-directory";
-import { type Guard, whileUnchanged } from "@edge-op/shared/users/write-as";
+import { type Guard, whileUnchanged } from "../../person/write-as.ts";
 
 export interface RecoveringAccount {
   readonly sub: string;

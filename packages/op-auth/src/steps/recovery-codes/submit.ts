@@ -1,8 +1,8 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import { saveRecoveryCodes } from "../../factors/factor-store.ts";
+import { whileInForce, writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { pageCodes } from "./page-codes.ts";
 

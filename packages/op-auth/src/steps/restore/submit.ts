@@ -2,7 +2,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { Form } from "@edge-op/shared/http/read-form";
 import { changeDeletion } from "@edge-op/shared/users/leaving-users";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { changeAs, whileInForce } from "@edge-op/shared/users/write-as";
+import { changeAs, whileInForce } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findBasis } from "../subject.ts";
 import { findRestoring } from "./find-restoring.ts";

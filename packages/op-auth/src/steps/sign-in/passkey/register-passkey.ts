@@ -6,9 +6,9 @@ import { log } from "@edge-op/shared/runtime/log";
 import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { type Basis, whileInForce, writeAs } from "@edge-op/shared/users/write-as";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { readDeployment } from "../../../deployment.ts";
+import { type Basis, whileInForce, writeAs } from "../../../person/write-as.ts";
 import {
   challengeOf,
   describeCredentials,

@@ -4,11 +4,11 @@ import {
   type ControlChange,
   type ControlPlaneBindings,
   commitControlChange,
-} from "../control/commit-control-change.ts";
-import type { CutOffIntent } from "../control/control-plane-rpc.ts";
-import { isCutOffSince } from "../control/cut-offs.ts";
-import type { RequestContext } from "../http/request-context.ts";
-import { queryDatabase } from "../storage/query-database.ts";
+} from "@edge-op/shared/control/commit-control-change";
+import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
+import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
  * **W: every write about a person is conditional, in its own transaction, on what allowed it.** A request reads a session, hashes a password and calls other
