@@ -118,6 +118,11 @@ class History {
     return withMembers<AuthEnv>(contextOf(this.#env), { arrivedAtMs: this.#atMs });
   }
 
+  #next(): number {
+    this.#count += 1;
+    return this.#count;
+  }
+
   #pass(ms: number): void {
     this.#atMs += 1 + this.#random(ms);
   }
@@ -134,7 +139,7 @@ class History {
     const byPassword = this.#known[actor].has(await hashNow()) && (!needsApp || own.some(({ kind }) => kind === "app"));
     if (!byPassword && !own.some(({ kind }) => kind === "passkey")) return undefined;
     const version = (await DB.prepare("SELECT max(version) AS v FROM control_changes").first<number>("v")) ?? 0;
-    const sid = `${actor} ${(this.#count += 1)}`;
+    const sid = `${actor} ${this.#next()}`;
     await DB.prepare(
       "INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, ?2, '', ?3, 9e15)",
     )
@@ -179,7 +184,7 @@ class History {
 
   async #write(person: SignedInPerson, kind: "totp" | "passkey" | "recovery_codes" | "identity", actor: Actor) {
     const context = this.#context;
-    const id = `${actor}-${kind}-${(this.#count += 1)}`;
+    const id = `${actor}-${kind}-${this.#next()}`;
     const statement = {
       totp: () => insertTotp(context, { sub, factorId: id, secret: new Uint8Array(20), step: 0, isFirst: false }),
       passkey: () =>
@@ -208,7 +213,7 @@ class History {
   }
 
   async #address(actor: Actor) {
-    const address = `${actor}${(this.#count += 1)}@example.org`;
+    const address = `${actor}${this.#next()}@example.org`;
     if (actor === "thief") this.#mailboxes.add(address);
     return { key: address, address };
   }
@@ -265,7 +270,8 @@ class History {
   /** One thing that somebody who is signed in at the level of the account, or reads mails, does. */
   async act(actor: Actor): Promise<void> {
     this.#pass(12 * hour);
-    const person = (this.#sessions[actor] ??= await this.#signIn(actor));
+    this.#sessions[actor] ??= await this.#signIn(actor);
+    const person = this.#sessions[actor];
     const choice = this.#random(11);
     const context = this.#context;
     if (choice === 9) return void (await this.recover(actor));
