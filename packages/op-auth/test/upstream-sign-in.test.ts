@@ -270,6 +270,8 @@ describe("who gets an account", () => {
     await seedUpstream({ document: { claims: { nickname: "alias", name: "full_name" } } });
     const claims = {
       ...{ full_name: "Pat Example", alias: "patty", given_name: "Pat", locale: "de", picture: "javascript:alert(1)" },
+      // Nobody would see it: they sign in without it.
+      family_name: "\u200b\u3164",
       ...{ email: "pat@example.com", email_verified: true, roles: ["admin"], groups: ["admins"], updated_at: 5 },
     };
     const upstream = new StandInUpstream({ claims }).install();
