@@ -173,7 +173,10 @@ describe("a provider that means harm", () => {
         "/.well-known/openid-configuration": { issuer, token_endpoint: `${issuer}/token`, ...metadata },
         "/device": {
           ...{ device_code: "code", user_code: hostile, expires_in: 60, interval: 0.01 },
-          ...{ verification_uri: `http://there.example/${hostile}`, verification_uri_complete: `http://there.example/${hostile}` },
+          ...{
+            verification_uri: `http://there.example/${hostile}`,
+            verification_uri_complete: `http://there.example/${hostile}`,
+          },
         },
         "/token": { access_token: "at", token_type: "bearer", expires_in: 60, scope: `admin:users ${hostile}` },
       };

@@ -55,7 +55,9 @@ describe("what a provider, a file or an environment sends reaches no terminal as
   });
 
   test("JSON stays the same JSON, lines stay lines, and progress begins its line again", () => {
-    expect(JSON.parse(escapeOutput(JSON.stringify({ [hostile]: [hostile] }, null, 2)))).toEqual({ [hostile]: [hostile] });
+    expect(JSON.parse(escapeOutput(JSON.stringify({ [hostile]: [hostile] }, null, 2)))).toEqual({
+      [hostile]: [hostile],
+    });
     expect(escapeOutput("\r3 users")).toBe("\r3 users");
     expect(escapeOutput("one\n\ttwo\r\n")).toBe("one\n\\u0009two\\u000d\n");
   });
@@ -70,7 +72,17 @@ describe("what a provider, a file or an environment sends reaches no terminal as
 });
 
 /** The scripts that show the output of this repository's own tools alone, and parts of others. */
-const ownOutput = ["build", "check", "count-days", "count-simulations", "keep-release", "make-pictures", "run-tests", "steps", "test"];
+const ownOutput = [
+  "build",
+  "check",
+  "count-days",
+  "count-simulations",
+  "keep-release",
+  "make-pictures",
+  "run-tests",
+  "steps",
+  "test",
+];
 const parts = { "deploy.ts": "deploy-command.ts", "deploy-button.ts": "deploy-command.ts" } as Record<string, string>;
 const writes = /\bconsole\.(?:log|info|warn|error)|\b(?:stdout|stderr)\.write\(/;
 

@@ -202,7 +202,9 @@ describe("hashes that are dearer than a new one", () => {
 
   it("the dearest is found by the index alone, which has no hash of this provider", async () => {
     const { results } = await DB.prepare(`EXPLAIN QUERY PLAN ${dearestHash}`).all<{ detail: string }>();
-    expect(results.map(({ detail }) => detail)).toEqual([expect.stringMatching(/USING (COVERING )?INDEX user_passwords_by_cost$/)]);
+    expect(results.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/USING (COVERING )?INDEX user_passwords_by_cost$/),
+    ]);
     const own = "$scrypt$ln=14,r=8,p=5$";
     await run(`UPDATE user_passwords SET hash = '${own}' || sub`);
     expect(await findDearest()).toBe(0);

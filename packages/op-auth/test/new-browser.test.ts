@@ -205,7 +205,12 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
 
 it("NEW_BROWSER=code: its code comes before the second factor that a hook demands is set up", async () => {
   const HOOKS = { beforeSignIn: async () => ({ require: "mfa" }) };
-  mailed.restart({ ...authEnv, NEW_BROWSER: "code", ENABLED_HOOKS: "beforeSignIn", HOOKS } as unknown as typeof authEnv);
+  mailed.restart({
+    ...authEnv,
+    NEW_BROWSER: "code",
+    ENABLED_HOOKS: "beforeSignIn",
+    HOOKS,
+  } as unknown as typeof authEnv);
   browser.restart(mailed.env);
   const page = await afterPassword();
   expect(stepOf(page)).toBe("confirm-browser");

@@ -114,7 +114,8 @@ async function apply(
 
 async function printSecrets({ terminal, json }: Call, secrets: Readonly<Record<string, string>>): Promise<void> {
   if (json) return;
-  for (const [id, secret] of Object.entries(secrets)) await terminal.write(`client_secret of ${printable(id)}: ${printable(secret)}\n`);
+  for (const [id, secret] of Object.entries(secrets))
+    await terminal.write(`client_secret of ${printable(id)}: ${printable(secret)}\n`);
 }
 
 async function requireConsent(call: Call, issuer: string): Promise<void> {

@@ -3,8 +3,8 @@ import { type Context, ContextStore, readPrivateKey } from "../connection/contex
 import { signInByBrowser, signInByDevice } from "../connection/person-sign-in.ts";
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
-import { printable } from "../console/show.ts";
 import { readText } from "../console/read-document.ts";
+import { printable } from "../console/show.ts";
 
 const flows = ["client", "browser", "device"];
 

@@ -32,7 +32,7 @@ export function showAccount(at: AccountRequest): Promise<Response> {
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [password, addresses, passkeys, factors, applications, sessions, identities, upstreams] = await Promise.all([
+  const [{ record: password }, addresses, passkeys, factors, applications, sessions, identities, upstreams] = await Promise.all([
     findPassword(context.env.DB, user.username),
     listAddresses(context.env.DB, user.sub),
     listPasskeys(context.env.DB, user.sub),

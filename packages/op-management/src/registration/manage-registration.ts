@@ -65,8 +65,7 @@ export async function replaceRegistration(
   await requireOwner(context, isolate, request, clientId);
   let spent: Promise<void> | undefined;
   // Spent once per request, however often its change conflicts with another one.
-  const spend = (client: StoredClient) =>
-    (spent ??= spendChange(context, isolate, request, client, "replacement"));
+  const spend = (client: StoredClient) => (spent ??= spendChange(context, isolate, request, client, "replacement"));
   return retryOnConflict(() => replaceOnce(context, isolate, request, clientId, spend));
 }
 

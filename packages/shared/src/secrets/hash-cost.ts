@@ -41,7 +41,9 @@ const mostMs = 1_500;
 
 /** Why a hash is not imported, although it could be computed: its person could not sign in. */
 export function findCostFault(hash: StoredHash): string | undefined {
-  return costOf(hash) <= mostMs ? undefined : "takes too much CPU: the person sets a new password (docs/operating/import.md)";
+  return costOf(hash) <= mostMs
+    ? undefined
+    : "takes too much CPU: the person sets a new password (docs/operating/import.md)";
 }
 
 /** Whether a second comparison has room in a request. */

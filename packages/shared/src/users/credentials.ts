@@ -1,5 +1,5 @@
-import { dearestHash } from "../secrets/hash-cost.ts";
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { parseEmailAddress } from "./email-address.ts";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";

@@ -15,10 +15,16 @@ it.each([
   expect(isVisibleText(`${text}ä${text}`)).toBe(true);
 });
 
-it.each(["Zoë", "李", "\u0645\u0631\u06cc\u0645\u200c\u062c\u0627\u0646", "👩‍👩‍👧", "ᄀ", "X Æ A-12", "…"])("%s is a name", (text) => {
-  expect([isPlainText(text), isVisibleText(text)]).toEqual([true, true]);
-});
+it.each(["Zoë", "李", "\u0645\u0631\u06cc\u0645\u200c\u062c\u0627\u0646", "👩‍👩‍👧", "ᄀ", "X Æ A-12", "…"])(
+  "%s is a name",
+  (text) => {
+    expect([isPlainText(text), isVisibleText(text)]).toEqual([true, true]);
+  },
+);
 
-it.each(["a\nb", "a\u0085b", "a\u2028b", "a\u2029b", "a\u202eb", "a\u2066b", "a\ud800b", "a\u009bb"])("%j is not one line of plain text", (text) => {
-  expect(isPlainText(text)).toBe(false);
-});
+it.each(["a\nb", "a\u0085b", "a\u2028b", "a\u2029b", "a\u202eb", "a\u2066b", "a\ud800b", "a\u009bb"])(
+  "%j is not one line of plain text",
+  (text) => {
+    expect(isPlainText(text)).toBe(false);
+  },
+);

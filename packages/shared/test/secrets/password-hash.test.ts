@@ -101,10 +101,13 @@ describe("hashes of other products", () => {
     ["bcrypt 12, and a spelling that normalization changes", 452, 2, 1356],
     ["argon2id of 64 MiB and three passes", 1376, 1, 2064],
     ["the same, which is compared once; others may be compared twice", 1376, 2, 2250],
-  ])("the dearest hash of a deployment is %s: a refusal takes as long, on a machine half as slow again", (_, ...known) => {
-    const [dearestMs, spellings, expected] = known;
-    expect(refusalMs(dearestMs, spellings)).toBe(expected);
-  });
+  ])(
+    "the dearest hash of a deployment is %s: a refusal takes as long, on a machine half as slow again",
+    (_, ...known) => {
+      const [dearestMs, spellings, expected] = known;
+      expect(refusalMs(dearestMs, spellings)).toBe(expected);
+    },
+  );
 
   it.each([
     ["bcrypt 13", `$2b$13$${"a".repeat(53)}`, true],
