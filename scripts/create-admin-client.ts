@@ -7,10 +7,13 @@ import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow } from "../packages/edge-op/src/admin-client.ts";
 import { inviteAdministrator, repairAdminClient } from "../packages/edge-op/src/administrators.ts";
+import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
 import { type EmailAddress, parseEmailAddress } from "../packages/shared/src/users/email-address.ts";
 import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./deploy/environment-files.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { openSession, query, refuseConflicts } from "./deploy/session.ts";
+
+escapeStreams();
 
 const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] [--account <id>] [--deployments <path>]
 

@@ -7,7 +7,10 @@ import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow } from "../packages/edge-op/src/admin-client.ts";
 import { repairAdminClient } from "../packages/edge-op/src/administrators.ts";
+import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
 import { runCommand } from "./steps.ts";
+
+escapeStreams();
 
 const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>
 

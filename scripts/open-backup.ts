@@ -2,6 +2,9 @@ import { once } from "node:events";
 import { createWriteStream, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { backupStatements, type ReadObject } from "../packages/edge-op/src/backup-statements.ts";
+import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
+
+escapeStreams();
 
 /** `folder` has the name of the backup, and the objects below it. */
 async function writeSql(folder: string, masterKey: string, path: string): Promise<void> {

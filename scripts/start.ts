@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
 import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
@@ -12,6 +13,8 @@ import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-var
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { onSourceChange } from "./source-changes.ts";
+
+escapeStreams();
 
 const usage = `npm start [-- options]
 

@@ -11,10 +11,13 @@ import {
   type SavedAuthorization,
 } from "../../examples/mcp-client/src/client-authorization.ts";
 import { McpSession, type SignIn } from "../../examples/mcp-client/src/mcp-session.ts";
+import { escapeStreams } from "../../packages/edge-op/src/console/escape-output.ts";
 import type { DevFile } from "../../packages/edge-op/src/demo/seed-demo.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+
+escapeStreams();
 
 const usage = `npm run mcp -- <command> [options]
 

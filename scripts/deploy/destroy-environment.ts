@@ -82,7 +82,7 @@ async function confirm(name: string, given: string | undefined): Promise<void> {
     throw new Refusal([`--confirm must be the name of the environment, "${name}", not "${given}".`]);
   }
   if (!process.stdin.isTTY) throw new Refusal([`Not a terminal: confirm with --confirm ${name}.`]);
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const terminal = createInterface({ input: process.stdin, output: process.stdout, terminal: false });
   try {
     const first = await terminal.question(`Type the name of the environment to delete it: `);
     if (first !== name) throw new Refusal(["That is not its name."]);

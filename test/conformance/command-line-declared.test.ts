@@ -186,6 +186,14 @@ test("apply asks; without an answer and without --yes it changes nothing", async
   expect((await own.run(["roles", "show", "asked"])).code).toBe(6);
 });
 
+test("names of a file that would hide a line of the question are shown as they are", async () => {
+  const name = "\u001b[5A\u001b[J\nupdate roles.other";
+  const path = own.file("hostile.json", JSON.stringify({ clients: { notes: { client_name: "Notes", [name]: "x" } } }));
+  const { output } = await own.run(["plan", path]);
+  expect(output).toContain("\\u001b[5A\\u001b[J\\u000aupdate roles.other");
+  expect(output).not.toContain("\u001b");
+});
+
 test("--secrets: a new file for this user alone; an existing one is refused before anything changes", async () => {
   const secrets = join(own.folder, "secrets.json");
   const file = own.file("secret.yaml", "clients: { secretive: { grant_types: [client_credentials] } }");

@@ -1,5 +1,8 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -158,6 +161,59 @@ async function approve(person: Person, url: string): Promise<void> {
     page = await person.submit(page, { device: { decision: "allow" }, "sign-in": alice });
   }
 }
+
+describe("a provider that means harm", () => {
+  const hostile = "\u001b[5A\u001b[J\u009b2J\u202e";
+  let server: Server;
+  let issuer: string;
+  let metadata: Readonly<Record<string, unknown>>;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const responses: Readonly<Record<string, unknown>> = {
+        "/.well-known/openid-configuration": { issuer, token_endpoint: `${issuer}/token`, ...metadata },
+        "/device": {
+          ...{ device_code: "code", user_code: hostile, expires_in: 60, interval: 0.01 },
+          ...{
+            verification_uri: `http://there.example/${hostile}`,
+            verification_uri_complete: `http://there.example/${hostile}`,
+          },
+        },
+        "/token": { access_token: "at", token_type: "bearer", expires_in: 60, scope: `admin:users ${hostile}` },
+      };
+      response.setHeader("content-type", "application/json").end(JSON.stringify(responses[request.url ?? ""]));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => void server.close());
+
+  const endpoints = ["file:///etc/passwd", "javascript:alert(1)", "there", undefined];
+  test.each([
+    ...endpoints.map((endpoint) => ["browser", "authorization_endpoint", endpoint] as const),
+    ...endpoints.map((endpoint) => ["device", "device_authorization_endpoint", endpoint] as const),
+    ...endpoints.map((endpoint) => ["client", "token_endpoint", endpoint] as const),
+  ])(
+    "login --with %s: a metadata document whose %s is %s opens nothing, and is named by a sentence",
+    async (flow, member, endpoint) => {
+      metadata = { [member]: endpoint };
+      const visited: string[] = [];
+      const words = ["login", issuer, "--with", flow, ...(flow === "client" ? ["--client-secret", "secret"] : [])];
+      const ran = await newUser().run(words, { visit: (url) => void visited.push(url) });
+      expect([ran.code, visited]).toEqual([5, []]);
+      expect(ran.errors).not.toContain("    at ");
+    },
+  );
+
+  test("its texts for a device, and its scope, are shown and not executed", async () => {
+    metadata = { device_authorization_endpoint: `${issuer}/device` };
+    const { code, errors, output } = await newUser().run(["login", issuer, "--with", "device"]);
+    expect(code).toBe(0);
+    for (const shown of [errors, output]) {
+      expect(shown).toContain("\\u001b[5A");
+      expect(shown).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
+    }
+  });
+});
 
 describe("contexts", () => {
   test("several deployments: list, use, show without secrets, delete", async () => {

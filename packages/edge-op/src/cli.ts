@@ -8,11 +8,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { allCommands } from "./commands/all-commands.ts";
 import { runCommandLine } from "./commands/run-command-line.ts";
+import { escapeStreams } from "./console/escape-output.ts";
 import { processTerminal } from "./console/terminal.ts";
 import type { ApiDocument } from "./operations/api-document.ts";
 
 const folder = import.meta.dirname;
 const [command, ...rest] = process.argv.slice(2);
+// The other commands escape their own output, and ask questions.
+if (command === "dev" || command === "init") escapeStreams();
 if (command === "dev") {
   const { runDevCommand } = await import("./dev/dev-command.ts");
   const { packedBuilds } = await import("./packed-builds.ts");

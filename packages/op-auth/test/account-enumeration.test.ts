@@ -4,10 +4,13 @@
  */
 
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { costOf, dearestHash, refusalMs } from "@edge-op/shared/secrets/hash-cost";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { savePassword } from "@edge-op/shared/users/credentials";
+import { readHash, type StoredHash } from "@edge-op/shared/secrets/stored-hash";
+import { findPassword, savePassword } from "@edge-op/shared/users/credentials";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
+import { importedHashes } from "../../../test/fixtures/imported-hashes.ts";
 import { currentCost } from "../../../test/fixtures/password-cost.ts";
 import { seedUser } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
@@ -182,6 +185,47 @@ describe("the cost of a hash", { timeout: 120_000 }, () => {
       return false;
     };
     for (const sub of Object.keys(accounts)) expect(await isAlike(sub), sub).toBe(true);
+  });
+});
+
+describe("hashes that are dearer than a new one", () => {
+  const dear = "$2b$08$NucjkdKw2ruJKARj8QQuI.3uaHJtr3cChf9y2xU8Kn187bqI7klk2";
+  const store = (sub: string, hash: string) => run("UPDATE user_passwords SET hash = ?2 WHERE sub = ?1", sub, hash);
+  const findDearest = async () => (await findPassword(DB, "nobdy")).dearestMs;
+
+  it.each(importedHashes)("%s: the database knows what it costs", async (_, hash) => {
+    await store("known", hash);
+    const expected = costOf(readHash(hash) as StoredHash);
+    expect(await findDearest()).toBeGreaterThan(expected * 0.99 - 0.01);
+    expect(await findDearest()).toBeLessThan(Math.max(expected * 1.01, 1));
+  });
+
+  it("the dearest is found by the index alone, which has no hash of this provider", async () => {
+    const { results } = await DB.prepare(`EXPLAIN QUERY PLAN ${dearestHash}`).all<{ detail: string }>();
+    expect(results.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/USING (COVERING )?INDEX user_passwords_by_cost$/),
+    ]);
+    const own = "$scrypt$ln=14,r=8,p=5$";
+    await run(`UPDATE user_passwords SET hash = '${own}' || sub`);
+    expect(await findDearest()).toBe(0);
+  });
+
+  it("a refusal takes as long as with the dearest hash of the deployment, whoever is named", async () => {
+    const timeOf = async (username: string, secret: string) => {
+      const visitor = fixtures.browser();
+      const page = locationOf(await visitor.authorize());
+      const startedAtMs = performance.now();
+      await postOnce(visitor, page, { username, password: secret });
+      return performance.now() - startedAtMs;
+    };
+    await store("authr", dear);
+    const leastMs = refusalMs(await findDearest(), 1);
+    expect(leastMs).toBeGreaterThan(40);
+    for (const sub of ["nobdy", ...Object.keys(accounts)]) {
+      expect(await timeOf(addressOf(sub), "a wrong password"), sub).toBeGreaterThanOrEqual(Math.floor(leastMs));
+    }
+    // Suspended: refused, although the password is right.
+    expect(await timeOf(addressOf("suspd"), "the password of everybody")).toBeGreaterThanOrEqual(Math.floor(leastMs));
   });
 });
 

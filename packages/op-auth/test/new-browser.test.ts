@@ -203,6 +203,20 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
   });
 });
 
+it("NEW_BROWSER=code: its code comes before the second factor that a hook demands is set up", async () => {
+  const HOOKS = { beforeSignIn: async () => ({ require: "mfa" }) };
+  mailed.restart({
+    ...authEnv,
+    NEW_BROWSER: "code",
+    ENABLED_HOOKS: "beforeSignIn",
+    HOOKS,
+  } as unknown as typeof authEnv);
+  browser.restart(mailed.env);
+  const page = await afterPassword();
+  expect(stepOf(page)).toBe("confirm-browser");
+  expect(stepOf(await follow(browser, page, { code: mailed.code }))).toBe("enrol");
+});
+
 it("NEW_BROWSER=off: nobody is told, and the browser keeps nothing of it", async () => {
   begin("off");
   expect(await browser.authorize(again)).toBeDefined();

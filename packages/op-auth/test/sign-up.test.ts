@@ -91,6 +91,8 @@ describe("a newcomer", () => {
   it.each([
     ["no name", { name: " ", address }],
     ["a name that turns the text around", { name: "Ni\u202ena", address }],
+    ["a name of two lines", { name: "Ni\u2028na", address }],
+    ["a name that nobody sees", { name: "\u200b\u3164", address }],
     ["a name of 101 characters", { name: "n".repeat(101), address }],
     ["no address", { name, address: "nina" }],
     ["a quoted local part", { name, address: '"nina"@example.com' }],

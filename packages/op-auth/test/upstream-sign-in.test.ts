@@ -108,6 +108,15 @@ const forgeries: Readonly<Record<string, Behaviour>> = {
   "an ID token without a nonce": { claims: { nonce: undefined } },
   "an expired ID token": { claims: { exp: 1, iat: 0 } },
   "no sub": { claims: { sub: undefined } },
+  "OIDC Core §2: an empty sub": { claims: { sub: "" } },
+  "OIDC Core §2: a sub of more than 255 characters": { claims: { sub: "x".repeat(256) } },
+  "a sub that is no text": { claims: { sub: 7 } },
+  "no token endpoint": { metadata: { token_endpoint: undefined } },
+  "a token endpoint that is no URL": { metadata: { token_endpoint: "there" } },
+  "a token endpoint of another scheme": { metadata: { token_endpoint: "javascript:alert(1)" } },
+  "no keys": { metadata: { jwks_uri: undefined } },
+  "keys that are no URL": { metadata: { jwks_uri: "there" } },
+  "an ID token of tomorrow": { claims: { iat: Math.floor(Date.now() / 1000) + 86_400 } },
   "metadata of another issuer": { metadata: { issuer: "https://other.example.net" } },
   "keys at an internal address": { metadata: { jwks_uri: "https://169.254.169.254/jwks" } },
   "a token endpoint at an internal address": { metadata: { token_endpoint: "https://10.0.0.1/token" } },
@@ -168,6 +177,12 @@ describe("a response that is not genuine opens no session and creates nobody", (
   it.each<[string, Behaviour]>([
     ["the token endpoint", { responses: { "/token": () => new Response(null, { status: 503 }) } }],
     ["the metadata", { responses: { "/.well-known/openid-configuration": () => new Response(null, { status: 503 }) } }],
+    ...[undefined, "", "there", "//there", "javascript:alert(1)", "data:text/html,there", "http://there/", 7, {}].map(
+      (endpoint): [string, Behaviour] => [
+        `authorization_endpoint ${JSON.stringify(endpoint)}`,
+        { metadata: { authorization_endpoint: endpoint } },
+      ],
+    ),
   ])("a provider whose %s is unavailable is named, and the person can sign in another way", async (_, behaviour) => {
     const upstream = new StandInUpstream(behaviour).install();
     const page = await browser.pageOf();
@@ -255,6 +270,8 @@ describe("who gets an account", () => {
     await seedUpstream({ document: { claims: { nickname: "alias", name: "full_name" } } });
     const claims = {
       ...{ full_name: "Pat Example", alias: "patty", given_name: "Pat", locale: "de", picture: "javascript:alert(1)" },
+      // Nobody would see it: they sign in without it.
+      family_name: "\u200b\u3164",
       ...{ email: "pat@example.com", email_verified: true, roles: ["admin"], groups: ["admins"], updated_at: 5 },
     };
     const upstream = new StandInUpstream({ claims }).install();

@@ -115,6 +115,12 @@ describe("POST /admin/users", () => {
     ],
     [{ username: "a", email: "a@b" }, "email: is not a known field"],
     [{ username: "a", claims: { email: "nobody" } }, "claims.email: must be an e-mail address"],
+    ...["name", "given_name", "family_name", "middle_name", "nickname", "preferred_username"].map(
+      (member): [object, string] => [
+        { username: "a", claims: { [member]: "\u200b\u{e0041}" } },
+        `claims.${member}: must have a visible character`,
+      ],
+    ),
     [{ username: "a", claims: { admin: true } }, "claims.admin: is not a known field"],
     [{ username: "a", claims: { address: { planet: "Mars" } } }, "claims.address.planet: is not a known field"],
     [{ username: "a", claims: { picture: "javascript:1" } }, "claims.picture: must be an https URL"],

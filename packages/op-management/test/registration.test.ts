@@ -33,6 +33,7 @@ interface Registration {
   readonly policy?: "off" | "token" | "open";
   readonly authorization?: string;
   readonly overrides?: Partial<ManagementEnv>;
+  readonly address?: string;
 }
 
 function register(body: unknown, registration: Registration = {}) {
@@ -43,11 +44,11 @@ async function send(
   method: string,
   path: string,
   body: unknown,
-  { policy = "open", authorization, overrides }: Registration = {},
+  { policy = "open", authorization, overrides, address = "192.0.2.7" }: Registration = {},
 ) {
   const execution = createExecutionContext();
   const headers = {
-    ...{ "content-type": "application/json", "cf-connecting-ip": "192.0.2.7" },
+    ...{ "content-type": "application/json", "cf-connecting-ip": address },
     ...(authorization === undefined ? {} : { authorization }),
   };
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -256,27 +257,56 @@ describe("RFC 7592 §2: the effects of a client that registered itself", () => {
     expect((await countControlChanges()) - before).toBe(expected);
   });
 
-  it("the changes of one client, and of all of them, have a budget: beyond it 429, and nothing is changed", async () => {
-    const rename = ({ path, authorization, clientId }: Awaited<ReturnType<typeof registered>>, name: string) =>
-      send("PUT", path, { ...agent, client_id: clientId, client_name: name }, { authorization });
-    const clients = [await registered(), await registered(), await registered(), await registered()];
-    const before = await countControlChanges();
+  const rename = (
+    { path, authorization, clientId }: Awaited<ReturnType<typeof registered>>,
+    name: string,
+    overrides: Partial<ManagementEnv> = {},
+    address = "192.0.2.7",
+  ) => send("PUT", path, { ...agent, client_id: clientId, client_name: name }, { authorization, overrides, address });
+
+  /** Twelve replacements by each. */
+  async function renameOften(clients: Parameters<typeof rename>[0][], overrides?: Partial<ManagementEnv>) {
     const statuses = new Map<number, number>();
     for (const [index, client] of clients.entries()) {
       for (let count = 0; count < 12; count += 1) {
-        const { status, headers } = await rename(client, `Agent ${index} ${count}`);
+        const { status, headers } = await rename(client, `Agent ${index} ${count}`, overrides);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         if (status === 429) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
       }
     }
-    // Ten by each of the first three; a slow run admits a few more.
-    expect(statuses.get(200)).toBeGreaterThanOrEqual(30);
-    expect(statuses.get(200)).toBeLessThan(40);
-    expect((statuses.get(200) ?? 0) + (statuses.get(429) ?? 0)).toBe(48);
-    expect((await countControlChanges()) - before).toBe(statuses.get(200));
-    const last = clients.at(-1)!;
-    expect((await send("DELETE", last.path, undefined, { authorization: last.authorization })).status).toBe(429);
-    expect(await registeredClients()).toBe(4);
+    return { changed: statuses.get(200) ?? 0, refused: statuses.get(429) ?? 0 };
+  }
+
+  it("the changes of one client, and of all of them, have a budget: beyond it 429, and nothing is changed", async () => {
+    const clients = [await registered(), await registered(), await registered(), await registered()];
+    const before = await countControlChanges();
+    const { changed, refused } = await renameOften(clients);
+    // Ten by each of the first three, and the first ones beside them; a slow run admits a few more.
+    expect(changed).toBeGreaterThanOrEqual(30);
+    expect(changed).toBeLessThan(44);
+    expect(changed + refused).toBe(48);
+    expect((await countControlChanges()) - before).toBe(changed);
+  });
+
+  it("while others have used up the budget of all, a client makes its first change and is deleted", async () => {
+    const victim = await registered();
+    const others = [await registered(), await registered(), await registered(), await registered()];
+    expect((await renameOften(others)).refused).toBeGreaterThan(0);
+    expect((await rename(victim, "Renamed")).status).toBe(200);
+    const { path, authorization } = others.at(-1)!;
+    expect((await send("DELETE", path, undefined, { authorization })).status).toBe(204);
+  });
+
+  it("one address has a share of the budget of all: clients of other addresses change again and again", async () => {
+    const trusting = { TRUST_FORWARDED_HEADERS: "true" };
+    const victim = await registered();
+    const others = [await registered(), await registered(), await registered(), await registered()];
+    const { changed } = await renameOften(others, { ...trusting });
+    expect(changed).toBeLessThan(20);
+    for (const name of ["Once", "Twice", "Thrice"]) {
+      const renamed = await rename(victim, name, trusting, "192.0.2.8");
+      expect(renamed.status).toBe(200);
+    }
   });
 
   it.each(["GET", "PUT", "DELETE"])("%s with a forged token costs no call, whatever the policy is", async (method) => {

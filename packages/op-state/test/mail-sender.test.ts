@@ -142,23 +142,46 @@ describe("what is written to an address for which a code was requested", () => {
   });
 });
 
-it("ten thousand mails wait at most", async () => {
-  const stub = namespace.getByName("full");
-  expect(await stub.prepare(notice)).toBe(true);
+/** The object counts its rows after each alarm, which deletes the one that is due and cannot be opened. */
+async function fill(stub: DurableObjectStub<MailSenderRpc>, waiting: number): Promise<void> {
   await runInDurableObject(stub, (_, { storage }) => {
+    storage.sql.exec("DELETE FROM mails");
     storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-         INSERT INTO mails SELECT 'm' || i, 2, 0, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 0, iif(i = 1, 0, ?1), ?1 FROM n`,
+      `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+         INSERT INTO mails SELECT 'm' || i, 2, 0, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 0, iif(i = 0, 0, ?1), ?1 FROM n`,
       Date.now() + 3_600_000,
+      waiting,
     );
   });
-  // The object counts its rows after each alarm, which deletes the one that is due and cannot be opened.
   await stub.release("another");
   await runDurableObjectAlarm(stub);
-  await expect.poll(async () => (await stub.status()).waiting).toBe(10_000);
-  expect(await stub.prepare({ ...notice, id: "request-2.password-changed" })).toBe(false);
-  expect(await stub.sendCode(code)).toEqual({ kind: "full" });
+  await expect.poll(async () => (await stub.status()).waiting).toBe(waiting);
+}
+
+it("ten thousand mails wait at most, and codes leave room for notices", async () => {
+  const stub = namespace.getByName("full");
+  expect(await stub.prepare(notice)).toBe(true);
+  await fill(stub, 7_999);
+  expect(await stub.sendCode(code)).toEqual({ kind: "queued" });
+  expect(await stub.sendCode({ ...code, id: "request-3" })).toEqual({ kind: "full" });
+  expect(await stub.prepare({ ...notice, id: "request-2.password-changed" })).toBe(true);
+  await fill(stub, 10_000);
+  expect(await stub.prepare({ ...notice, id: "request-4.password-changed" })).toBe(false);
+  expect(await stub.sendCode({ ...code, id: "request-5" })).toEqual({ kind: "full" });
   expect((await stub.status()).waiting).toBe(10_000);
+});
+
+it("no person fills the outbox: ten notices of a kind wait, and those that an address needs", async () => {
+  const stub = namespace.getByName("one-person");
+  const prepare = (id: string, more: Partial<PreparedNotice> = {}) =>
+    stub.prepare({ ...notice, ...more, id: `flood-${id}.notice` });
+  const flood: boolean[] = [];
+  for (let count = 0; count < 12; count += 1) flood.push(await prepare(String(count)));
+  expect(flood).toEqual([...Array<boolean>(10).fill(true), false, false]);
+  expect(await prepare("other-kind", { kind: "app-added" })).toBe(true);
+  expect(await prepare("other-person", { sub: "bob" })).toBe(true);
+  expect(await prepare("removed", { removed: "alice@example.com" })).toBe(true);
+  expect(await prepare("undo", { undo: { address: "alice@example.com", path: "/undo" } })).toBe(true);
 });
 
 it("new mails are sent before repeated ones, each in the order in which they are due", async () => {

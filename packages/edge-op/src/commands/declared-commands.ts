@@ -84,7 +84,7 @@ async function apply(
   };
   try {
     const progress = ({ kind, name, action }: Change) =>
-      call.json || call.terminal.note(`${action}d ${kind.name}.${name}\n`);
+      call.json || call.terminal.note(`${action}d ${printable(`${kind.name}.${name}`)}\n`);
     const { secrets, remaining } = await applyChanges(
       connection,
       document,
@@ -100,7 +100,7 @@ async function apply(
     await printSecrets(call, shown);
     for (const [name, differences] of Object.entries(remaining)) {
       call.terminal.note(
-        `${name}: the provider stores this differently; declare it so:\n${differences.map(reversed).join("")}`,
+        `${printable(name)}: the provider stores this differently; declare it so:\n${differences.map(reversed).join("")}`,
       );
     }
   } catch (error) {
@@ -114,13 +114,14 @@ async function apply(
 
 async function printSecrets({ terminal, json }: Call, secrets: Readonly<Record<string, string>>): Promise<void> {
   if (json) return;
-  for (const [id, secret] of Object.entries(secrets)) await terminal.write(`client_secret of ${id}: ${secret}\n`);
+  for (const [id, secret] of Object.entries(secrets))
+    await terminal.write(`client_secret of ${printable(id)}: ${printable(secret)}\n`);
 }
 
 async function requireConsent(call: Call, issuer: string): Promise<void> {
   if (hasFlag(call, "yes")) return;
   if (!call.terminal.isInteractive) throw usageFailure("Nobody can answer here: --yes applies the changes.");
-  const answer = await call.terminal.ask(`Change ${issuer}? (yes/no) `);
+  const answer = await call.terminal.ask(`Change ${printable(issuer)}? (yes/no) `);
   if (answer.trim() !== "yes") throw usageFailure("Nothing was changed.");
 }
 
@@ -151,7 +152,8 @@ async function print(call: Call, plan: Plan): Promise<void> {
   }
 }
 
-function line({ path, from, to }: Difference): string {
+function line({ path: member, from, to }: Difference): string {
+  const path = printable(member);
   const text = (value: unknown) => printable(JSON.stringify(value) ?? "");
   if (from === undefined) return `  + ${path}: ${text(to)}\n`;
   return to === null ? `  - ${path}: ${text(from)}\n` : `  ~ ${path}: ${text(from)} → ${text(to)}\n`;

@@ -4,6 +4,7 @@ import { signInByBrowser, signInByDevice } from "../connection/person-sign-in.ts
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
 import { readText } from "../console/read-document.ts";
+import { printable } from "../console/show.ts";
 
 const flows = ["client", "browser", "device"];
 
@@ -61,7 +62,7 @@ export function loginCommand(scopes: readonly string[]): Command {
           `${JSON.stringify({ context: name, issuer, client_id: context.client_id, scope })}\n`,
         );
       await call.terminal.write(
-        `Signed in at ${issuer} as ${context.client_id}. Context: ${name}. Scope: ${scope || "(none)"}\n`,
+        `Signed in at ${issuer} as ${printable(context.client_id)}. Context: ${printable(name)}. Scope: ${printable(scope) || "(none)"}\n`,
       );
     },
   };

@@ -1,4 +1,6 @@
+import { inspect } from "node:util";
 import { type Call, type Command, hasFlag } from "../console/command.ts";
+import { escaping } from "../console/escape-output.ts";
 import { exitCodes, Failure, type Outcome } from "../console/failure.ts";
 import { helpOf, overview } from "../console/help.ts";
 import { parseLine } from "../console/parse-options.ts";
@@ -10,12 +12,17 @@ import { completionsOf } from "./completion-command.ts";
 export async function runCommandLine(
   commands: readonly Command[],
   words: readonly string[],
-  terminal: Terminal,
+  given: Terminal,
 ): Promise<number> {
+  const terminal = escaping(given);
   try {
     return exitCodes[await run(commands, words, terminal)];
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      // A bug. Its text may contain what a provider has sent.
+      terminal.note(`${inspect(error)}\n`);
+      return exitCodes.refused;
+    }
     terminal.note(describe(error, words.includes("--json")));
     return exitCodes[error.outcome];
   }

@@ -104,7 +104,9 @@ function failureOf(error: unknown): Failure | undefined {
       error: "invalid_client",
     });
   }
-  if (error instanceof oidc.ClientError) {
+  // The library finds an endpoint that is absent, or no URL, by the check of its arguments.
+  const isEndpoint = error instanceof TypeError && "code" in error;
+  if (error instanceof oidc.ClientError || isEndpoint) {
     return new Failure("unavailable", `The provider did not answer as one: ${error.message}`, {}, { cause: error });
   }
   return unreachable(error);

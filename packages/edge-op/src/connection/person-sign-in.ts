@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as oidc from "openid-client";
 import { Failure } from "../console/failure.ts";
+import { printable } from "../console/show.ts";
 import type { Terminal } from "../console/terminal.ts";
 import { type Authorized, adminUrl, asFailure, authorized, discover } from "./authorize.ts";
 import type { Context } from "./contexts.ts";
@@ -28,17 +29,19 @@ export async function signInByBrowser(terminal: Terminal, client: PublicClient, 
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
+    const challenge = await oidc.calculatePKCECodeChallenge(verifier);
+    requireWebPage(config.serverMetadata().authorization_endpoint);
     const url = oidc.buildAuthorizationUrl(config, {
       redirect_uri: redirectUri,
       scope,
       state,
       resource: adminUrl(client.issuer),
-      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge: challenge,
       code_challenge_method: "S256",
-    });
-    terminal.note(`Sign in with the browser. If it does not open, visit:\n${url.href}\n`);
+    }).href;
+    terminal.note(`Sign in with the browser. If it does not open, visit:\n${printable(url)}\n`);
     const arrival = awaitCallback(server, redirectUri, state);
-    terminal.openBrowser(url.href);
+    terminal.openBrowser(url);
     const callback = await arrival;
     return await asFailure(async () =>
       authorized(
@@ -49,6 +52,12 @@ export async function signInByBrowser(terminal: Terminal, client: PublicClient, 
     server.close();
     server.closeAllConnections();
   }
+}
+
+/** A page that a browser opens: another scheme would start another program. */
+function requireWebPage(url = ""): string {
+  if (/^https?:$/.test(URL.parse(url)?.protocol ?? "")) return url;
+  throw new Failure("unavailable", `The provider names no page to sign in at: "${url}".`);
 }
 
 /** The first request with our `state`. Others, such as that of another site's page, do not end the wait. */
@@ -80,9 +89,10 @@ export async function signInByDevice(terminal: Terminal, client: PublicClient, s
   const config = await discover(client);
   return asFailure(async () => {
     const started = await oidc.initiateDeviceAuthorization(config, { scope, resource: adminUrl(client.issuer) });
-    terminal.note(`Visit ${started.verification_uri} on any device and enter the code ${started.user_code}\n`);
+    const page = requireWebPage(started.verification_uri);
+    terminal.note(`Visit ${printable(page)} on any device and enter the code ${printable(started.user_code)}\n`);
     if (started.verification_uri_complete !== undefined)
-      terminal.note(`or visit ${started.verification_uri_complete}\n`);
+      terminal.note(`or visit ${printable(requireWebPage(started.verification_uri_complete))}\n`);
     const signal = AbortSignal.timeout(started.expires_in * 1000);
     return authorized(await oidc.pollDeviceAuthorizationGrant(config, started, {}, { signal }));
   });

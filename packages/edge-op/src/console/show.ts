@@ -22,12 +22,16 @@ function showTime(seconds: number): string {
   return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString().replace(".000Z", "Z");
 }
 
-/** Escapes controls, and the characters that reorder or hide text (Unicode TR36 §3.6). */
+/** Escapes controls, line ends too, and the characters that reorder or hide text (Unicode TR36 §3.6), as JSON does (RFC 8259 §7). */
 export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, "0")}`,
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
+    // Two escapes for a character beyond the first plane.
+    Array.from({ length: character.length }, (_, index) => escapeOf(character.charCodeAt(index))).join(""),
   );
+}
+
+function escapeOf(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
 /** Members and values, one in a line; members of objects by their paths. */

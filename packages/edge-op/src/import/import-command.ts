@@ -205,7 +205,7 @@ async function importClients(call: Call): Promise<Outcome> {
   if (isDryRun) return "done";
   if (call.json) return finish(call, Object.assign(counts, { secrets }));
   for (const [id, secret] of Object.entries(secrets)) {
-    await call.terminal.write(`client_secret of ${printable(id)}: ${String(secret)}\n`);
+    await call.terminal.write(`client_secret of ${printable(id)}: ${printable(String(secret))}\n`);
   }
   return finish(call, counts);
 }

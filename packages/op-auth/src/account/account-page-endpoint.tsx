@@ -32,16 +32,17 @@ export function showAccount(at: AccountRequest): Promise<Response> {
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [password, addresses, passkeys, factors, applications, sessions, identities, upstreams] = await Promise.all([
-    findPassword(context.env.DB, user.username),
-    listAddresses(context.env.DB, user.sub),
-    listPasskeys(context.env.DB, user.sub),
-    listFactors(context.env.DB, user.sub),
-    listApplications(at, user.sub),
-    listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
-    listIdentities(context.env.DB, user.sub),
-    isolate.upstreams.list(context),
-  ]);
+  const [{ record: password }, addresses, passkeys, factors, applications, sessions, identities, upstreams] =
+    await Promise.all([
+      findPassword(context.env.DB, user.username),
+      listAddresses(context.env.DB, user.sub),
+      listPasskeys(context.env.DB, user.sub),
+      listFactors(context.env.DB, user.sub),
+      listApplications(at, user.sub),
+      listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
+      listIdentities(context.env.DB, user.sub),
+      isolate.upstreams.list(context),
+    ]);
   const allowed = applications.flatMap((each) => each.allowed);
   const resources = await isolate.resources.findAll(context, allowedResources(allowed));
   const ceremony = mayAddPasskey(at, person, factors)

@@ -80,7 +80,7 @@ interface PasswordState {
 }
 
 async function describePassword(at: AccountRequest, person: SignedInPerson): Promise<PasswordState> {
-  const record = await findPassword(at.context.env.DB, person.user.username);
+  const { record } = await findPassword(at.context.env.DB, person.user.username);
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
   const isByPasskey = isFreshByPasskey(at, person);
   const isBelowLevel = record?.factors.totp === true && !isFreshWithTwo(at, person);

@@ -43,6 +43,22 @@ export class RefusalTimes {
   }
 }
 
+/** Holds a refusal back until this time has passed. */
+export async function holdRefusal<Result extends Pick<Verified, "isRefused">>(
+  leastMs: number,
+  verify: () => Promise<Result>,
+): Promise<Result> {
+  if (leastMs === 0) return verify();
+  const least = startTimer(leastMs);
+  try {
+    const result = await verify();
+    if (result.isRefused) await least.passed;
+    return result;
+  } finally {
+    least.end();
+  }
+}
+
 function startTimer(ms: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, Math.ceil(ms));

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { isLoopback } from "@edge-op/shared/http/client-url";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -50,7 +51,7 @@ export async function authorizationUrl(at: At, upstream: Upstream, asked: Upstre
   const library = await importClient();
   const config = await configure(at, library, upstream);
   const { scopes, promptAgain, isPosting, endpoints } = upstreamKinds[upstream.document.kind];
-  return library.buildAuthorizationUrl(config, {
+  const parameters = {
     redirect_uri: callbackUri(at.context, upstream.upstreamId),
     scope: (upstream.document.scopes ?? scopes).join(" "),
     state: asked.state,
@@ -60,7 +61,15 @@ export async function authorizationUrl(at: At, upstream: Upstream, asked: Upstre
     code_challenge_method: "S256",
     ...(asked.isFresh && promptAgain !== undefined ? { prompt: promptAgain } : {}),
     ...(asked.loginHint === undefined ? {} : { login_hint: asked.loginHint }),
-  });
+  };
+  // A browser is sent there, so a wrong one is that provider's fault and no error of this one.
+  const { issuer, authorization_endpoint: endpoint = "" } = config.serverMetadata();
+  const { protocol } = URL.parse(endpoint) ?? {};
+  const isLocal = isLoopback(new URL(issuer).hostname);
+  if (protocol !== "https:" && !(isLocal && protocol === "http:")) {
+    throw new UpstreamUnreachable(`${issuer}: no usable authorization_endpoint`);
+  }
+  return library.buildAuthorizationUrl(config, parameters);
 }
 
 /** The upstream provider sends an error: the person cancelled, or the request is wrong. */
@@ -106,6 +115,9 @@ export async function redeem(
   }
   const claims = tokens.claims();
   if (claims === undefined || tokens.id_token === undefined) throw new Error("no ID token");
+  // openid-client leaves this to its caller (OIDC Core §3.1.3.7).
+  const nowSeconds = toSeconds(at.context.arrivedAtMs);
+  if (claims.iat > nowSeconds + foreignClockSkewSeconds) throw new Error("the ID token is of the future");
   const { iss, sub, acr, auth_time, email } = claims;
   const [userInfo] = await Promise.all([
     readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, email }),
@@ -163,11 +175,15 @@ async function requireSignature({ context, isolate }: At, config: Configuration,
   if (!isSigned) throw new Error("the ID token is not signed by the issuer");
 }
 
+const longestSubject = 255;
+
 function toPerson(
   upstream: Upstream,
   claims: Readonly<Record<string, unknown>> & { iss: string; sub: string },
 ): UpstreamPerson {
   const { iss: issuer, sub: subject, email, acr, auth_time: authTime } = claims;
+  // OIDC Core §2: unique, and at most 255 characters. An empty one would make one account of several people.
+  if (subject === "" || subject.length > longestSubject) throw new Error("sub is empty, or longer than 255 characters");
   const { isBelieved } = upstreamKinds[upstream.document.kind];
   return {
     ...{ issuer, subject, claims },

@@ -7,6 +7,7 @@
 import { decodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { plainText } from "@edge-op/shared/http/plain-text";
+import { findCostFault } from "@edge-op/shared/secrets/hash-cost";
 import { readHash } from "@edge-op/shared/secrets/stored-hash";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
@@ -29,7 +30,8 @@ const passwordHash = z
   .max(1024)
   .superRefine((text, issues) => {
     const hash = readHash(text);
-    if (typeof hash === "string") issues.addIssue({ code: "custom", message: hash });
+    const fault = typeof hash === "string" ? hash : findCostFault(hash);
+    if (fault !== undefined) issues.addIssue({ code: "custom", message: fault });
   })
   .describe("A hash of scrypt, PBKDF2, argon2id or bcrypt. The first sign-in replaces it.");
 

@@ -2,7 +2,7 @@
  * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A
  * replacement follows the rules of a registration; an omitted member gets its default. A change is in force everywhere when the call returns. The
  * policy for new registrations does not apply here. Requests are limited by address, changes by {@link spendChange}; a replacement that changes
- * nothing commits nothing. A forged token costs 0 calls. Cost: a read 1 D1; a change 2 object calls, 3 D1 and a round of the control plane; a
+ * nothing commits nothing. A forged token costs 0 calls. Cost: a read 1 D1; a change 2 object calls (a deletion 1), 3 D1 and a round of the control plane; a
  * replacement without a change 2 D1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
@@ -65,7 +65,7 @@ export async function replaceRegistration(
   await requireOwner(context, isolate, request, clientId);
   let spent: Promise<void> | undefined;
   // Spent once per request, however often its change conflicts with another one.
-  const spend = () => (spent ??= spendChange(context, isolate, clientId));
+  const spend = (client: StoredClient) => (spent ??= spendChange(context, isolate, request, client, "replacement"));
   return retryOnConflict(() => replaceOnce(context, isolate, request, clientId, spend));
 }
 
@@ -75,7 +75,7 @@ async function replaceOnce(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
-  spend: () => Promise<void>,
+  spend: (client: StoredClient) => Promise<void>,
 ): Promise<JsonResponse | undefined> {
   const { env, settings } = context;
   const client = await requireRegistered(context, request, clientId);
@@ -100,7 +100,7 @@ async function replaceOnce(
     return new JsonResponse(withIgnored(await describeRegistration(context, stored, secret?.value), body));
   };
   if (isSame && secret === undefined) return describe(client);
-  await spend();
+  await spend(client);
   const changed = await clients.update(
     ownRequest(context, clientId),
     client,
@@ -145,7 +145,7 @@ export async function deleteRegistration(
 ): Promise<Response> {
   await requireOwner(context, isolate, request, clientId);
   const client = await requireRegistered(context, request, clientId);
-  await spendChange(context, isolate, clientId);
+  await spendChange(context, isolate, request, client, "deletion");
   await clients.remove(ownRequest(context, clientId), client, {
     statements: [deleteSecrets(context.env.DB, clientId)],
     cutOff: { kind: "client", id: clientId },

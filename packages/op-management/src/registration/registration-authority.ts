@@ -1,9 +1,11 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { findAccessToken, type PresentationScheme, resourceError } from "@edge-op/shared/callers/require-access-token";
+import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { Lane } from "@edge-op/shared/users/attempt-limits";
 import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { requireToken } from "../admin/authorize-admin.ts";
@@ -55,25 +57,37 @@ function invalidToken(scheme: PresentationScheme): OAuthError {
   return resourceError(scheme, "invalid_token", "registration-token-invalid");
 }
 
-/** About 1,400 changes a day by one client, and 43,000 by all of them together; every isolate receives each of these changes. */
+/** About 1,400 changes a day by one client. */
 const clientLimit: AttemptLimit = { capacity: 10, drainMs: 60_000 };
-const commonLimit: AttemptLimit = { capacity: 30, drainMs: 2_000 };
+/** A fifth of what all may cause: nobody uses up the room of the others from one address. */
+const addressLimit: AttemptLimit = { capacity: 10, drainMs: 10_000 };
+/** About 43,000 changes a day in both rooms; every isolate receives each of these changes. */
+const commonLimit: AttemptLimit = { capacity: 30, drainMs: 4_000 };
 
 /**
- * **The budget of control changes that clients which registered themselves may cause**, spent directly before a change is committed: first the
- * client's, then that of all such clients. Beyond it, the response is 429 and nothing is changed. Cost: 2 object calls.
+ * **The budget of control changes that clients which registered themselves may cause**, spent directly before a change is committed: first the client's, then that of
+ * all such clients, with a share for each address. The first change of a client and its deletion have room of their own, so that clients which
+ * change again and again do not keep others from them. Beyond it, the response is 429 and nothing is changed. Cost: 2 object calls; a deletion 1.
  */
 export async function spendChange(
   context: RequestContext<ManagementEnv>,
   { attempts }: Pick<ManagementIsolate, "attempts">,
-  clientId: string,
+  request: ReceivedRequest,
+  { clientId, createdAtMs, updatedAtMs }: Pick<StoredClient, "clientId" | "createdAtMs" | "updatedAtMs">,
+  change: "replacement" | "deletion",
 ): Promise<void> {
+  const isOnce = change === "deletion" || updatedAtMs === createdAtMs;
+  const address = clientAddress(context, request);
+  const share = address === undefined ? [] : [{ part: `from ${address}`, limit: addressLimit }];
+  const lane = (part: string): Lane => [...share, { part, limit: commonLimit }];
+  const own: Lane = [{ part: "", limit: clientLimit }];
   const buckets = [
-    ["the client's", `registration ${clientId}`, clientLimit],
-    ["all clients'", "registrations", commonLimit],
-  ] as const;
-  for (const [whose, subject, limit] of buckets) {
-    const result = await attempts.reserve(context, subject, [[{ part: "", limit }]]);
+    // A client is deleted once, so its own budget says nothing.
+    ...(change === "deletion" ? [] : [["the client's", `registration ${clientId}`, [own]] as const]),
+    ["all clients'", "registrations", [...(isOnce ? [lane("once")] : []), lane("")]] as const,
+  ];
+  for (const [whose, subject, lanes] of buckets) {
+    const result = await attempts.reserve(context, subject, lanes);
     if (result.kind === "allowed") continue;
     throw new OAuthError("rate_limited", "registrations-too-often", {
       detail: `${whose} budget`,

@@ -1,5 +1,5 @@
 import type { AccountMail } from "@edge-op/pages/mail/account-mails";
-import { type CodeMail, noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { type CodeMail, noticeKinds, type PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
 import type { AttemptLane } from "@edge-op/shared/users/session-rpc";
 import { addressKey } from "./failed-addresses.ts";
 
@@ -22,6 +22,20 @@ export function sendLimits(kind: AccountMail["kind"], key: string): AttemptLane 
     { key: `mails of a day ${key}`, limit: ofDay },
     { key: "all mails", limit: ofDeployment },
   ];
+}
+
+/**
+ * **How many notices of one kind wait for a person**: as many as an address is sent in a day, so that one person does not fill the outbox of all. A notice that
+ * an address needs, because it is given up or can undo the change, is no flood's to displace: a mailed code or an administrator was needed for each.
+ */
+export function noticeLimits({
+  sub,
+  kind,
+  removed,
+  undo,
+}: Pick<PreparedNotice, "sub" | "kind" | "removed" | "undo">): AttemptLane {
+  const isNeeded = removed !== undefined || undo !== undefined;
+  return isNeeded ? [] : [{ key: `notices ${kind} ${sub}`, limit: ofDay }];
 }
 
 /**

@@ -28,7 +28,7 @@ import {
   sealMail,
   type WaitingCode,
 } from "./mail-content.ts";
-import { codeLimits, sendLimits } from "./mail-limits.ts";
+import { codeLimits, noticeLimits, sendLimits } from "./mail-limits.ts";
 import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
 import { type MailProviderBindings, sendMail } from "./mail-provider.ts";
 import { type MailRow, MailRows } from "./mail-rows.ts";
@@ -44,6 +44,8 @@ const mailsPerAlarm = 40;
 const mailsAtOnce = 4;
 /** About 10 MB. */
 const mostWaiting = 10_000;
+/** Strangers request codes for addresses that nobody has, so codes leave room for the notices of changes. */
+const mostWithCode = 8_000;
 /** The time between two full batches, so that a backlog leaves room for calls. */
 const againMs = 1_000;
 
@@ -77,10 +79,12 @@ export class MailSender
   }
 
   async prepare({ id, ...content }: PreparedNotice): Promise<boolean> {
+    const atMs = nowMs();
     if (this.#waiting >= mostWaiting) return false;
+    const limits = noticeLimits(content);
+    if (limits.length > 0 && this.#limits.reserve([limits], atMs).kind === "refused") return false;
     this.#waiting += 1;
     const sealed = await sealMail(this.env, id, { ...content, type: "notice" });
-    const atMs = nowMs();
     this.#rows.insert({
       ...{ id, step: "prepared", tries: 0, content: sealed },
       ...{ createdAtMs: atMs, dueAtMs: atMs + firstLookMs, untilMs: atMs + noticeLifeMs },
@@ -98,7 +102,7 @@ export class MailSender
   async sendCode({ id, sender, knownBrowser, ...content }: CodeMail): Promise<CodeMailResult> {
     const limits = await codeLimits({ ...content, sender, knownBrowser });
     const sealed = await sealMail(this.env, id, { ...content, type: "code" });
-    if (this.#waiting >= mostWaiting) return { kind: "full" };
+    if (this.#waiting >= mostWithCode) return { kind: "full" };
     const atMs = nowMs();
     const room = this.#limits.reserve([limits], atMs);
     if (room.kind === "refused") return { kind: "throttled", retryAfterMs: room.retryAfterMs };

@@ -1,15 +1,6 @@
 import * as z from "zod";
-import { isPlainText } from "./is-plain-text.ts";
+import { isPlainText, isVisibleText } from "./is-plain-text.ts";
 import { when } from "./member-rules.ts";
-
-/** Fillers are invisible letters. */
-const invisible = /^[^\p{L}\p{N}\p{P}\p{S}]*$/u;
-const fillers = /[\u115f\u1160\u3164\uffa0]/g;
-
-/** A name of only spaces and joiners would leave a gap in a sentence that asks for consent. */
-function isVisible(text: string): boolean {
-  return !invisible.test(text.replaceAll(fillers, ""));
-}
 
 export function plainText(longest: number) {
   return z.string().min(1).max(longest).refine(isPlainText, "must not contain control characters");
@@ -17,7 +8,7 @@ export function plainText(longest: number) {
 
 /** Text with at least one visible character. */
 export function visibleText(longest: number) {
-  return plainText(longest).refine(isVisible, "must have a visible character");
+  return plainText(longest).refine(isVisibleText, "must have a visible character");
 }
 
 export const scopeValue = z

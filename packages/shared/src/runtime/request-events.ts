@@ -28,7 +28,8 @@ export const requestEvents = {
   },
   "mail-not-prepared": {
     level: "error",
-    meaning: "Ten thousand mails wait, so a person is not told of a change of their account. The change is made.",
+    meaning:
+      "Ten thousand mails wait, or ten notices of this kind to this person, so they are not told of a change of their account. The change is made.",
     fields: { requestId },
   },
   "mail-not-released": {

@@ -10,7 +10,7 @@
 
 import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 import { deriveHashKey, deriveScrypt, matchesBcrypt } from "./derive-hash.ts";
-import { missingCost } from "./hash-cost.ts";
+import { isComparedTwice, missingCost } from "./hash-cost.ts";
 import { currentCost } from "./password-cost.ts";
 import { readHash, type ScryptHash, type StoredHash } from "./stored-hash.ts";
 
@@ -31,11 +31,16 @@ export async function hashPassword(password: string): Promise<string> {
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const hash = stored === undefined ? nobody : parse(stored);
   let isSame = false;
-  for (const spelling of new Set([normalizePassword(password), password])) {
+  for (const spelling of isComparedTwice(hash) ? spellingsOf(password) : [password]) {
     if (await matches(hash, spelling)) isSame = true;
     await makeUp(hash, spelling);
   }
   return isSame && stored !== undefined;
+}
+
+/** The spellings that are compared: one, unless normalization changes it. A dear hash is compared once, as it was typed. */
+export function spellingsOf(password: string): readonly string[] {
+  return [...new Set([normalizePassword(password), password])];
 }
 
 /** Whether a hash was created by another function or at another cost than a new one, and should be replaced at the next sign-in. */

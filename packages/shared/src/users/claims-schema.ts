@@ -1,7 +1,7 @@
 import { isWebUri } from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
 import { isPlainText } from "../http/is-plain-text.ts";
-import { plainText } from "../http/plain-text.ts";
+import { plainText, visibleText } from "../http/plain-text.ts";
 
 const webUri = z.string().max(2048).refine(isWebUri, "must be an https URL").meta({ format: "uri" });
 
@@ -12,12 +12,12 @@ const webUri = z.string().max(2048).refine(isWebUri, "must be an https URL").met
  */
 export const claimsSchema = z
   .strictObject({
-    name: plainText(255),
-    given_name: plainText(255),
-    family_name: plainText(255),
-    middle_name: plainText(255),
-    nickname: plainText(255),
-    preferred_username: plainText(255),
+    name: visibleText(255),
+    given_name: visibleText(255),
+    family_name: visibleText(255),
+    middle_name: visibleText(255),
+    nickname: visibleText(255),
+    preferred_username: visibleText(255),
     profile: webUri,
     picture: webUri,
     website: webUri,

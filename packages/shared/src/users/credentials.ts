@@ -1,4 +1,5 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { parseEmailAddress } from "./email-address.ts";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
@@ -35,38 +36,43 @@ export interface Passkey {
 
 /**
  * The user with a name, in any spelling of it (username.ts), or with a verified address; their consent to a client, and their second factors, which the same
- * sign-in needs. Nobody's name is the verified address of somebody else.
+ * sign-in needs; and what the dearest hash of the deployment costs, so that a refusal takes as long whoever is named. Nobody's name is the verified address of somebody else.
  */
 export async function findPassword(
   database: D1Database,
   username: string,
   clientId?: string,
-): Promise<PasswordRecord | undefined> {
+): Promise<{ readonly record: PasswordRecord | undefined; readonly dearestMs: number }> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT u.sub, u.status, p.hash, p.temporary_until_ms, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
-           LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2
-           WHERE u.username_key = ?1 OR u.sub = (SELECT sub FROM user_addresses WHERE address_key = ?3 AND held_until_ms IS NULL)
-           ORDER BY u.username_key = ?1 DESC LIMIT 1`,
+        `SELECT dearest.ms AS dearest_ms, found.* FROM (SELECT (${dearestHash}) AS ms) dearest LEFT JOIN (
+           SELECT u.sub, u.status, p.hash, p.temporary_until_ms, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
+             LEFT JOIN consents c ON c.sub = u.sub AND c.client_id = ?2
+             WHERE u.username_key = ?1 OR u.sub = (SELECT sub FROM user_addresses WHERE address_key = ?3 AND held_until_ms IS NULL)
+             ORDER BY u.username_key = ?1 DESC LIMIT 1) found`,
       )
       .bind(canonicalUsername(username) ?? null, clientId ?? null, parseEmailAddress(username)?.key ?? null)
       .first<Allowed & FactorRow & PasswordRow>(),
   );
-  if (row === null) return undefined;
+  const dearestMs = row?.dearest_ms ?? 0;
+  if (row === null || row.sub === null) return { record: undefined, dearestMs };
   const { sub, status, hash, temporary_until_ms: untilMs } = row;
   const isTemporary = hash !== null && untilMs !== null;
-  return {
+  const record: PasswordRecord = {
     ...{ sub, status },
     hash: isTemporary ? undefined : (hash ?? undefined),
     temporary: isTemporary ? { hash, untilMs } : undefined,
     allowed: toAllowed(row),
     factors: toFactors(row),
   };
+  return { record, dearestMs };
 }
 
 interface PasswordRow {
-  readonly sub: string;
+  readonly dearest_ms: number | null;
+  /** `null`: nobody. */
+  readonly sub: string | null;
   readonly status: "active" | "suspended";
   readonly hash: string | null;
   readonly temporary_until_ms: number | null;

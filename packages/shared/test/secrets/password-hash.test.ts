@@ -1,4 +1,4 @@
-import { missingCost, relativeCost } from "@edge-op/shared/secrets/hash-cost";
+import { findCostFault, missingCost, refusalMs, relativeCost } from "@edge-op/shared/secrets/hash-cost";
 import { currentCost } from "@edge-op/shared/secrets/password-cost";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { readHash, type StoredHash } from "@edge-op/shared/secrets/stored-hash";
@@ -93,6 +93,32 @@ describe("hashes of other products", () => {
     const stored = "$2b$04$PJwpuorcJbtsAOiOXI7ruer4imsSxY4iour5yebs3uBEUpBYsm0fK";
     expect(await verifyPassword("pa\u0308sswort", stored)).toBe(true);
     expect(await verifyPassword("p\u00e4sswort", stored)).toBe(true);
+  });
+
+  it.each([
+    ["none, or cheaper ones", 200, 1, 0],
+    ["bcrypt 12", 452, 1, 678],
+    ["bcrypt 12, and a spelling that normalization changes", 452, 2, 1356],
+    ["argon2id of 64 MiB and three passes", 1376, 1, 2064],
+    ["the same, which is compared once; others may be compared twice", 1376, 2, 2250],
+  ])(
+    "the dearest hash of a deployment is %s: a refusal takes as long, on a machine half as slow again",
+    (_, ...known) => {
+      const [dearestMs, spellings, expected] = known;
+      expect(refusalMs(dearestMs, spellings)).toBe(expected);
+    },
+  );
+
+  it.each([
+    ["bcrypt 13", `$2b$13$${"a".repeat(53)}`, true],
+    ["argon2id of 64 MiB and three passes", bySalt("$argon2id$v=19$m=65536,t=3,p=1"), true],
+    ["PBKDF2 of 210,000 iterations", bySalt("$pbkdf2-sha512$i=210000"), true],
+    ["argon2id of 64 MiB and five passes", bySalt("$argon2id$v=19$m=65536,t=5,p=1"), false],
+    ["PBKDF2 of a million iterations", bySalt("$pbkdf2-sha256$i=1000000"), false],
+  ])("%s: fits into the CPU time of a request: %s", (_, stored, isAccepted) => {
+    const hash = readHash(stored);
+    if (typeof hash === "string") throw new Error(hash);
+    expect(findCostFault(hash) === undefined).toBe(isAccepted);
   });
 
   it.each(importedHashes)("%s: what it costs less than a new one is made up", (_, stored) => {

@@ -1,14 +1,18 @@
 import { callHook, isHookEnabled, UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { refusalMs } from "@edge-op/shared/secrets/hash-cost";
+import { spellingsOf, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
 import type { PasswordRecord } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../../auth-env.ts";
+import { holdRefusal } from "../../../hooks/refusal-times.ts";
 import type { FlowRequest } from "../../step.ts";
 
 interface Stored {
   readonly hash: string | undefined;
   readonly record: Pick<PasswordRecord, "sub" | "status"> | undefined;
+  /** The cost of the dearest hash of the deployment. */
+  readonly dearestMs: number;
 }
 
 interface Typed {
@@ -18,10 +22,23 @@ interface Typed {
 
 /**
  * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
- * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (hooks/refusal-times.ts). A hook that fails is a
+ * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (hooks/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
  * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(
+  at: Pick<FlowRequest, "context" | "isolate">,
+  typed: Typed,
+  stored: Stored,
+): Promise<boolean> {
+  const leastMs = refusalMs(stored.dearestMs, spellingsOf(typed.password).length);
+  const { isVerified } = await holdRefusal(leastMs, async () => {
+    const isVerified = await verify(at, typed, stored);
+    return { isVerified, isRefused: !isVerified || stored.record?.status !== "active" };
+  });
+  return isVerified;
+}
+
+async function verify(
   { context, isolate }: Pick<FlowRequest, "context" | "isolate">,
   { username, password }: Typed,
   { hash, record }: Stored,

@@ -19,7 +19,7 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
   const { context, request, browser, authorization } = at;
   const username = form.get("username") ?? "";
   const password = form.get("password") ?? "";
-  const [attempt, record] = await Promise.all([
+  const [attempt, { record, dearestMs }] = await Promise.all([
     reservePasswordAttempt(at, browser, username),
     findPassword(context.env.DB, username, authorization?.client.clientId),
   ]);
@@ -28,7 +28,7 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
     return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   }
   const hash = record?.hash ?? temporaryHash(record, context.arrivedAtMs);
-  const isRight = await verifyStoredPassword(at, { username, password }, { hash, record });
+  const isRight = await verifyStoredPassword(at, { username, password }, { hash, record, dearestMs });
   if (!isRight || record === undefined || hash === undefined || record.status !== "active") {
     await attempt.recordFailure({ sub: record?.sub }, reasonOf(record, isRight));
     return { kind: "refused" };
