@@ -164,8 +164,13 @@ describe("a person with a password", () => {
 });
 
 describe("a person with a passkey", () => {
-  it("adds one, signs in with it, by button and by autofill, and removes it", async () => {
+  it("adds one, signs in with it, by button and by autofill, and removes it, without functions of newer browsers", async () => {
     const context = await openContext(fixtures.browser);
+    // Safari before 18.4, and extensions that replace the browser's authenticators.
+    await context.addInitScript(`
+      delete PublicKeyCredential.parseCreationOptionsFromJSON;
+      delete PublicKeyCredential.parseRequestOptionsFromJSON;
+      delete PublicKeyCredential.prototype.toJSON;`);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
     const { authenticator, authenticatorId } = await addAuthenticator(context, page);
@@ -214,6 +219,23 @@ describe("a person with a passkey", () => {
     await page.click("#confirm");
     await page.waitForSelector("#add-passkey");
     expect(await page.locator("[data-remove=credential_id]").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
+
+describe("a browser without passkeys", () => {
+  it("says why the account page offers none, and signs in by password", async () => {
+    const context = await openContext(fixtures.browser);
+    await context.addInitScript("delete window.PublicKeyCredential;");
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    await page.goto(`${fixtures.provider.origin}/account`);
+    expect(await page.isVisible("#passkey")).toBe(false);
+    await signIn(page);
+    await page.waitForSelector("[data-no-passkeys]:visible");
+    expect(await page.isVisible("#add-passkey")).toBe(false);
+    await see(page, "account-no-passkeys");
     expect(complaints).toEqual([]);
     await context.close();
   });

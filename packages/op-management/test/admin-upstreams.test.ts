@@ -92,14 +92,15 @@ describe("/admin/upstreams", () => {
     ["this provider as its own", { issuer }, "issuer"],
     ["an issuer with a query", { issuer: "https://idp.example.net?x" }, "issuer"],
     ["an issuer that is a template", { issuer: "https://idp.example.net/{tenantid}/v2.0" }, "issuer"],
-    ...["login.microsoftonline.com", "login.microsoftonline.us", "sts.windows.net", "corp.ciamlogin.com"].flatMap((host) =>
-      ["common/v2.0", "organizations/v2.0", "consumers/v2.0", "corp.example/v2.0", ""].map(
-        (path): [string, Record<string, unknown>, string] => [
-          `${host}/${path}, which is the issuer of nobody`,
-          { issuer: `https://${host}/${path}` },
-          "issuer",
-        ],
-      ),
+    ...["login.microsoftonline.com", "login.microsoftonline.us", "sts.windows.net", "corp.ciamlogin.com"].flatMap(
+      (host) =>
+        ["common/v2.0", "organizations/v2.0", "consumers/v2.0", "corp.example/v2.0", ""].map(
+          (path): [string, Record<string, unknown>, string] => [
+            `${host}/${path}, which is the issuer of nobody`,
+            { issuer: `https://${host}/${path}` },
+            "issuer",
+          ],
+        ),
     ),
     ...["common", "organizations", "consumers", "{tenantid}", "corp.example"].map(
       (tenant): [string, Record<string, unknown>, string] => [
