@@ -140,6 +140,15 @@ describe("a person with a password", () => {
     await context.close();
   });
 
+  it("in a browser without cookies is told so", async () => {
+    const context = await openContext(fixtures.browser, "german");
+    const page = await context.newPage();
+    await page.goto(`${fixtures.provider.origin}/flow/sign-in?f=sealed`);
+    await see(page, "no-cookies", "german");
+    expect(await page.textContent("main")).toContain("Erlauben Sie Cookies");
+    await context.close();
+  });
+
   it("is informed by the provider's logout page, and the application is notified", async () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
@@ -147,9 +156,13 @@ describe("a person with a password", () => {
     await signIn(page);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
-    await page.goto(`${fixtures.provider.origin}/logout`);
+    // The return address belongs to nobody.
+    await page.goto(`${fixtures.provider.origin}/logout?post_logout_redirect_uri=https://other.example/`);
+    await see(page, "logout-fault");
     await page.click("#sign-out");
     await page.waitForSelector("[role=status]");
+    await see(page, "logged-out-fault");
+    expect(await page.textContent("#fault")).toContain("you will not be taken back");
     await expect
       .poll(
         async () => {
