@@ -55,7 +55,9 @@ async function renderPage(
   const { error } = failure;
   const frame = frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
   const described = describe(failure, frame.t, request);
-  const cookies = needsCookies(context, request, error) ? { text: frame.t("error.cookies") } : {};
+  const cookies = needsCookies(context, request, error)
+    ? { text: frame.t("error.cookies"), description: undefined }
+    : {};
   const view = { ...described, ...cookies, reference: context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers });
