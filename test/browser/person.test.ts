@@ -140,6 +140,15 @@ describe("a person with a password", () => {
     await context.close();
   });
 
+  it("in a browser without cookies is told so", async () => {
+    const context = await openContext(fixtures.browser, "german");
+    const page = await context.newPage();
+    await page.goto(`${fixtures.provider.origin}/flow/sign-in?f=sealed`);
+    await see(page, "no-cookies", "german");
+    expect(await page.textContent("main")).toContain("Erlauben Sie Cookies");
+    await context.close();
+  });
+
   it("is informed by the provider's logout page, and the application is notified", async () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
@@ -147,9 +156,13 @@ describe("a person with a password", () => {
     await signIn(page);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
-    await page.goto(`${fixtures.provider.origin}/logout`);
+    // The return address belongs to nobody.
+    await page.goto(`${fixtures.provider.origin}/logout?post_logout_redirect_uri=https://other.example/`);
+    await see(page, "logout-fault");
     await page.click("#sign-out");
     await page.waitForSelector("[role=status]");
+    await see(page, "logged-out-fault");
+    expect(await page.textContent("#fault")).toContain("you will not be taken back");
     await expect
       .poll(
         async () => {
@@ -164,8 +177,13 @@ describe("a person with a password", () => {
 });
 
 describe("a person with a passkey", () => {
-  it("adds one, signs in with it, by button and by autofill, and removes it", async () => {
+  it("adds one, signs in with it, by button and by autofill, and removes it, without functions of newer browsers", async () => {
     const context = await openContext(fixtures.browser);
+    // Safari before 18.4, and extensions that replace the browser's authenticators.
+    await context.addInitScript(`
+      delete PublicKeyCredential.parseCreationOptionsFromJSON;
+      delete PublicKeyCredential.parseRequestOptionsFromJSON;
+      delete PublicKeyCredential.prototype.toJSON;`);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
     const { authenticator, authenticatorId } = await addAuthenticator(context, page);
@@ -214,6 +232,23 @@ describe("a person with a passkey", () => {
     await page.click("#confirm");
     await page.waitForSelector("#add-passkey");
     expect(await page.locator("[data-remove=credential_id]").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
+
+describe("a browser without passkeys", () => {
+  it("says why the account page offers none, and signs in by password", async () => {
+    const context = await openContext(fixtures.browser);
+    await context.addInitScript("delete window.PublicKeyCredential;");
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    await page.goto(`${fixtures.provider.origin}/account`);
+    expect(await page.isVisible("#passkey")).toBe(false);
+    await signIn(page);
+    await page.waitForSelector("[data-no-passkeys]:visible");
+    expect(await page.isVisible("#add-passkey")).toBe(false);
+    await see(page, "account-no-passkeys");
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -1,3 +1,4 @@
+import { readCookie } from "@edge-op/pages/cookies";
 import { ErrorPage, type ErrorView } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
@@ -53,9 +54,24 @@ async function renderPage(
   if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
   const { error } = failure;
   const frame = frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
-  const view = { ...describe(failure, frame.t, request), reference: context.requestId };
+  const described = describe(failure, frame.t, request);
+  const cookies = needsCookies(context, request, error)
+    ? { text: frame.t("error.cookies"), description: undefined }
+    : {};
+  const view = { ...described, ...cookies, reference: context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers });
+}
+
+const ofBrowser = ["flow-invalid", "form-token-invalid", "upstream-transaction-unknown"];
+
+/**
+ * Whether a page or form needs the browser in which it began, and this one sent no cookie at all: it keeps none, or it is another one. To say that the page
+ * has expired would send the person round in circles.
+ */
+function needsCookies(context: RequestContext<AuthEnv>, request: ReceivedRequest, error: unknown): boolean {
+  if (!(error instanceof OAuthError) || !ofBrowser.includes(error.reason)) return false;
+  return (["op-browser", "op-session"] as const).every((name) => readCookie(context, request, name) === undefined);
 }
 
 /** The description of a refusal is for the client's developer. Other failures have no description that adds to the text. */

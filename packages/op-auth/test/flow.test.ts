@@ -13,6 +13,7 @@ import type { Policy, Step } from "../src/steps/step.ts";
 import {
   AuthFixtures,
   authEnv,
+  authorizationPath,
   type Browser,
   codeClient,
   contextOf,
@@ -563,4 +564,28 @@ it("RFC 9126 §4: a pushed request begins again only while it is unspent", async
   expect(sentToClient(await browser.allow(consent)).code).toBeDefined();
   const spent = await browser.get(`/flow/restart?f=${parameterOf(page)}`);
   expect([spent.status, spent.headers.get("location")]).toEqual([400, null]);
+});
+
+describe("a browser that keeps no cookies", () => {
+  const told = "Your browser did not send the cookie that it was given.";
+
+  it.each([
+    ["an application's request", authorizationPath()],
+    ["the account page", "/account"],
+    ["the page for devices", "/device"],
+  ])("is told so at the first page: %s", async (_, path) => {
+    const next = locationOf(await browser.once(path));
+    browser.cookies.clear();
+    const response = await browser.once(next);
+    expect([response.status, (await response.text()).includes(told)]).toEqual([400, true]);
+  });
+
+  it("is told so by a form, in place of a page that is out of date again and again", async () => {
+    const page = locationOf(await browser.authorize());
+    const form_token = await tokenOf(page);
+    browser.cookies.clear();
+    expect(await (await postOnce(browser, page, { form_token, username: "alice", password })).text()).toContain(told);
+    const foreign = { form_token, token: "x" };
+    expect(await (await browser.post("/account/password/reset", foreign)).text()).toContain(told);
+  });
 });

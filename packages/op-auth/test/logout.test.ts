@@ -16,12 +16,25 @@ import {
 
 const goodbye = "https://app.example.com/goodbye";
 let hint: string;
+/** Of a client that is disabled now. */
+let ofClosed: string;
 
 const { fixtures, browser } = useDeployment({ post_logout_redirect_uris: [goodbye] });
 
 beforeEach(async () => {
-  hint = await idTokenOf((await browser.signInWhole()).get("code")!);
+  for (const id of ["closed", "other"]) {
+    await seedClient(authEnv, id, { ...codeClient, post_logout_redirect_uris: [goodbye, "https://evil.example/"] });
+  }
+  const code = (await browser.signInWhole()).get("code")!;
+  hint = await idTokenOf(code);
+  await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'closed'").run();
+  ofClosed = await idTokenOf(code, "closed");
 });
+
+function hiddenFieldsOf(html: string): Record<string, string> {
+  const fields = html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  return Object.fromEntries([...fields].map(([, name = "", value = ""]) => [name, value]));
+}
 
 /** The ID token that /token would issue for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
@@ -68,9 +81,7 @@ describe("RP-initiated logout", () => {
     const html = await page.text();
     expect(html).toContain("Example App has requested to sign you out.");
     expect(await isSignedIn()).toBe(true);
-    const fields = Object.fromEntries(
-      [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((match) => [match[1]!, match[2]!]),
-    );
+    const fields = hiddenFieldsOf(html);
     const stayed = await browser.post("/logout/confirm", { ...fields, decision: "stay" });
     expect(await stayed.text()).toContain("You are still signed in");
     expect(await isSignedIn()).toBe(true);
@@ -96,40 +107,57 @@ describe("RP-initiated logout", () => {
     expect(await response.text()).toContain("Sign out?");
   });
 
-  it.each([
-    ["a redirect URI that is not registered", { post_logout_redirect_uri: "https://evil.example/" }],
-    ["a redirect URI with a query more", { post_logout_redirect_uri: `${goodbye}?x=1` }],
-    ["a client that the hint is not of", { client_id: "other" }],
-  ])("RP-Initiated §3: %s causes no redirect", async (_, parameters: Record<string, string>) => {
-    await seedClient(authEnv, "other", { ...codeClient, post_logout_redirect_uris: ["https://evil.example/"] });
-    const response = await logout({ id_token_hint: hint, ...parameters });
-    expect(response.status).toBe(400);
-    expect(response.headers.get("location")).toBeNull();
-    expect(await isSignedIn()).toBe(true);
-  });
+  const evil = "https://evil.example/";
 
-  it("RP-Initiated §3: a redirect URI without a client causes no redirect, and the page names the missing parameter", async () => {
-    const response = await logout({ post_logout_redirect_uri: goodbye });
-    expect(response.status).toBe(400);
+  it.each<[string, () => Record<string, string>, string]>([
+    ["a return address that is not registered", () => ({ post_logout_redirect_uri: evil }), "not registered"],
+    ["one with a query more", () => ({ post_logout_redirect_uri: `${goodbye}?x=1` }), "not registered"],
+    ["the hint of a client that was disabled", () => ({ id_token_hint: ofClosed }), "The client is unknown."],
+  ])("RP-Initiated §3: %s: the person is signed out, stays here and is told why", async (_, parameters, reason) => {
+    const response = await logout({ id_token_hint: hint, post_logout_redirect_uri: goodbye, ...parameters() });
     const html = await response.text();
-    expect(html).toContain("requires an id_token_hint or client_id");
-    expect(html).not.toContain("not registered");
+    expect([response.status, response.headers.get("location")]).toEqual([200, null]);
+    expect(html).toContain("You are signed out");
+    expect(html).toContain("you will not be taken back to it");
+    expect(html).toContain(reason);
+    expect(html).not.toContain(evil);
+    expect(await isSignedIn()).toBe(false);
   });
 
-  it("RP-Initiated §3: a disabled client receives no redirect", async () => {
-    await seedClient(authEnv, "closed", { ...codeClient, post_logout_redirect_uris: [goodbye] });
-    await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'closed'").run();
-    const ofClosed = await idTokenOf((await browser.signInWhole()).get("code")!, "closed");
-    for (const parameters of [{ client_id: "closed" }, { id_token_hint: ofClosed }]) {
-      const response = await logout({ ...parameters, post_logout_redirect_uri: goodbye });
-      expect(response.status).toBe(400);
-      expect(response.headers.get("location")).toBeNull();
-    }
-  });
+  it.each<[string, () => Record<string, string>, string]>([
+    ["a hint that was changed", () => ({ id_token_hint: `${hint.slice(0, -4)}AAAA` }), "id_token_hint is not valid"],
+    ["a hint that is no token", () => ({ id_token_hint: "x", client_id: "app" }), "id_token_hint is not valid"],
+    [
+      "a client that the hint is not of",
+      () => ({ id_token_hint: hint, client_id: "other" }),
+      "not issued to this client",
+    ],
+    ["a return address without a client", () => ({}), "requires an id_token_hint or client_id"],
+    ["a client that is unknown", () => ({ client_id: "nobody" }), "The client is unknown."],
+    ["a client that is disabled", () => ({ client_id: "closed" }), "The client is unknown."],
+    ["a posted request that is gone", () => ({ request: "ch.gone" }), "expired"],
+  ])(
+    "RP-Initiated §6: %s: the person confirms, is signed out, stays here and is told why",
+    async (_, parameters, reason) => {
+      const page = await logout({ post_logout_redirect_uri: goodbye, ...parameters() });
+      const html = await page.text();
+      expect([page.status, page.headers.get("location")]).toEqual([200, null]);
+      expect(html).toContain("Sign out?");
+      expect(html).toContain("you will not be taken back to it");
+      expect(html).toContain(reason);
+      expect(await isSignedIn()).toBe(true);
+      const left = await browser.post("/logout/confirm", { ...hiddenFieldsOf(html), decision: "leave" });
+      expect([left.status, left.headers.get("location")]).toEqual([200, null]);
+      expect(await left.text()).toContain("You are signed out");
+      expect(await isSignedIn()).toBe(false);
+    },
+  );
 
-  it("RP-Initiated §4: a hint of another issuer is refused", async () => {
-    expect((await logout({ id_token_hint: `${hint.slice(0, -4)}AAAA` })).status).toBe(400);
-    expect(await isSignedIn()).toBe(true);
+  it("RP-Initiated §2: a POST from another site with a hint of another issuer puts that in no URL", async () => {
+    const fields = { id_token_hint: `${hint.slice(0, -4)}AAAA`, post_logout_redirect_uri: goodbye };
+    const next = locationOf(await fixtures.browser().post("/logout", fields));
+    expect(next).not.toContain(hint.slice(0, 20));
+    expect(await (await browser.get(next)).text()).toContain("The id_token_hint is not valid.");
   });
 
   it("RP-Initiated §2: without a session, redirects immediately", async () => {

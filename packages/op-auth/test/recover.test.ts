@@ -34,7 +34,8 @@ async function codePage(address = "alice@example.com", visitor = browser): Promi
 /** The page after the right code. */
 async function afterCode(address = "alice@example.com", visitor = browser): Promise<string> {
   const page = await codePage(address, visitor);
-  return follow(visitor, page, { code: mailed.code });
+  const { code } = mailed;
+  return follow(visitor, page, { code: `${code.slice(0, 4)}–${code.slice(4)} is your code` });
 }
 
 const newPassword = { new: chosen, repeat: chosen };

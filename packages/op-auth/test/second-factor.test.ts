@@ -208,6 +208,22 @@ describe("a code", () => {
     expect(isCode(await signInWith(await codeOfKey(key), browser, { prompt: "login" }))).toBe(true);
   });
 
+  it.each<[string, (app: string, recovery: string) => string, string]>([
+    ["the app's, pasted with its sentence", (app) => `Your code is ${app.slice(0, 3)} ${app.slice(3)}.`, "client"],
+    [
+      "the app's, in other digits, in the field for recovery codes",
+      (app) => [...app].map((digit) => String.fromCodePoint(0x0660 + Number(digit))).join("\u200b"),
+      "client",
+    ],
+    ["a recovery code, pasted into the field for the app's", (_, recovery) => `2. ${recovery}`, "recovery-codes"],
+    ["two codes", (app) => `${app} ${app === "000000" ? "000001" : "000000"}`, "prove-more"],
+  ])("as it is pasted: %s", async (_, paste, end) => {
+    const app = await AuthenticatorApp.register("alice");
+    const [code = ""] = await registerRecoveryCodes("alice");
+    const location = await signInWith(paste(await app.code(), code));
+    expect(isCode(location) ? "client" : stepOf(location)).toBe(end);
+  });
+
   it("of a recovery set works once, in parallel too", async () => {
     await AuthenticatorApp.register("alice");
     const [code = "", second = ""] = await registerRecoveryCodes("alice");

@@ -7,6 +7,7 @@ import { pressUpstream, StandInUpstream, seedUpstream, upstreamSecret } from "./
 
 const tid = "11111111-1111-1111-1111-111111111111";
 const otherTid = "22222222-2222-2222-2222-222222222222";
+const personalTid = "9188040d-6c67-4c5b-b112-36a304b66dad";
 const microsoftOf = (tenant: string) => `https://login.microsoftonline.com/${tenant}/v2.0`;
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
@@ -57,7 +58,7 @@ describe("Microsoft", () => {
   async function signInFrom(claims: Record<string, unknown>, tenants = [tid]): Promise<Response> {
     await seedKind("microsoft", { tenants });
     const isOne = tenants.length === 1;
-    const base = microsoftOf(isOne ? tid : "organizations");
+    const base = microsoftOf(isOne ? tid : tenants.includes(personalTid) ? "common" : "organizations");
     const upstream = new StandInUpstream({ claims, parameters: { iss: undefined } }, base);
     upstream.behaviour.metadata = {
       issuer: isOne ? base : microsoftOf("{tenantid}"),
@@ -82,6 +83,12 @@ describe("Microsoft", () => {
     const claims = { iss: microsoftOf(otherTid), tid: otherTid };
     expect(sentToClient(await signInFrom(claims, [tid, otherTid]))["code"]).toBeDefined();
     expect(await identity()).toEqual({ issuer: microsoftOf(otherTid), subject: "their-1" });
+  });
+
+  it("personal accounts beside a directory sign in at common, because organizations does not admit them", async () => {
+    const claims = { iss: microsoftOf(personalTid), tid: personalTid };
+    expect(sentToClient(await signInFrom(claims, [tid, personalTid]))["code"]).toBeDefined();
+    expect(await identity()).toEqual({ issuer: microsoftOf(personalTid), subject: "their-1" });
   });
 
   it.each<[string, Record<string, unknown>]>([

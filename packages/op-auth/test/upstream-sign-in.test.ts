@@ -165,15 +165,6 @@ describe("a response that is not genuine opens no session and creates nobody", (
     expect(await countRows("user_identities")).toBe(0);
   });
 
-  it.each([
-    [{ error: "access_denied", code: undefined }, "You did not sign in at Example IdP."],
-    [{ error: "server_error", code: undefined }, "Example IdP sent a response that could not be verified."],
-  ])("OIDC Core §3.1.2.6: an error %j leads to the sign-in page", async (parameters, text) => {
-    const upstream = new StandInUpstream({ parameters }).install();
-    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
-    expect(await problemAfter(response)).toContain(text);
-  });
-
   it.each<[string, Behaviour]>([
     ["the token endpoint", { responses: { "/token": () => new Response(null, { status: 503 }) } }],
     ["the metadata", { responses: { "/.well-known/openid-configuration": () => new Response(null, { status: 503 }) } }],

@@ -91,6 +91,24 @@ describe("/admin/upstreams", () => {
     ["an issuer without TLS", { issuer: "http://idp.example.net" }, "issuer"],
     ["this provider as its own", { issuer }, "issuer"],
     ["an issuer with a query", { issuer: "https://idp.example.net?x" }, "issuer"],
+    ["an issuer that is a template", { issuer: "https://idp.example.net/{tenantid}/v2.0" }, "issuer"],
+    ...["login.microsoftonline.com", "login.microsoftonline.us", "sts.windows.net", "corp.ciamlogin.com"].flatMap(
+      (host) =>
+        ["common/v2.0", "organizations/v2.0", "consumers/v2.0", "corp.example/v2.0", ""].map(
+          (path): [string, Record<string, unknown>, string] => [
+            `${host}/${path}, which is the issuer of nobody`,
+            { issuer: `https://${host}/${path}` },
+            "issuer",
+          ],
+        ),
+    ),
+    ...["common", "organizations", "consumers", "{tenantid}", "corp.example"].map(
+      (tenant): [string, Record<string, unknown>, string] => [
+        `${tenant} as a directory`,
+        { kind: "microsoft", issuer: undefined, tenants: [tenant] },
+        "tenants[0]",
+      ],
+    ),
     ["no issuer", { issuer: undefined }, "issuer"],
     ["another kind's member", { tenants: ["11111111-1111-1111-1111-111111111111"] }, "tenants"],
     ["a Microsoft provider without directories", { kind: "microsoft", issuer: undefined }, "tenants"],
@@ -113,6 +131,11 @@ describe("/admin/upstreams", () => {
     const response = await admin.call("POST", "/upstreams", { body: { ...record, ...changes } });
     expect(response.status).toBe(400);
     expect(response.body.fields.map((field: { path: string }) => field.path)).toContain(path);
+  });
+
+  it("accepts the issuer of one directory", async () => {
+    const one = "https://login.microsoftonline.com/11111111-1111-1111-1111-111111111111/v2.0";
+    expect((await admin.call("POST", "/upstreams", { body: { ...record, issuer: one } })).status).toBe(201);
   });
 
   it("the kind stays", async () => {

@@ -4,6 +4,7 @@ import { readSettings, type Settings, type SettingsVariables } from "@edge-op/sh
 import { anyOrigin } from "@edge-op/shared/http/cors";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { answerElsewhere } from "@edge-op/shared/http/own-host";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import type { Execution } from "@edge-op/shared/http/router";
 import { type OwnedPaths, type Owner, ownedPaths } from "@edge-op/workers/paths";
@@ -60,9 +61,13 @@ async function withoutForgedCertificate(settings: Settings, request: Request): P
   return new Request(request, { headers });
 }
 
-/** Wraps `call` so that failures become responses: an owner that throws is unavailable, 503. */
+/** Wraps `call` so that only the own host is served (own-host.ts) and failures become responses: an owner that throws is unavailable, 503. */
 export function forwardBy<Env extends SettingsVariables>(call: CallOwner<Env>) {
   return async (...[owner, request, env, execution]: Parameters<CallOwner<Env>>): Promise<Response> => {
+    const elsewhere = answerElsewhere(request, env);
+    if (elsewhere !== undefined) {
+      return elsewhere instanceof Error ? refuse(readSettings(env), request, elsewhere) : elsewhere;
+    }
     try {
       const forwarded = carriesCertificate(request)
         ? await withoutForgedCertificate(readSettings(env), request)

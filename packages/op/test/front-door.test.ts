@@ -1,7 +1,8 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { pathOf } from "../src/forwarding.ts";
@@ -195,3 +196,81 @@ it.each(["/health", "/jwks", "/nothing", "/admin/throws"])(
     expect(local.headers.has("Strict-Transport-Security")).toBe(false);
   },
 );
+
+/** A request to any host; `page` as a browser that navigates. */
+async function reach(url: string, { method = "GET", page = true, env = {}, headers = {} } = {}) {
+  const accept = page ? { accept: "text/html" } : {};
+  const request = new Request(url, { method, headers: { ...accept, ...headers }, redirect: "manual" });
+  const execution = createExecutionContext();
+  const response = await createApp().fetch(request, { ...bindings, ...env } as FrontDoorEnv, execution);
+  return [response.status, response.headers.get("location")];
+}
+
+describe("RFC 9110 §15.5.20: a host that is not the issuer's", () => {
+  const own = "https://op.example.com";
+  const mtls = { env: { MTLS_ORIGIN: "https://mtls.example.com" } };
+  const local = { env: { ISSUER: "http://localhost:8787" } };
+  const api = { page: false };
+
+  it.each<[string, string, Parameters<typeof reach>[1], (string | number | null)[]]>([
+    ["a page is of the own origin", "https://a.workers.dev/account?x=1", {}, [302, `${own}/account?x=1`]],
+    ["as the start page is", "https://a.workers.dev/", {}, [302, `${own}/`]],
+    ["and an unknown one", "https://a.workers.dev/nothing", {}, [302, `${own}/nothing`]],
+    ["in no other spelling", "https://op.example.com./account", {}, [302, `${own}/account`]],
+    ["at no other port", "https://op.example.com:8443/account", {}, [302, `${own}/account`]],
+    ["behind no other name", "https://op.example.com.evil.example/account", {}, [302, `${own}/account`]],
+    ["with no other authority", "https://a.workers.dev//evil.example/", {}, [302, `${own}//evil.example/`]],
+    ["HEAD is as GET", "https://a.workers.dev/jwks", { method: "HEAD", ...api }, [302, `${own}/jwks`]],
+    [
+      "metadata too",
+      "https://a.workers.dev/.well-known/openid-configuration",
+      api,
+      [302, `${own}/.well-known/openid-configuration`],
+    ],
+    ["a form is not redirected", "https://a.workers.dev/flow/sign-in", { method: "POST" }, [421, null]],
+    ["nor a token request", "https://a.workers.dev/token", { method: "POST", ...api }, [421, null]],
+    ["nor one to an own path", "https://a.workers.dev/jwks", { method: "POST", ...api }, [421, null]],
+    ["a probe is answered", "https://a.workers.dev/health", api, [200, null]],
+    [
+      "the own host without TLS is the own host",
+      "http://op.example.com/token",
+      { method: "POST", ...api },
+      [203, null],
+    ],
+    [
+      "the host for certificates serves clients",
+      "https://mtls.example.com/token",
+      { method: "POST", ...api, ...mtls },
+      [203, null],
+    ],
+    ["and no pages", "https://mtls.example.com/account", mtls, [302, `${own}/account`]],
+    [
+      "a proxy that is trusted has any name",
+      "https://inner/account",
+      { env: { TRUST_FORWARDED_HEADERS: "true" } },
+      [203, null],
+    ],
+    [
+      "as one that sends certificates",
+      "https://inner/token",
+      { method: "POST", headers: { "client-cert-proxy-key": "x" } },
+      [203, null],
+    ],
+    ["tools on this machine reach any issuer", "http://127.0.0.1:8787/account", {}, [203, null]],
+    [
+      "development: pages have one name",
+      "http://127.0.0.1:8787/account",
+      local,
+      [302, "http://localhost:8787/account"],
+    ],
+    ["development: clients have any", "http://edge-op:8787/token", { method: "POST", ...api, ...local }, [203, null]],
+    [
+      "development: rebound names show no page",
+      "http://evil.example:8787/account",
+      local,
+      [302, "http://localhost:8787/account"],
+    ],
+  ])("%s: %s", async (_, url, options, expected) => {
+    expect(await reach(url, options)).toEqual(expected);
+  });
+});

@@ -1,5 +1,6 @@
 /** **Pages that only inform**: an error, or a message such as the end of a session. */
 
+import type { Child } from "hono/jsx";
 import { Layout, type PageFrame } from "./layout.tsx";
 
 export interface PageLink {
@@ -51,12 +52,14 @@ export function MessagePage({
   text,
   link,
   sign = "done",
+  note,
 }: {
   readonly frame: PageFrame;
   readonly title: string;
   readonly text: string;
   readonly link?: PageLink;
   readonly sign?: "done" | "ended";
+  readonly note?: Child;
 }) {
   return (
     <Layout {...frame} title={title}>
@@ -65,6 +68,7 @@ export function MessagePage({
         <h1>{title}</h1>
         <p class="muted">{text}</p>
       </div>
+      {note}
       {link && <LinkButton {...link} />}
     </Layout>
   );

@@ -11,6 +11,7 @@ import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import type { UserSession } from "@edge-op/shared/users/user-sessions";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { NoPasskeys } from "../steps/sign-in/passkey/no-passkeys.tsx";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
 import { PasskeySignal, type Signal } from "../steps/sign-in/passkey/passkey-signal.tsx";
 import { Item, RemoveLink } from "./account-list.tsx";
@@ -168,6 +169,7 @@ function Passkeys({ t, view }: SectionProps) {
         })}
       </ul>
       <AddPasskey t={t} view={view} />
+      <NoPasskeys language={t.language} />
       <noscript>
         <p class="muted small">{t("account.noScript")}</p>
       </noscript>

@@ -10,12 +10,11 @@ import { asPerson } from "../account/require-person.ts";
 import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
 import { expired } from "../flow/sealed-flow.ts";
 import { continueWith, openLive, readStep } from "../flow/serve-step.ts";
-import type { UpstreamProblem } from "../steps/flow.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
 import type { FlowRequest, StepResult } from "../steps/step.ts";
-import { UpstreamUnreachable } from "../upstream/guarded-fetch.ts";
+import { codeOfError, reasonOf, requireCode } from "../upstream/failures.ts";
 import { findIdentity, labelOf } from "../upstream/identity-store.ts";
-import { redeem, UpstreamRefusal } from "../upstream/openid.ts";
+import { redeem } from "../upstream/openid.ts";
 import { keepPendingLink } from "../upstream/pending-link.ts";
 import { type Returned, signInUpstream, upstreamProblem } from "../upstream/sign-in-upstream.ts";
 import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
@@ -130,31 +129,23 @@ async function receive(
     return { problem: { kind: "again", problem: { kind: "refused", method: "upstream" } } };
   }
   try {
+    requireCode(parameters);
     const person = await redeem(at, upstream, parameters, transaction);
     return { upstream, transaction, person, controlVersion };
   } catch (error) {
     // A store of this provider, or a refusal of its own.
     if (error instanceof OAuthError || error instanceof UnavailableError) throw error;
     log("upstream-failed", { upstreamId, cause: describe(error), requestId: context.requestId });
-    return { problem: upstreamProblem(upstream, reasonOf(error)) };
+    return { problem: upstreamProblem(upstream, reasonOf(error, parameters)) };
   }
-}
-
-/** Errors that a person may have caused by their own choice at the upstream provider. */
-const cancelledCodes = ["access_denied", "login_required", "interaction_required", "consent_required"];
-
-function reasonOf(error: unknown): UpstreamProblem["reason"] {
-  if (error instanceof UpstreamUnreachable) return "unreachable";
-  return error instanceof UpstreamRefusal && cancelledCodes.includes(error.code) ? "cancelled" : "failed";
 }
 
 /** The library's errors name the check in a cause. */
 function describe(error: unknown): string {
   const causes: string[] = [];
   for (let each = error; each instanceof Error; each = each.cause) {
-    // The code of an error response.
-    const code = "error" in each && typeof each.error === "string" ? ` (${each.error.slice(0, 64)})` : "";
-    causes.push(each.message + code);
+    const code = codeOfError(each);
+    causes.push(each.message + (code === undefined ? "" : ` (${code.slice(0, 64)})`));
   }
   return causes.join(": ") || String(error);
 }

@@ -7,6 +7,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
 import type { Place } from "@edge-op/shared/users/user-sessions";
+import { codeFieldLength } from "../factors/setup-app.tsx";
 import { AllowanceList } from "../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";
@@ -20,8 +21,6 @@ export interface EnterCodeView {
   readonly typed: string | undefined;
   readonly problem: string | undefined;
 }
-
-const codeFieldLength = 24;
 
 /** **The page for the code.** The field takes the code with or without dash, in any case. */
 export function EnterCodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: EnterCodeView }) {

@@ -13,7 +13,7 @@ import type { FlowRequest } from "../steps/step.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";
 import { codeWayIn } from "./reserve-code-attempt.ts";
-import { matchTotp, otpauthUri } from "./totp.ts";
+import { matchTotp, otpauthUri, readTotpCode } from "./totp.ts";
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
 const secretBytes = 20;
@@ -56,8 +56,7 @@ export async function confirmSetup(
 ): Promise<ConfirmedApp | undefined> {
   const { sub, claims } = setup.user;
   const secret = await secretOf(context, setup);
-  const code = typed.replaceAll(/\s/g, "");
-  const step = await matchTotp(secret, code, { nowMs: context.arrivedAtMs, lastStep: 0 });
+  const step = await matchTotp(secret, readTotpCode(typed) ?? "", { nowMs: context.arrivedAtMs, lastStep: 0 });
   if (step === undefined) return undefined;
   const factorId = encodeBase64Url((await sha256(`app\n${sub}\n${setup.id}`)).slice(0, 16));
   const added = { action: "totp.added", target: factorId, actor: sub };

@@ -1,12 +1,14 @@
 import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 import { recoveryCodesOfSet } from "@edge-op/shared/users/factors";
 
 /**
  * **Recovery codes**: 120 random bits each, so that a hash without a key is enough (NIST SP 800-63B-4 §3.1.2.2 asks for 112) and they survive a new
- * master key. Written in Crockford's base32, in groups of four; read in any case, with or without separators. Pure, except for randomness.
+ * master key. Written in Crockford's base32, in groups of four. Pure, except for randomness.
  */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const characters = 24;
+const form: CodeForm = { alphabet, length: characters, group: 4 };
 const hashBytes = 16;
 
 export interface RecoveryCodes {
@@ -41,8 +43,7 @@ export async function findRecoveryCode(sub: string, hashes: string, code: string
 
 /** The canonical form of a typed recovery code; `undefined` for any other text. */
 export function readRecoveryCode(typed: string): string | undefined {
-  const code = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
-  return code.length === characters && [...code].every((each) => alphabet.includes(each)) ? code : undefined;
+  return readTypedCode(typed.normalize("NFKC").replace(/O/gi, "0").replace(/[IL]/gi, "1"), form);
 }
 
 function toCode(random: Uint8Array): string {

@@ -42,7 +42,10 @@ export function SetupApp({ language, setupKey, form, isRefused }: SetupAppView) 
   );
 }
 
-/** The field for a code of an app. */
+/** Of a field for a code: a sentence with it can be pasted. */
+export const codeFieldLength = 256;
+
+/** The field for a code of an app, or a mailed one. */
 export function CodeField(props: {
   readonly id: string;
   readonly label: string;
@@ -59,7 +62,7 @@ export function CodeField(props: {
         autocomplete="one-time-code"
         autofocus
         required
-        maxlength={16}
+        maxlength={codeFieldLength}
         {...props.invalid}
       />
     </>

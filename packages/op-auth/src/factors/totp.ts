@@ -5,9 +5,16 @@
  */
 
 import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
+import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 
 const stepMs = 30_000;
 const digits = 6;
+const form: CodeForm = { alphabet: "0123456789", length: digits, group: 3 };
+
+/** The code in a text that a person typed. */
+export function readTotpCode(typed: string): string | undefined {
+  return readTypedCode(typed, form);
+}
 /** Steps before and after the present one whose codes are accepted, for clocks that differ (RFC 6238 §5.2). */
 const tolerance = 1;
 

@@ -13,7 +13,7 @@ import type { FlowRequest } from "../steps/step.ts";
 import { readStoredFactors, type StoredFactors, spendRecoveryCode, spendTotp, type TotpRow } from "./factor-store.ts";
 import { findRecoveryCode, readRecoveryCode } from "./recovery-codes.ts";
 import { codeWayIn, reserveCodeAttempt } from "./reserve-code-attempt.ts";
-import { matchTotp } from "./totp.ts";
+import { matchTotp, readTotpCode } from "./totp.ts";
 
 export type CodeResult =
   | {
@@ -33,7 +33,7 @@ interface Match {
 }
 
 /**
- * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code. Every code that is not accepted has the same
+ * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. Every code that is not accepted has the same
  * result: one that is wrong, was used before, or belongs to a factor that the person does not have.
  * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
  * costs 1 object call more, and a recovery code tell-person.ts.
@@ -69,12 +69,12 @@ async function findMatch(
   { apps, codes }: StoredFactors,
   typed: string,
 ): Promise<Match | undefined> {
-  const digits = typed.replaceAll(/\s/g, "");
-  if (/^\d{6}$/.test(digits)) {
-    const found = await Promise.all(apps.map((app) => matchApp(context, sub, app, digits)));
+  const code = readRecoveryCode(typed);
+  const ofApp = code === undefined ? readTotpCode(typed) : undefined;
+  if (ofApp !== undefined) {
+    const found = await Promise.all(apps.map((app) => matchApp(context, sub, app, ofApp)));
     return found.find((each) => each !== undefined);
   }
-  const code = readRecoveryCode(typed);
   if (code === undefined || codes === undefined) return undefined;
   const index = await findRecoveryCode(sub, codes.hashes, code);
   if (index === undefined) return undefined;

@@ -53,6 +53,7 @@ export async function clientLogout(
       const authenticated = await authenticateClient(context, isolate, request, form, "/logout");
       form.require("id_token_hint");
       const checked = await checkLogoutRequest(context, isolate, form.with("client_id", authenticated.clientId));
+      if (checked.fault !== undefined) throw checked.fault;
       await decision.commit();
       return { client: authenticated, hint: checked.hint! };
     });

@@ -1,13 +1,16 @@
 import type { Script } from "@edge-op/pages/assets";
 import { Layout } from "@edge-op/pages/layout";
 import { createTranslator } from "@edge-op/pages/translator";
+import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { LogoutFault } from "./logout-page.tsx";
 import { logoutMessages } from "./messages.ts";
 
 export interface FrontChannelView {
   readonly urls: readonly string[];
   /** Where the person continues after the logout. */
   readonly returnTo: string | undefined;
+  readonly fault: OAuthError | undefined;
 }
 
 /** The page has loaded when its frames have; a client that does not respond does not delay the person. */
@@ -31,13 +34,14 @@ export const frontChannelScript: Script = { name: "front-channel-logout.js", bod
  */
 export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FrontChannelView }) {
   const t = createTranslator(logoutMessages, frame.t.language);
-  const { urls, returnTo } = view;
+  const { urls, returnTo, fault } = view;
   return (
     <Layout {...frame} location={undefined} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
       <div class="head" role="status">
         <h1>{t("loggedOut.title")}</h1>
         <p class="muted">{returnTo === undefined ? t("loggedOut.applications") : t("loggedOut.returning")}</p>
       </div>
+      <LogoutFault t={t} fault={fault} />
       <div class="actions">
         {returnTo === undefined ? (
           <a class="button quiet" href="/account">

@@ -8,6 +8,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import { endSession } from "@edge-op/shared/grants/end-session";
+import { reportFailure } from "@edge-op/shared/http/failure";
 import type { EndpointResponse } from "@edge-op/shared/http/json-response";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -22,7 +23,7 @@ import { frameOf } from "../pages/frame.ts";
 import { clientLogout, isClientRequest } from "./client-logout.ts";
 import { frontChannelUrls } from "./front-channel.ts";
 import { FrontChannelPage } from "./front-channel-page.tsx";
-import { LogoutPage } from "./logout-page.tsx";
+import { LogoutFault, LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 import { logoutMessages } from "./messages.ts";
 
@@ -30,7 +31,8 @@ const postedLifetimeMs = 60_000;
 
 /**
  * **`/logout`.** client-logout.ts answers a client that authenticates. With a hint for the session or the person of this browser, the session ends at
- * once. Otherwise the person confirms it first, so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
+ * once. Otherwise the person confirms it first, so that no link can sign anyone out. A request with a fault (another return address, no hint of this
+ * provider) signs out in the same way, without a redirect, and the page says why. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
  * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
  * call, and those of end-session.ts.
  *
@@ -47,8 +49,10 @@ export async function logoutEndpoint(
   }
   const cookie = readCookie(context, request, "op-session");
   if (request.method === "POST" && cookie === undefined) return continueAsGet(context, isolate, request);
-  const parameters = await receiveParameters(context, isolate, request);
-  const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  const { parameters, expired } = await receiveParameters(context, isolate, request);
+  const checked = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  const logout = { ...checked, fault: expired ?? checked.fault };
+  if (logout.fault !== undefined) reportFailure(logout.fault, context, request);
   if (cookie === undefined) return leaveWithoutSession(context, request, logout);
   const at = { context, isolate, request };
   const ending = await readEnding(context, cookie);
@@ -63,6 +67,9 @@ export async function logoutEndpoint(
 /** A length of query that every platform accepts. Only `state` can make it longer. */
 const longestQuery = 4096;
 
+/** In place of a hint that this provider did not issue: whatever it is, it belongs in no URL. */
+const notAHint = "invalid";
+
 /**
  * A form posted by another site is sent without Lax cookies; a GET that follows is sent with them. Parameters with a hint are stored, and
  * only if this provider issued the hint. Parameters without a hint contain nothing secret and are sent in the URL.
@@ -75,7 +82,9 @@ async function continueAsGet(
   const parameters = readForm(request);
   const { hint } = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   if (hint === undefined) {
-    const query = new URLSearchParams(presentParameters(parameters)).toString();
+    const present = presentParameters(parameters);
+    const shown = present.map(([name, value]) => [name, name === "id_token_hint" ? notAHint : value]);
+    const query = new URLSearchParams(shown).toString();
     if (query.length > longestQuery) throw new OAuthError("request_too_large", "posted-parameters-too-long");
     return redirect(query === "" ? "/logout" : `/logout?${query}`);
   }
@@ -119,11 +128,11 @@ export interface SignOut {
   readonly sessionId: string;
 }
 
+/** What the page after the end of a session needs. */
+type Ending = Pick<LogoutRequest, "returnTo" | "uiLocales" | "fault">;
+
 /** Ends the session, and loads the front-channel logout URLs of its clients on the way back. */
-export async function signOut(
-  { context, isolate, request, sessionId }: SignOut,
-  logout: Pick<LogoutRequest, "returnTo" | "uiLocales">,
-): Promise<Response> {
+export async function signOut({ context, isolate, request, sessionId }: SignOut, logout: Ending): Promise<Response> {
   const urls = await whileEnding(context, sessionId, async () => {
     const ended = await endSession(context, isolate, { id: sessionId }, "logout");
     return ended === undefined ? [] : frontChannelUrls(context, isolate, ended);
@@ -135,16 +144,15 @@ async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-): Promise<Form> {
-  if (request.method === "POST") return readForm(request);
+): Promise<{ readonly parameters: Form; readonly expired?: OAuthError }> {
+  if (request.method === "POST") return { parameters: readForm(request) };
   const given = parseParameters(new URL(request.url).searchParams);
   const reference = given.get("request");
-  if (reference === undefined) return given;
+  if (reference === undefined) return { parameters: given };
   const stored = await takeParameters(context, isolate, "logout-request", reference);
-  if (stored === undefined) {
-    throw new OAuthError("invalid_request", "logout-request-expired");
-  }
-  return stored.parameters;
+  if (stored !== undefined) return { parameters: stored.parameters };
+  const description = "The request has expired or was already used.";
+  return { parameters: given, expired: new OAuthError("invalid_request", "logout-request-expired", { description }) };
 }
 
 /** Whether the hint names this session or this person. */
@@ -162,18 +170,24 @@ async function isAbout(
 function leave(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
-  { returnTo, uiLocales }: Pick<LogoutRequest, "returnTo" | "uiLocales">,
+  { returnTo, uiLocales, fault }: Ending,
   urls: readonly string[] = [],
 ): Response | Promise<Response> {
   const cookies = [clearCookie(context, "op-session")];
   const frame = frameOf(context, request, uiLocales);
   if (urls.length > 0) {
-    return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo }} />, { cookies, frames: urls });
+    return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo, fault }} />, { cookies, frames: urls });
   }
   if (returnTo !== undefined) return redirect(returnTo, cookies);
   const t = createTranslator(logoutMessages, frame.t.language);
   const link = { href: "/account", text: t("loggedOut.again") };
-  const page = <MessagePage frame={frame} title={t("loggedOut.title")} text={t("loggedOut.text")} link={link} />;
+  const view = {
+    title: t("loggedOut.title"),
+    text: t("loggedOut.text"),
+    link,
+    note: <LogoutFault t={t} fault={fault} />,
+  };
+  const page = <MessagePage frame={frame} {...view} />;
   return respondPage(page, { cookies });
 }
 
@@ -201,7 +215,8 @@ async function requestConfirmation(
   const view = {
     action: "/logout/confirm",
     fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
-    client: logout.client && clientMark(logout.client).name,
+    client: logout.client?.status === "active" ? clientMark(logout.client).name : undefined,
+    fault: logout.fault,
   };
   const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
   return respondPage(page, { formTarget: logout.returnTo });

@@ -7,6 +7,7 @@ import {
   equalConstantTime,
   sha256,
 } from "@edge-op/protocol/encoding/bytes";
+import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import { macText, macTexts } from "@edge-op/shared/secrets/mac";
@@ -27,6 +28,7 @@ const mostAttempts = 5;
 /** Attempts are counted for longer than any page with a code lives (sealed-flow.ts). */
 const countedMs = 45 * 60_000;
 const codes = 100_000_000n;
+const form: CodeForm = { alphabet: "0123456789", length: 8, group: 4 };
 
 /** Where a code is used: in one browser, in one flow. */
 export interface CodeOwner {
@@ -98,7 +100,7 @@ export async function tryCode(
   const { env, arrivedAtMs } = context;
   const address = parseEmailAddress(mailed.address);
   if (address === undefined || arrivedAtMs > mailed.sentAtMs + mailedCodeMs) return { kind: "expired" };
-  const digits = encodeUtf8(typed.replaceAll(/[\s-]/g, ""));
+  const digits = encodeUtf8(readTypedCode(typed, form) ?? "");
   const accepted = (await macTexts(env, "code-mac", macInput(owner, mailed))).map(toCode);
   const isRight = accepted.some((code) => equalConstantTime(encodeUtf8(code), digits));
   const counted = { isRight, most: mostAttempts, untilMs: mailed.sentAtMs + countedMs };

@@ -7,6 +7,8 @@ const en = {
   "signIn.title": "Sign in",
   throttled: "Too many attempts. Wait {wait}, then try again.",
   "flow.expiredText": "This page was open for too long. Nothing was lost: continue from here.",
+  "error.cookies":
+    "Your browser did not send the cookie that it was given. Allow cookies for this site, or return to the browser in which you began, and start again.",
   "flow.outdatedText": "This page is out of date. You may have signed in again in another tab. Nothing was changed.",
   "flow.continue": "Continue",
   "flow.continueTo": "Continue to {client}",
@@ -50,6 +52,8 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "signIn.title": "Anmelden",
   throttled: "Zu viele Versuche. Warten Sie {wait} und versuchen Sie es dann erneut.",
   "flow.expiredText": "Diese Seite war zu lange offen. Es ging nichts verloren: Machen Sie von hier aus weiter.",
+  "error.cookies":
+    "Ihr Browser hat das Cookie nicht gesendet, das er erhalten hat. Erlauben Sie Cookies für diese Seite oder kehren Sie zu dem Browser zurück, in dem Sie begonnen haben, und beginnen Sie neu.",
   "flow.outdatedText":
     "Diese Seite ist veraltet. Vielleicht haben Sie sich in einem anderen Tab neu angemeldet. Es wurde nichts geändert.",
   "flow.continue": "Weiter",

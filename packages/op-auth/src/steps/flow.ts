@@ -113,6 +113,8 @@ export type Problem =
 export interface UpstreamProblem {
   readonly kind: "upstream";
   readonly reason: "cancelled" | "unreachable" | "failed" | "unknown" | "stale";
+  /** The provider itself refused. The previous release, which does not read it, says that the person did not sign in there. */
+  readonly isDeclined?: boolean;
   readonly provider: string;
 }
 

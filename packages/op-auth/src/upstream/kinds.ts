@@ -54,13 +54,20 @@ const google: UpstreamKind = {
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/optional-claims-reference
  */
 const microsoft: UpstreamKind = {
-  issuerOf: ({ tenants = [] }) =>
-    `https://login.microsoftonline.com/${tenants.length === 1 ? tenants[0] : "organizations"}/v2.0`,
+  issuerOf: ({ tenants = [] }) => `https://login.microsoftonline.com/${pathOfTenants(tenants)}/v2.0`,
   scopes: ["openid", "profile", "email"],
   promptAgain: "login",
   admits: ({ tenants = [] }, { tid }) => typeof tid === "string" && tenants.includes(tid.toLowerCase()),
   isBelieved: (_, { xms_edov: isOwned }) => isOwned === true || isOwned === "1",
 };
+
+/** The directory of personal accounts, whose people `organizations` does not admit. */
+const personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad";
+
+function pathOfTenants(tenants: readonly string[]): string {
+  if (tenants.length === 1) return tenants[0]!;
+  return tenants.includes(personalTenant) ? "common" : "organizations";
+}
 
 /**
  * The name comes in the posted response, at the first sign-in only and unsigned: it is used as a name and nothing else. Its flags may be text.

@@ -11,6 +11,7 @@ const en = {
   preferred: "{client} prefers a sign-in with another provider.",
   cancelled: "You did not sign in at {provider}. Try again, or sign in another way.",
   unreachable: "{provider} does not respond. Try again in a moment, or sign in another way.",
+  declined: "{provider} refused this sign-in, or asks for something else first. Look there, or sign in another way.",
   failed: "{provider} sent a response that could not be verified. Try again, or sign in another way.",
   unknown: "No account is connected with this sign-in at {provider}.",
   exists: "An account has your address at {provider}. Sign in to it, and you can connect both.",
@@ -48,6 +49,8 @@ export const upstreamMessages: Catalog<UpstreamText | SignInText> = {
     cancelled:
       "Sie haben sich bei {provider} nicht angemeldet. Versuchen Sie es erneut oder melden Sie sich anders an.",
     unreachable: "{provider} antwortet nicht. Versuchen Sie es gleich noch einmal oder melden Sie sich anders an.",
+    declined:
+      "{provider} hat diese Anmeldung abgelehnt oder verlangt zuerst etwas anderes. Sehen Sie dort nach oder melden Sie sich anders an.",
     failed:
       "Die Antwort von {provider} ließ sich nicht prüfen. Versuchen Sie es erneut oder melden Sie sich anders an.",
     unknown: "Mit dieser Anmeldung bei {provider} ist kein Konto verbunden.",

@@ -109,6 +109,7 @@ function refuse({ context }: StepRequest, { upstream }: Returned, sub: string | 
   return upstreamProblem(upstream, "unknown");
 }
 
-export function upstreamProblem(upstream: Upstream, reason: UpstreamProblem["reason"]): StepResult {
-  return { kind: "again", problem: { kind: "upstream", reason, provider: upstream.document.name } };
+export function upstreamProblem(upstream: Upstream, reason: UpstreamProblem["reason"] | "declined"): StepResult {
+  const why = reason === "declined" ? ({ reason: "cancelled", isDeclined: true } as const) : { reason };
+  return { kind: "again", problem: { kind: "upstream", ...why, provider: upstream.document.name } };
 }

@@ -97,7 +97,22 @@ function documentFaults(document: Document, ownIssuer: string): FieldError[] {
 function findIssuerFault(issuer: string, ownIssuer: string): string | undefined {
   const refusal = refuseClientUrl(issuer, ownIssuer);
   if (refusal !== undefined) return `must be https on a public host: it is ${refusal}`;
-  return /[?#]/.test(issuer) ? "must have no query and no fragment" : undefined;
+  if (/[?#]/.test(issuer)) return "must have no query and no fragment";
+  return isOfSeveralDirectories(issuer)
+    ? "must name one directory, by its id in lower case: for people of several, use the kind microsoft with tenants"
+    : undefined;
+}
+
+/** The hosts of Microsoft's clouds. The metadata below a name there, not an id, has another issuer. */
+const microsoftHosts =
+  /(^|\.)(microsoftonline\.(com|us|de|cn)|chinacloudapi\.cn|(login|sts)\.windows\.net|ciamlogin\.com)$/;
+
+/** A template (`{tenantid}`), a name for several directories (`common`), or the name of a domain. */
+function isOfSeveralDirectories(issuer: string): boolean {
+  if (/[{}]|%7[bd]/i.test(issuer)) return true;
+  const { hostname, pathname } = new URL(issuer);
+  const isOne = /^\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\/|$)/.test(pathname);
+  return microsoftHosts.test(hostname) && !isOne;
 }
 
 function fault(broken: boolean, path: string, message: string): FieldError[] {

@@ -135,6 +135,7 @@ const reasons = {
   "grant-type-not-registered": "The grant type is not among the `grant_types` of the client.",
   "grant-type-unknown": "The grant type is not supported.",
   "hook-refused": "The hook `beforeSignIn` of the operator refused the sign-in.",
+  "host-foreign": "The request was sent to another host than that of the issuer.",
   "host-budget-spent": "Too many different URLs of one host were fetched for clients; `detail` names the host.",
   "id-jag-audience": "An ID-JAG was requested without exactly one `audience`.",
   "id-jag-client": "`client_id` of the ID-JAG is not the client.",

@@ -163,7 +163,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
     "Authenticate by the client's own key (`private_key_jwt`) or certificate, or remove the client's profile.",
   "fields-invalid": "Correct the members that `fields` of the response lists.",
   "flow-expired": "Continue with the link of the page, or go back to the application and start again.",
-  "flow-invalid": "Go back to the application and start again, in the browser that began.",
+  "flow-invalid": "Go back to the application and start again, in the browser that began, which must keep cookies.",
   "console-sign-in-failed":
     "Sign in to the console again, with two factors. If `detail` names the client, `npm run admin-client` repairs it.",
   "form-token-invalid": "Reload the page. The browser must keep cookies of the provider.",
@@ -174,6 +174,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "grant-type-not-registered": "Add the grant type to `grant_types` of the client.",
   "grant-type-unknown": "Use one of `grant_types_supported` of the discovery document.",
   "hook-refused": "Not an error of the request: the operator's hook decided. Its Worker's log says why.",
+  "host-foreign":
+    "Send the request to the host of the issuer. A proxy that sends another `Host` needs `TRUST_FORWARDED_HEADERS`.",
   "host-budget-spent": "Wait a minute; a client that is used regularly should be registered, or its host allowed.",
   "id-jag-audience": "Send exactly one `audience`: the issuer of the other authorization server.",
   "id-jag-client": "Send the ID-JAG as the client that its `client_id` names.",

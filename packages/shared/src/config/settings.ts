@@ -170,7 +170,7 @@ export const workerSettings = {
   /** See http/client-address.ts. */
   trustForwardedHeaders: flag(
     "TRUST_FORWARDED_HEADERS",
-    "Read a caller's address from the header `X-Forwarded-For` of a proxy in front of the Workers. Enable it only if nobody else can reach the Workers.",
+    "Read a caller's address from the header `X-Forwarded-For` of a proxy in front of the Workers, which may send any `Host`. Enable it only if nobody else can reach the Workers.",
   ),
   passwordMin: wholeNumber("PASSWORD_MIN", {
     default: 15,

@@ -1,13 +1,16 @@
 /**
  * **The user code of the device flow**: eight consonants, shown as `BCDF-GHJK`. The letters form no words, and no letter resembles another one or a
- * digit (RFC 8628 §6.1); 20^8 codes, about 34.6 bits. Accepted in any case, with or without dash and spaces.
+ * digit (RFC 8628 §6.1); 20^8 codes, about 34.6 bits.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-6.1
  */
 
+import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
+
 const letters = "BCDFGHJKLMNPQRSTVWXZ";
 const length = 8;
 const half = length / 2;
+const form: CodeForm = { alphabet: letters, length, group: half };
 
 export function newUserCode(): string {
   const code: string[] = [];
@@ -22,12 +25,7 @@ export function newUserCode(): string {
 
 /** The code in its stored form, from a text that a person typed or a URL contains; `undefined` for text that is not a code. */
 export function readUserCode(text: string): string | undefined {
-  // Other dash characters are accepted too, because a phone may replace "-" while it is typed.
-  const typed = text
-    .normalize("NFKC")
-    .replace(/[\s\p{Pd}_.]/gu, "")
-    .toUpperCase();
-  return typed.length === length && [...typed].every((letter) => letters.includes(letter)) ? typed : undefined;
+  return readTypedCode(text, form);
 }
 
 export function formatUserCode(code: string): string {

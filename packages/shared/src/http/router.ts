@@ -3,6 +3,7 @@ import { getPath } from "hono/utils/url";
 import type { SettingsVariables } from "../config/settings.ts";
 import { renderJson, reportFailure } from "./failure.ts";
 import { noStore } from "./json-response.ts";
+import { answerElsewhere } from "./own-host.ts";
 import { type RefusalReports, requestIdOf } from "./request-context.ts";
 
 /** The members of the platform's execution context that a Worker in the compact shape has too. */
@@ -19,7 +20,7 @@ export type PathHandler<Env> = (
 const noParameters = {};
 
 /**
- * **The router of a Worker.** A path without parameters is looked up in a table; only other paths reach Hono, whose context and matching cost a tenth
+ * **The router of a Worker**, for requests to its own host (own-host.ts). A path without parameters is looked up in a table; only other paths reach Hono, whose context and matching cost a tenth
  * of an introspection. An error before the request has a context, such as an invalid setting, passes the same boundary as all others (failure.ts). It
  * is rendered as JSON without HSTS, because no settings are known.
  */
@@ -56,6 +57,8 @@ export class Router<Env extends SettingsVariables> {
   }
 
   readonly fetch = (request: Request, env: Env, execution: Execution): Response | Promise<Response> => {
+    const elsewhere = answerElsewhere(request, env);
+    if (elsewhere !== undefined) return elsewhere instanceof Error ? renderEarlyError(elsewhere, request) : elsewhere;
     const handler = this.#exact.get(getPath(request));
     if (handler === undefined) return this.#patterns.fetch(request, env, execution);
     const response = handler(request, env, execution, noParameters).catch((error: unknown) =>

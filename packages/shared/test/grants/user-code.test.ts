@@ -10,19 +10,20 @@ describe("RFC 8628 §6.1: user codes", () => {
     expect(places).toEqual(Array<number>(8).fill(20));
   });
 
-  it.each(["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "BCDF–GHJK", "b-c-d-f-g-h-j-k", "ＢＣＤＦ－ＧＨＪＫ"])(
-    "reads %s",
-    (typed) => {
-      expect(readUserCode(typed)).toBe("BCDFGHJK");
-    },
-  );
+  it.each([
+    "BCDF-GHJK",
+    "bcdfghjk",
+    " bcdf ghjk ",
+    "BCDF–GHJK",
+    "b-c-d-f-g-h-j-k",
+    "https://op.example.com/device?user_code=BCDF-GHJK",
+  ])("reads %s", (typed) => {
+    expect(readUserCode(typed)).toBe("BCDFGHJK");
+  });
 
-  it.each(["", "BCDF-GHJ", "BCDF-GHJKL", "BCDF-GHJA", "BCDF-GHJ1", "BCDF/GHJK", "BCDFGHJK\0"])(
-    "refuses %j",
-    (typed) => {
-      expect(readUserCode(typed)).toBeUndefined();
-    },
-  );
+  it.each(["", "BCDF-GHJ", "BCDF-GHJKL", "BCDF-GHJA", "BCDF-GHJ1"])("refuses %j", (typed) => {
+    expect(readUserCode(typed)).toBeUndefined();
+  });
 
   it("is shown in two halves", () => expect(formatUserCode("BCDFGHJK")).toBe("BCDF-GHJK"));
 });

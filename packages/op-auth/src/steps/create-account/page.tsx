@@ -11,6 +11,7 @@ import { ShowPassword } from "../../passwords/show-password.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
+import { NoPasskeys } from "../sign-in/passkey/no-passkeys.tsx";
 import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
 import type { StepForm, StepPageRequest } from "../step.ts";
@@ -85,6 +86,7 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
           <noscript>
             <p class="muted small">{t("noScript")}</p>
           </noscript>
+          {!hasPassword && <NoPasskeys language={t.language} />}
           <form method="post" action={form.action} data-passkey="create" data-options={passkeyOptions} hidden>
             <HiddenFields fields={form.fields} />
             <input type="hidden" name="credential" value="" />

@@ -8,7 +8,7 @@ import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { readDeployment } from "../../deployment.ts";
 import { factorMessages } from "../../factors/messages.ts";
-import { CodeField } from "../../factors/setup-app.tsx";
+import { CodeField, codeFieldLength } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
 import { describeWait } from "../../pages/describe-wait.ts";
 import type { AuthPageFrame } from "../../pages/frame.ts";
@@ -152,7 +152,7 @@ function RecoveryForm(props: {
           autocapitalize="characters"
           spellcheck={false}
           required
-          maxlength={64}
+          maxlength={codeFieldLength}
         />
         <Remember t={t} id="remember-recovery" days={props.days} />
         <div class="actions">

@@ -164,7 +164,8 @@ function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefin
   if (problem?.kind === "throttled")
     return frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {
-    return createTranslator(upstreamMessages, frame.t.language)(problem.reason, { provider: problem.provider });
+    const key = problem.isDeclined ? "declined" : problem.reason;
+    return createTranslator(upstreamMessages, frame.t.language)(key, { provider: problem.provider });
   }
   if (problem?.kind === "refused") return methodText(frame, problem.method, account ? "refusedAgain" : "refused", view);
   return required && methodText(frame, required, "required", view);

@@ -6,6 +6,7 @@ import { HiddenFields } from "../../../pages/hidden-fields.tsx";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
 import type { StepRequest } from "../../step.ts";
 import { passkeyMessages } from "./messages.ts";
+import { NoPasskeys } from "./no-passkeys.tsx";
 import { challengeOf, describeCredentials, relyingParty } from "./passkey-ceremony.ts";
 import { passkeyScript } from "./passkey-script.ts";
 import { PasskeySignal } from "./passkey-signal.tsx";
@@ -59,6 +60,7 @@ function PasskeyButton({ view, options }: { readonly view: SignInMethodView; rea
           {t("or")}
         </p>
       )}
+      {!view.isAlternative && <NoPasskeys language={view.language} />}
       <form method="post" action={view.form.action} data-passkey="get" data-options={options} hidden>
         <HiddenFields fields={view.form.fields} />
         <input type="hidden" name="credential" value="" />

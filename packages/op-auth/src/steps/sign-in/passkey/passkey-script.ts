@@ -11,14 +11,25 @@ const body = `
     if (unknown) PublicKeyCredential.signalUnknownCredential?.(unknown).catch(() => {});
   }
   const form = document.querySelector("form[data-passkey]");
-  if (!form || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
+  if (!form) return;
+  const reveal = (selector) => document.querySelectorAll(selector).forEach((element) => { element.hidden = false; });
+  if (!window.PublicKeyCredential) return reveal("[data-no-passkeys]");
   const kind = form.dataset.passkey;
-  const options = JSON.parse(form.dataset.options);
   const button = form.querySelector("button");
   const failure = document.querySelector("[data-passkey-failure]");
   const exists = document.querySelector("[data-passkey-exists]");
   const notice = document.querySelector("[data-notice]");
   let autofill;
+
+  const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
+  const text = (buffer) => buffer &&
+    btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\\+/g, "-").replace(/\\//g, "_").replace(/=/g, "");
+  const described = (list = []) => list.map((each) => ({ ...each, id: bytes(each.id) }));
+  const options = JSON.parse(form.dataset.options);
+  options.challenge = bytes(options.challenge);
+  options.allowCredentials = described(options.allowCredentials);
+  options.excludeCredentials = described(options.excludeCredentials);
+  if (options.user) options.user.id = bytes(options.user.id);
 
   const show = (shown) => {
     for (const note of [notice, failure, exists]) if (note) note.hidden = note !== shown;
@@ -26,38 +37,46 @@ const body = `
   };
 
   const send = (credential) => {
-    form.elements.credential.value = JSON.stringify(credential.toJSON());
+    const { id, rawId, type, authenticatorAttachment, response } = credential;
+    const sent = { transports: response.getTransports?.() };
+    for (const name of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
+      sent[name] = text(response[name]) || undefined;
+    }
+    form.elements.credential.value = JSON.stringify({
+      id, rawId: text(rawId), type, authenticatorAttachment, response: sent,
+      clientExtensionResults: credential.getClientExtensionResults(),
+    });
     form.submit();
   };
-  const ask = async (mediation, signal) => {
-    const credential = kind === "create"
-      ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options), ...(signal && { mediation, signal }) })
-      : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options), mediation, signal });
-    if (!credential) return;
-    if (kind === "create" && signal) form.elements.conditional.value = "1";
-    send(credential);
+  const ask = (mediation, signal) => {
+    const publicKey = options;
+    const asked = kind === "create"
+      ? navigator.credentials.create({ publicKey, ...(signal && { mediation, signal }) })
+      : navigator.credentials.get({ publicKey, mediation, signal });
+    return asked.then((credential) => {
+      if (!credential) return;
+      if (kind === "create" && signal) form.elements.conditional.value = "1";
+      send(credential);
+    });
   };
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
     autofill?.abort();
     button.disabled = true;
     show(null);
-    try {
-      await ask("optional");
-    } catch (error) {
+    ask("optional").catch((error) => {
       if (error.name !== "AbortError") show(exists && error.name === "InvalidStateError" ? exists : failure);
-    }
-    button.disabled = false;
+    }).then(() => { button.disabled = false; });
   });
   form.hidden = false;
-  document.querySelectorAll("[data-with-passkey]").forEach((element) => { element.hidden = false; });
-  const isConditional = async () => {
+  reveal("[data-with-passkey]");
+  const isConditional = () => {
     if (kind === "get") return PublicKeyCredential.isConditionalMediationAvailable?.();
     if (!form.elements.conditional) return false;
-    return (await PublicKeyCredential.getClientCapabilities?.())?.conditionalCreate;
+    return PublicKeyCredential.getClientCapabilities?.().then((able) => able?.conditionalCreate);
   };
-  isConditional().then((available) => {
-    if (!available || form.querySelector("button").disabled) return;
+  Promise.resolve(isConditional()).then((available) => {
+    if (!available || button.disabled) return;
     autofill = new AbortController();
     ask("conditional", autofill.signal).catch(() => {});
   });
@@ -67,7 +86,8 @@ const body = `
 /**
  * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with `data-passkey="get"`
  * offers passkeys in the autofill of the username field and by its button; `create` creates one, and with the field `conditional` also without a click, if the
- * browser has just filled in the person's password.
+ * browser has just filled in the person's password. It translates options and credentials itself: Safari before 18.4 cannot, and extensions that
+ * replace `navigator.credentials` return objects without `toJSON`. A browser without WebAuthn shows what has `data-no-passkeys`. Old engines parse it (no `async`).
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
  */
