@@ -204,5 +204,5 @@ async function requestConfirmation(
     client: logout.client && clientMark(logout.client).name,
   };
   const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
-  return respondPage(page, { formTarget: logout.returnTo });
+  return respondPage(page, { formLeaves: logout.returnTo !== undefined });
 }
