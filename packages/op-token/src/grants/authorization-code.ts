@@ -30,13 +30,13 @@ async function decide(request: CodeRequest) {
   const { context, isolate, client, proof, form } = request;
   const text = form.require("code");
   const verifier = readVerifier(request);
-  const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const code = await isolate.codes.open(context, text);
   if (code === undefined) throw new OAuthError("invalid_grant", "code-invalid");
   const codeChallenge = verifier === undefined ? undefined : encodeBase64Url(await sha256(verifier));
   const mismatch = findMismatch(code.payload, { clientId: client.clientId, cnf: proof?.cnf, codeChallenge });
   if (mismatch !== undefined) throw new OAuthError("invalid_grant", mismatch);
+  const resources = await requestedResources(request, code.payload.resources);
   const user = await findActiveUser(request, code.payload.sub);
   return { text, code, redirectUri: form.get("redirect_uri"), resources, details, user };
 }
@@ -67,7 +67,8 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
 
 function missingRedirectUri(): OAuthError {
   return new OAuthError("invalid_request", "code-redirect-uri-missing", {
-    description: "The parameter redirect_uri is missing. It may be omitted with PKCE by a client with one redirect URI.",
+    description:
+      "The parameter redirect_uri is missing. It may be omitted with PKCE by a client with one redirect URI.",
   });
 }
 
