@@ -225,7 +225,8 @@ it("RFC 8707 §2.2: a resource narrows the access token; one that was not author
   expect(await errorOf(await fixtures.redeem(code, client, { resource: "https://c.example/" }))).toBe(
     "400 invalid_target",
   );
-  const tokens = await tokensOf(await fixtures.redeem(code, client, { resource: "https://b.example/" }));
+  // RFC 3986 §6.2: an equal URL of the granted one.
+  const tokens = await tokensOf(await fixtures.redeem(code, client, { resource: "HTTPS://B.example:443" }));
   expect(claimsOf(tokens.access_token)["aud"]).toBe("https://b.example/");
   const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, client));
   expect(claimsOf(refreshed.access_token)["aud"]).toEqual(resources);
