@@ -89,7 +89,7 @@ const locales = { english: "en-GB", german: "de-DE", pseudo: "en-XA" } as const 
 export async function openContext(
   browser: Browser,
   language: Language = "english",
-  options: Pick<BrowserContextOptions, "javaScriptEnabled"> = {},
+  options: Pick<BrowserContextOptions, "javaScriptEnabled" | "ignoreHTTPSErrors"> = {},
 ): Promise<BrowserContext> {
   const look = language === "german" ? looks["phone-dark"] : looks.light;
   const locale = locales[language];

@@ -1,7 +1,10 @@
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type Server as HttpServer } from "node:http";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { selfSigned } from "../fixtures/client-certificates.ts";
 import {
   type BrowserFixtures,
   type Language,
@@ -95,7 +98,9 @@ function authorizationUrl(more: Readonly<Record<string, string>>): string {
     code_challenge_method: "S256",
     ...more,
   });
-  for (const { identifier } of resources) parameters.append("resource", identifier);
+  if (parameters.get("client_id") === "planner") {
+    for (const { identifier } of resources) parameters.append("resource", identifier);
+  }
   return `${fixtures.provider.origin}/authorize?${parameters}`;
 }
 
@@ -238,4 +243,78 @@ test("without an application to return to, the page stays, also if its frames do
   await release();
   expect(await page.textContent("main")).toContain("You are also being signed out of your applications.");
   await context.close();
+});
+
+/**
+ * Chromium applies the policy of a page with a form to each redirect after it. The client's https callback sends the browser on, to a place that only
+ * the client knows.
+ */
+describe("CSP §6.4.1: a redirect that goes on after the client's https callback arrives", () => {
+  const servers: (HttpServer | HttpsServer)[] = [];
+  let callback: string;
+  let loopback: string;
+  let next: string;
+
+  async function listen(server: HttpServer | HttpsServer): Promise<number> {
+    servers.push(server);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
+  }
+
+  beforeAll(async () => {
+    const { key, cert } = await selfSigned({ names: [{ type: "dns", value: "localhost" }] });
+    const application = createHttpsServer({ key, cert }, (_, response) => {
+      response.writeHead(302, { location: next }).end();
+    });
+    callback = `https://localhost:${await listen(application)}/callback`;
+    loopback = `http://127.0.0.1:${await listen(createServer((_, response) => response.end("done")))}/done`;
+    await fixtures.admin.require("POST", "/clients", {
+      ...{ client_id: "handing-over", token_endpoint_auth_method: "none", scope: "openid" },
+      ...{ redirect_uris: [callback], post_logout_redirect_uris: [callback] },
+    });
+  });
+  afterAll(() => {
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  test.each([
+    ["a loopback port", () => loopback],
+    ["the application's own scheme", () => "com.example.planner://done"],
+  ])("%s: after consent, a sign-in with a remembered consent, and a sign-out", async (_name, target) => {
+    next = target();
+    const context = await openContext(fixtures.browser, "english", { ignoreHTTPSErrors: true });
+    const { origin } = fixtures.provider;
+    const open = async (url: string) => {
+      const page = await context.newPage();
+      await page.goto(url);
+      return page;
+    };
+    const begin = (prompt: string) =>
+      open(authorizationUrl({ client_id: "handing-over", redirect_uri: callback, scope: "openid", prompt }));
+    const press = async (page: Page, button: string) => {
+      const arrived: string[] = [];
+      page.on("framenavigated", (frame) => arrived.push(frame.url()));
+      // No program here has the scheme: the request that fails is the browser's attempt to call one. A policy fails the redirect before it.
+      page.on("requestfailed", (request) => arrived.push(request.url()));
+      await page.click(button, { noWaitAfter: true });
+      await expect.poll(() => arrived, { timeout: 10_000 }).toContain(next);
+      await page.close();
+    };
+    const consent = await begin("consent");
+    await consent.fill("#username", person.username);
+    await consent.fill("#password", person.password);
+    await consent.click("#sign-in");
+    await consent.waitForSelector("#allow");
+    await press(consent, "#allow");
+    const again = await begin("login");
+    await again.fill("#password", person.password);
+    await press(again, "#sign-in");
+    const parameters = new URLSearchParams({ client_id: "handing-over", post_logout_redirect_uri: callback });
+    await press(await open(`${origin}/logout?${parameters}`), "#sign-out");
+    await context.close();
+  });
 });

@@ -42,7 +42,6 @@ describe("RFC 7662 §2: introspection", () => {
       token_type: "Bearer",
       exp: claims["exp"],
       iat: claims["iat"],
-      nbf: claims["nbf"],
       sub: user,
       aud: [api, provider.issuer],
       iss: provider.issuer,

@@ -6,8 +6,10 @@ import { authorizationQuery, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
 /** Whether a registered redirect URI accepts the given one. */
-function isSameRedirectUri(registered: string, given: string, type: "web" | "native" = "web"): boolean {
-  return isRegisteredRedirectUri({ redirect_uris: [registered], application_type: type }, given);
+function isSameRedirectUri(registered: string, given: string, type: "web" | "native" | "public" = "web"): boolean {
+  const application_type = type === "native" ? "native" : "web";
+  const token_endpoint_auth_method = type === "public" ? "none" : "client_secret_basic";
+  return isRegisteredRedirectUri({ redirect_uris: [registered], application_type, token_endpoint_auth_method }, given);
 }
 const ports = fc.integer({ min: 1, max: 65_535 });
 
@@ -59,7 +61,20 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     );
   });
 
-  it("RFC 8252 §7.3: the port of localhost may differ only for a client that registered as native", () => {
+  it.each(["localhost", "127.0.0.1", "[::1]"])(
+    "RFC 8252 §7.3: a public client has any port of %s, as web too",
+    (host) => {
+      for (const registered of [`http://${host}/cb`, `http://${host}:3118/cb`]) {
+        for (const given of [`http://${host}:51004/cb`, `http://${host}/cb`]) {
+          expect(isSameRedirectUri(registered, given, "public"), given).toBe(true);
+        }
+        expect(isSameRedirectUri(registered, `http://${host}:51004/cbx`, "public")).toBe(false);
+        expect(isSameRedirectUri(registered, `https://${host}:51004/cb`, "public")).toBe(false);
+      }
+    },
+  );
+
+  it("RFC 8252 §7.3: the port of localhost may differ only for a native or public client", () => {
     const registered = "http://localhost/cb";
     for (const given of ["http://localhost:8080/cb", "http://localhost:1/cb", registered]) {
       expect(isSameRedirectUri(registered, given, "native"), given).toBe(true);

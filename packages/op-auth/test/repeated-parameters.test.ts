@@ -80,6 +80,13 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(page).toMatch(/sign-in\?f=/);
   });
 
+  it.each(["https://api.example.com/", "HTTPS://API.Example.com:443"])(
+    "RFC 3986 §6.2: resource may be spelled as an equal URL of the registered one: %s",
+    async (resource) => {
+      expect(locationOf(await ask(`resource=${encodeURIComponent(resource)}`))).toMatch(/sign-in\?f=/);
+    },
+  );
+
   it.each<[string, string, AuthorizationParameters]>([
     ["client_id is the repeated one", "client_id=app", {}],
     ["client_id is repeated with another", "client_id=other", {}],

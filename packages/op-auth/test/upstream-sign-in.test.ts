@@ -50,7 +50,7 @@ describe("the sign-in page", () => {
     const html = await response.text();
     expect([...html.matchAll(/name="upstream" value="([^"]+)"/g)].map(([, id]) => id)).toEqual(["idp"]);
     expect(html).toContain("Continue with Example IdP");
-    expect(response.headers.get("content-security-policy")).toContain("form-action 'self' https:");
+    expect(response.headers.get("content-security-policy")).not.toContain("form-action");
   });
 
   it("OIDC Core §3.1.2.1: the button leads to the authorization endpoint, with state, nonce and PKCE", async () => {

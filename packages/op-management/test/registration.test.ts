@@ -217,6 +217,33 @@ describe("RFC 7591 §3.2.1: the response states what is registered", () => {
   });
 });
 
+describe("RFC 7591 §3.1: an empty member is as if it were absent", () => {
+  const empty = {
+    ...{ client_uri: "", logo_uri: "", tos_uri: "", policy_uri: "", jwks_uri: "", initiate_login_uri: "" },
+    ...{ contacts: [], post_logout_redirect_uris: [], default_acr_values: [], grant_types: [], response_types: [] },
+    ...{ backchannel_logout_uri: "", sector_identifier_uri: "", application_type: "", subject_type: "" },
+    ...{ id_token_signed_response_alg: "", token_endpoint_auth_method: "", client_name: "", jwks: null },
+    ...{ scope: "", software_statement: "", client_secret: "" },
+  };
+  const { redirect_uris } = agent;
+  const metadataOf = (body: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(body).filter(([name]) => !/^(client_id|client_secret|registration_)/.test(name)));
+
+  it("at registration and at a replacement, scope included", async () => {
+    const absent = metadataOf((await register({ redirect_uris })).body);
+    const { status, body } = await register({ ...empty, redirect_uris });
+    expect(status).toBe(201);
+    expect(metadataOf(body)).toEqual(absent);
+    expect(body["scope"]).toContain("openid");
+    const { client_id } = body;
+    const authorization = `Bearer ${String(body["registration_access_token"])}`;
+    const replacement = { ...empty, redirect_uris, client_id };
+    const replaced = await send("PUT", `/register/${String(client_id)}`, replacement, { authorization });
+    expect(replaced.status).toBe(200);
+    expect(metadataOf(replaced.body)).toEqual(absent);
+  });
+});
+
 describe("RFC 7592 §2: the effects of a client that registered itself", () => {
   it.each<
     [string, number, (at: { path: string; authorization: string; clientId: string }) => Promise<{ status: number }>]

@@ -192,6 +192,22 @@ it("RFC 6749 §4.1.3: a wrong client, redirect_uri or verifier is refused and do
   expect((await fixtures.redeem(code, app)).status).toBe(200);
 });
 
+it("OAuth 2.1 §10.2: with PKCE, redirect_uri may be omitted where one is registered; otherwise the error names it", async () => {
+  const one = await seedApp({ redirect_uris: ["https://app.example/cb"] }, "one");
+  const several = await seedApp({ redirect_uris: ["https://app.example/cb", "https://app.example/b"] }, "several");
+  const omitted = { redirect_uri: "" };
+  expect((await fixtures.redeem(await fixtures.authorize({ clientId: "one" }), one, omitted)).status).toBe(200);
+  const code = await fixtures.authorize({ clientId: "several" });
+  const refused = await fixtures.redeem(code, several, omitted);
+  expect(refused.status).toBe(400);
+  expect(await refused.json()).toMatchObject({
+    error: "invalid_request",
+    error_description: expect.stringContaining("redirect_uri"),
+  });
+  expect((await fixtures.redeem(code, several)).status).toBe(200);
+  expect(await errorOf(await fixtures.redeem(code, several, omitted))).toBe("400 invalid_grant");
+});
+
 it("RFC 9700 §2.1.1: a public client must use PKCE to redeem a code", async () => {
   await seedApp({ token_endpoint_auth_method: "none" }, "public");
   const code = await fixtures.authorize({ clientId: "public" });
@@ -209,7 +225,8 @@ it("RFC 8707 §2.2: a resource narrows the access token; one that was not author
   expect(await errorOf(await fixtures.redeem(code, client, { resource: "https://c.example/" }))).toBe(
     "400 invalid_target",
   );
-  const tokens = await tokensOf(await fixtures.redeem(code, client, { resource: "https://b.example/" }));
+  // RFC 3986 §6.2: an equal URL of the granted one.
+  const tokens = await tokensOf(await fixtures.redeem(code, client, { resource: "HTTPS://B.example:443" }));
   expect(claimsOf(tokens.access_token)["aud"]).toBe("https://b.example/");
   const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, client));
   expect(claimsOf(refreshed.access_token)["aud"]).toEqual(resources);

@@ -52,6 +52,30 @@ describe("RFC 8707 §2: client credentials for a resource", () => {
     expect(await errorOf(await fixtures.post(request(), other))).toBe("400 invalid_target");
   });
 
+  it("RFC 3986 §6.2: aud is the registered spelling of a resource, however the request spells it", async () => {
+    const bare = "https://bare.example.com";
+    const slashed = "https://slashed.example.com/";
+    await seedResource(bare);
+    await seedResource(slashed);
+    const client = await seedClient(tokenEnv, "spelling", { audiences: ["https://own.example.com/"] });
+    for (const [resource, aud] of [
+      ["https://bare.example.com/", bare],
+      ["HTTPS://BARE.example.com:443", bare],
+      ["https://slashed.example.com", slashed],
+      ["https://own.example.com", "https://own.example.com/"],
+      ["https://MCP.example.com/files/mcp", files],
+    ] as const) {
+      await seedResource(files);
+      const { access_token: token } = await fixtures.issue(request({ resource }), client);
+      expect(claimsOf(token!), resource).toMatchObject({ aud, resource: [aud] });
+    }
+    const any = await seedClient(tokenEnv, "any", { audiences: ["*"] });
+    await seedResource("https://closed.example.com", { clients: [] });
+    expect(await errorOf(await fixtures.post(request({ resource: "https://CLOSED.example.com/" }), any))).toBe(
+      "400 invalid_target",
+    );
+  });
+
   it("a client whose registration names the resource may still request it; a wildcard does not override the rule", async () => {
     await seedResource(files, { clients: ["someone"] });
     const named = await seedClient(tokenEnv, "named", { audiences: [files] });

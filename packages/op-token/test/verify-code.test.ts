@@ -14,6 +14,7 @@ const payload: AuthorizationCodePayload = {
 };
 const proofs: PresentedProofs = { clientId: "app", cnf: undefined, codeChallenge: payload.codeChallenge };
 const use: RequestedUse = {
+  registeredUris: [payload.redirectUri, "https://app.example/other"],
   ...{ redirectUri: payload.redirectUri, resources: undefined, authorizationDetails: undefined },
   targets: {
     ...{ audiences: ["*"], issuer: "https://op.example.com", openid: true },
@@ -47,9 +48,23 @@ describe("RFC 9700 §4.5: what proves the client", () => {
 
 it.each<[string, Partial<RequestedUse>, string]>([
   ["another redirect_uri", { redirectUri: "https://app.example/cb/" }, "invalid_grant"],
-  ["no redirect_uri", { redirectUri: undefined }, "invalid_grant"],
+  ["no redirect_uri, with several registered", { redirectUri: undefined }, "invalid_request"],
   ["a resource that was not authorized", { resources: ["https://b.example"] }, "invalid_target"],
   ["a resource whose rule is not known", { targets: { ...use.targets, checked: {} } }, "unchecked_resources"],
 ])("what a client may not ask for: %s", (_, asked, kind) => {
   expect(refuseUse(payload, { ...use, ...asked })).toMatchObject({ kind });
+});
+
+describe("OAuth 2.1 §10.2: a redemption without redirect_uri", () => {
+  const omitted = { ...use, redirectUri: undefined, registeredUris: [payload.redirectUri] };
+
+  it("is accepted with PKCE, where one is registered", () => {
+    expect(refuseUse(payload, omitted)).toBeUndefined();
+    expect(refuseUse(payload, { ...omitted, redirectUri: "" })).toMatchObject({ kind: "invalid_grant" });
+  });
+
+  it("is refused without PKCE", () => {
+    const refusal = { kind: "invalid_request", reason: "code-redirect-uri-missing" };
+    expect(refuseUse({ ...payload, codeChallenge: undefined }, omitted)).toEqual(refusal);
+  });
 });

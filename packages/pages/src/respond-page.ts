@@ -5,8 +5,8 @@ export interface PageOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cookies?: readonly (string | undefined)[];
-  /** The foreign targets of the page's forms, if it has some: browsers apply `form-action` to redirects after a form too. */
-  readonly formTarget?: string | readonly string[] | undefined;
+  /** Whether a form of the page may lead to another site, at once or by a redirect. */
+  readonly formLeaves?: boolean;
   /** URLs of other origins that the page loads in frames. */
   readonly frames?: readonly string[];
   /** Whether the page may show images of other origins (client logos). */
@@ -36,29 +36,25 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
   return withCookies(response, options.cookies ?? []);
 }
 
-/** With a foreign target, every https origin is allowed, because a redirect URI, or a sign-in elsewhere, may redirect to another one. */
-function contentSecurityPolicy({ formTarget, foreignImages, frames = [] }: PageOptions): string {
-  const targets = [formTarget ?? []].flat();
-  const sources = new Set(targets.map(formActionSource));
-  const formAction = targets.length === 0 ? "'self'" : `'self' https: ${[...sources].join(" ")}`;
+/**
+ * Chromium applies `form-action` to every redirect after a form. Where the redirects end is known only to the site that a form leads to (from a
+ * client's callback to the scheme or the loopback port of its application, for example), so a page with such a form has no `form-action`. It would
+ * have to allow every https origin anyway, and then protects nothing: injected markup could send a form to any of them.
+ *
+ * @see https://www.w3.org/TR/CSP3/#directive-form-action
+ */
+function contentSecurityPolicy({ formLeaves = false, foreignImages, frames = [] }: PageOptions): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
     "script-src 'self'",
     "connect-src 'self'",
     `img-src 'self' data: ${foreignImages === false ? "" : "https:"}`.trim(),
-    `form-action ${formAction}`.trim(),
+    ...(formLeaves ? [] : ["form-action 'self'"]),
     ...(frames.length === 0 ? [] : [`frame-src ${[...new Set(frames.map((url) => new URL(url).origin))].join(" ")}`]),
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-}
-
-/** The origin of an http URL, the scheme of any other; a policy cannot contain an IPv6 address. */
-function formActionSource(uri: string): string {
-  const { protocol, origin, hostname } = new URL(uri);
-  if (protocol === "https:") return "";
-  return protocol === "http:" && !hostname.startsWith("[") ? origin : protocol;
 }
 
 export function withCookies(response: Response, cookies: readonly (string | undefined)[]): Response {

@@ -9,7 +9,7 @@ export interface TokenValidation<Props = TokenClaims> {
   readonly props: Props;
   /** The resource for which the token was accepted. */
   readonly audience: string;
-  /** Seconds since the epoch. */
+  /** Seconds since the epoch: until when the token is accepted, with the validator's clock tolerance; `props.exp` is the claim. */
   readonly expiresAt?: number | undefined;
   readonly scope?: readonly string[] | undefined;
   /** The token's subject: the user, or the client if the token was issued to it without a user (then equal to `clientId`). */
@@ -57,6 +57,9 @@ export interface TokenClaims {
   readonly [claim: string]: unknown;
 }
 
+/** Clocks of the provider and of a resource server may differ by this much; the same for `exp`, `nbf` and `iat`. */
+export const usualToleranceSeconds = 5;
+
 /**
  * Validates verified claims for one resource. The result is `null` for another audience, no expiry, or a key that the caller does not check.
  *
@@ -66,6 +69,7 @@ export function validateClaims(
   claims: TokenClaims,
   resource: string,
   { checksConfirmation = false }: ValidationOptions = {},
+  clockToleranceSeconds: number = usualToleranceSeconds,
 ): TokenValidation | null {
   const { aud, exp, sub, client_id: clientId, scope, cnf: bound } = claims;
   const audiences = typeof aud === "string" ? [aud] : (aud ?? []);
@@ -75,7 +79,8 @@ export function validateClaims(
   return {
     props: claims,
     audience: resource,
-    expiresAt: exp,
+    // Hosts compare it with their own clock; without the tolerance they would refuse what the validator has accepted.
+    expiresAt: exp + clockToleranceSeconds,
     scope: typeof scope === "string" ? scope.split(" ").filter((value) => value !== "") : [],
     ...(typeof sub === "string" ? { userId: sub } : {}),
     ...(typeof clientId === "string" ? { clientId } : {}),
@@ -83,13 +88,20 @@ export function validateClaims(
   };
 }
 
-/** Compares by code point; an origin is the same with and without its slash (RFC 3986 §6.2.3), because URL parsers add it. */
+/**
+ * Compares by code point, except for what RFC 3986 §6.2 calls equal in any http URL: the case of scheme and host, a default port, and an origin with
+ * and without its slash. The provider compares in the same way.
+ */
 export function isSameResource(one: string, other: string): boolean {
-  return one === other || withPath(one) === withPath(other);
+  return one === other || canonicalResource(one) === canonicalResource(other);
 }
 
-function withPath(resource: string): string {
-  return /^https?:\/\/[^/?#]+$/.test(resource) ? `${resource}/` : resource;
+function canonicalResource(resource: string): string {
+  const [, scheme, authority, rest] = /^(https?):\/\/([^/?#@]+)([^#]*)$/i.exec(resource) ?? [];
+  if (scheme === undefined || authority === undefined || rest === undefined) return resource;
+  const port = scheme.toLowerCase() === "https" ? /:(?:443)?$/ : /:(?:80)?$/;
+  const path = rest.startsWith("/") ? rest : `/${rest}`;
+  return `${scheme}://${authority.replace(port, "")}`.toLowerCase() + path;
 }
 
 /** `undefined` for any `cnf` other than exactly one of the two keys, because it could not be proven. */

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { fetchJson } from "./fetch-json.ts";
-import { type TokenClaims, type TokenValidator, validateClaims } from "./token-validation.ts";
+import { type TokenClaims, type TokenValidator, usualToleranceSeconds, validateClaims } from "./token-validation.ts";
 
 export interface JwtValidatorOptions {
   readonly issuer: string;
@@ -38,7 +38,7 @@ const timeoutMs = 5_000;
  * provider's entrypoint or introspection. Cost: 1 verification; a cold isolate reads metadata and keys.
  */
 export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
-  const { issuer, algorithms = asymmetric, typ = "at+jwt", clockToleranceSeconds = 5 } = options;
+  const { issuer, algorithms = asymmetric, typ = "at+jwt", clockToleranceSeconds = usualToleranceSeconds } = options;
   const keys = issuerKeys(options);
   return async (resource, token, validation) => {
     const claims = await verify(token, await keys(), {
@@ -49,7 +49,9 @@ export function jwtValidator(options: JwtValidatorOptions): TokenValidator {
       // Among a provider's JWTs of the type `JWT`, only access tokens have `client_id`.
       requiredClaims: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"],
     });
-    return claims === undefined ? null : validateClaims(claims as TokenClaims, resource, validation);
+    return claims === undefined
+      ? null
+      : validateClaims(claims as TokenClaims, resource, validation, clockToleranceSeconds);
   };
 }
 

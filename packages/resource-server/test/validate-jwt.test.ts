@@ -1,5 +1,6 @@
 import { SignJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ProtectedResource } from "../src/protected-resource.ts";
 import { jwtValidator } from "../src/validate-jwt.ts";
 import { FakeIssuer, issuer, resource } from "./fixtures/issuer.ts";
 
@@ -47,6 +48,23 @@ describe("RFC 9068 §4 validation of a JWT access token", () => {
     ["without subject", { sub: undefined }],
   ])("a token %s is not valid", async (_, claims) => {
     expect(await validator()(resource, await op.issue(claims as Record<string, unknown>))).toBeNull();
+  });
+
+  it("RFC 7519 §4.1: the tolerance holds for exp as for nbf and iat, at the host too", async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const validateToken = () => jwtValidator({ issuer, fetch: op.fetch, clockToleranceSeconds: 30 });
+    const host = new ProtectedResource({
+      resourceMetadata: { resource, authorization_servers: [issuer] },
+      validateToken,
+    });
+    const accepts = async (claims: Record<string, unknown>) => {
+      const headers = { authorization: `Bearer ${await op.issue(claims)}` };
+      return (await host.authenticate(new Request(resource, { headers }))).ok;
+    };
+    expect(await accepts({ exp: now - 20 })).toBe(true);
+    expect(await accepts({ nbf: now + 20, iat: now + 20 })).toBe(true);
+    expect(await accepts({ exp: now - 40 })).toBe(false);
+    expect(await accepts({ nbf: now + 40 })).toBe(false);
   });
 
   it("an ID token, and a JWT of no type, are not access tokens; application/at+jwt is", async () => {

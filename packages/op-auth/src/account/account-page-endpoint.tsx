@@ -12,7 +12,6 @@ import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
 import { personSignal } from "../steps/sign-in/passkey/passkey-signal.tsx";
 import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
-import { upstreamKinds } from "../upstream/kinds.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { listApplications } from "./applications.ts";
@@ -82,6 +81,5 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     dates: personalDates(context, frame.t.language, user),
     canDelete: context.settings.deletionGraceDays > 0,
   };
-  const formTarget = upstreams.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
-  return respondPage(<AccountPage frame={frame} view={view} />, { formTarget });
+  return respondPage(<AccountPage frame={frame} view={view} />, { formLeaves: upstreams.length > 0 });
 }

@@ -219,5 +219,5 @@ async function requestConfirmation(
     fault: logout.fault,
   };
   const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
-  return respondPage(page, { formTarget: logout.returnTo });
+  return respondPage(page, { formLeaves: logout.returnTo !== undefined });
 }

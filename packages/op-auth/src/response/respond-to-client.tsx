@@ -31,7 +31,7 @@ export async function respondToClient(
   const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
   const sent =
     responseMode === "form_post"
-      ? await respondPage(page, { formTarget: redirectUri })
+      ? await respondPage(page, { formLeaves: true })
       : redirect(appendParameters(redirectUri, responseMode, new URLSearchParams(fields).toString()));
   if (Object.hasOwn(response, "error")) sent.headers.set("Request-Id", context.requestId);
   return sent;

@@ -5,7 +5,6 @@ import type { Flow } from "../steps/flow.ts";
 import type { Detour } from "../steps/sign-in-method.ts";
 import type { FlowRequest, StepRequest } from "../steps/step.ts";
 import { leaveFor } from "./begin-upstream.ts";
-import { upstreamKinds } from "./kinds.ts";
 import { domainOf } from "./upstream-person.ts";
 
 /**
@@ -56,9 +55,7 @@ export async function provenAddress({ context, isolate }: FlowRequest, { proofs 
   return user && verifiedAddress(user.claims)?.address;
 }
 
-/** Where a form of a sign-in may lead to: the client, and the upstream providers. */
-export async function formTargets({ context, isolate, authorization }: StepRequest): Promise<string[]> {
-  const active = await isolate.upstreams.list(context);
-  const issuers = active.map(({ document }) => upstreamKinds[document.kind].issuerOf(document));
-  return authorization === undefined ? issuers : [authorization.request.redirectUri, ...issuers];
+/** Whether a form of a sign-in may lead to another site: to the client, or to an upstream provider. */
+export async function formLeaves({ context, isolate, authorization }: StepRequest): Promise<boolean> {
+  return authorization !== undefined || (await isolate.upstreams.list(context)).length > 0;
 }

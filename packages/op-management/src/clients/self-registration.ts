@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-o
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { metadataChoices } from "@edge-op/shared/clients/metadata-choices";
-import { ownMetadata } from "@edge-op/shared/clients/own-metadata";
+import { givenMembers, ownMetadata } from "@edge-op/shared/clients/own-metadata";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 
@@ -37,10 +37,11 @@ const lists = Object.keys(metadataChoices);
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
  */
 export function selfRegistration(
-  body: unknown,
+  document: unknown,
   settings: Pick<Settings, "privateUseSchemes">,
 ): ReturnType<typeof ownMetadata> {
-  if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
+  if (!isJsonObject(document)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
+  const body = givenMembers(document);
   const named = [...ownMembers, ...lists].filter((name) => isGiven(body[name]));
   const picked = Object.fromEntries(named.map((name) => [name, body[name]]));
   return ownMetadata({ ...picked, ...ownMethod(body), ...ownTypes(body), scope: body["scope"] }, settings);

@@ -1,3 +1,4 @@
+import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { type Client, listAllows } from "@edge-op/shared/clients/client";
 import { logDecided } from "@edge-op/shared/control/log-decided";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -15,7 +16,10 @@ export function maySee(caller: Client, token: SeenToken): boolean {
   if (token.clientId === caller.clientId || token.audiences.includes(caller.clientId)) return true;
   const { clients, audiences } = caller.metadata.introspection ?? {};
   if (clients !== undefined && listAllows(clients, token.clientId)) return true;
-  return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
+  return (
+    audiences !== undefined &&
+    token.audiences.some((audience) => listAllows(audiences, registeredSpelling(audience, audiences)))
+  );
 }
 
 /** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log. */

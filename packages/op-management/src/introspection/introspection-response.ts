@@ -14,7 +14,6 @@ export interface IntrospectionResponse {
   readonly token_type?: PresentationType | "refresh_token";
   readonly exp?: number;
   readonly iat?: number;
-  readonly nbf?: number;
   readonly sub?: string;
   readonly aud?: string | readonly string[] | undefined;
   readonly iss?: string;
@@ -54,7 +53,6 @@ export function describeAccessToken(issuer: string, token: AccessToken): Introsp
     token_type: presentationType(token.cnf),
     exp: token.expiresAtSeconds,
     iat: token.issuedAtSeconds,
-    nbf: token.issuedAtSeconds,
     // The `sub` of the token itself. With the user's own `sub`, a resource server could link pairwise subjects (OIDC Core §8).
     sub: token.pairwiseSub ?? token.sub,
     aud: token.audiences.length === 1 ? token.audiences[0] : token.audiences,

@@ -1,3 +1,4 @@
+import { isSameResource } from "@edge-op/protocol/oauth/resource-indicator";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { logDecided } from "@edge-op/shared/control/log-decided";
 import { settle } from "@edge-op/shared/control/settle";
@@ -65,15 +66,6 @@ function findFault(
   // A caller cannot prove possession of a key whose confirmation method is unknown.
   if (cnf.method === "other") return "the token is bound by an unknown method";
   return checksConfirmation ? undefined : "the token is bound to a key that the caller does not check";
-}
-
-/** An origin with and without its slash is the same (RFC 3986 §6.2.3), because URL parsers add it. */
-function isSameResource(audience: string, resource: string): boolean {
-  return audience === resource || withPath(audience) === withPath(resource);
-}
-
-function withPath(resource: string): string {
-  return /^https?:\/\/[^/?#]+$/.test(resource) ? `${resource}/` : resource;
 }
 
 /** The caller receives `null` as for any other refused token; an operator finds the reason in the log. */

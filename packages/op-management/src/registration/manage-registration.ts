@@ -16,7 +16,6 @@ import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { settle } from "@edge-op/shared/control/settle";
 import { JsonResponse, noStore } from "@edge-op/shared/http/json-response";
-import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
@@ -30,7 +29,7 @@ import { deleteSecrets, listSecrets, newSecret } from "../clients/secret-store.t
 import { imposedOn, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import { requireRegistered, requireRegistrationToken, spendChange } from "./registration-authority.ts";
-import { describeRegistration, logDropped, withIgnored } from "./registration-endpoint.ts";
+import { describeRegistration, logDropped, readGiven, withIgnored } from "./registration-endpoint.ts";
 
 type Context = RequestContext<ManagementEnv>;
 
@@ -79,15 +78,16 @@ async function replaceOnce(
 ): Promise<JsonResponse | undefined> {
   const { env, settings } = context;
   const client = await requireRegistered(context, request, clientId);
-  const body = readJson(request);
+  const body = readGiven(request);
   if (!isJsonObject(body) || body["client_id"] !== clientId) {
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
   await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
   // A response does not contain an empty scope, so a client that sends the response back leaves it out.
-  const unscoped = client.metadata.scope === "" ? { scope: "" } : {};
-  const own = selfRegistration({ ...unscoped, ...body }, settings);
-  const metadata = await requireDocument({ ...imposedOn(client.metadata), ...own.metadata }, settings);
+  const isUnscoped = client.metadata.scope === "" && body["scope"] === undefined;
+  const own = selfRegistration(body, settings);
+  const scope = isUnscoped ? { scope: "" } : {};
+  const metadata = await requireDocument({ ...imposedOn(client.metadata), ...own.metadata, ...scope }, settings);
   requireRegistrationSize(metadata);
   const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);
   if (!isSame) await requireSector(metadata, settings.issuer);

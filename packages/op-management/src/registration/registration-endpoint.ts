@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { givenMembers } from "@edge-op/shared/clients/own-metadata";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -31,7 +32,7 @@ export async function registrationEndpoint(
   const hasToken = request.headers.has("authorization");
   // The token is checked first, so that the body of an unauthorized caller is not read.
   const holder = hasToken ? await requireInitialToken(context, isolate, request) : undefined;
-  const body = await readStatement(context, isolate, readJson(request));
+  const body = await readStatement(context, isolate, readGiven(request));
   if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
     await requireInitialToken(context, isolate, request);
   }
@@ -54,6 +55,12 @@ export async function registrationEndpoint(
     ...(statement === undefined ? {} : { software_statement: statement }),
   };
   return new JsonResponse(withIgnored(described, body.metadata), { status: 201 });
+}
+
+/** The body, without its empty members. Other values than objects are refused by the rules. */
+export function readGiven(request: ReceivedRequest): unknown {
+  const body = readJson(request);
+  return isJsonObject(body) ? givenMembers(body) : body;
 }
 
 export function logDropped(

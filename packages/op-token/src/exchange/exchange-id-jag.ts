@@ -1,6 +1,6 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
+import { registeredSpelling, requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { formatScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { type IdJagTarget, isPublicClient, listAllows } from "@edge-op/shared/clients/client";
@@ -99,10 +99,11 @@ function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]
       description: "The parameter audience must be given once: the issuer of the other authorization server.",
     });
   }
-  const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
-  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
+  const asked = [...new Set(form.all("resource"))].map(requireResourceIndicator);
+  if (asked.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
   const target = targets.find((candidate) => isSameServer(candidate.audience, audience));
   if (target === undefined) throw new OAuthError("invalid_target", "id-jag-target");
+  const resources = [...new Set(asked.map((resource) => registeredSpelling(resource, target.resources)))];
   if (!resources.every((resource) => listAllows(target.resources, resource))) {
     throw new OAuthError("invalid_target", "id-jag-target");
   }

@@ -9,7 +9,7 @@ import {
   resolveTarget,
   type Target,
 } from "../issuing/requested-target.ts";
-import { findResources, requireUsable } from "../issuing/resource-rules.ts";
+import { findNamed, findResources, requireUsable } from "../issuing/resource-rules.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 
 /**
@@ -24,8 +24,11 @@ export async function exchangeTarget(
   const { context, client, form } = request;
   const { issuer } = context.settings;
   const fallback = defaultTarget(client, issuer);
-  const candidates = [...new Set([...namedValues(form), ...subject.audiences, ...fallback.audiences])];
-  const found = await findResources(request, candidates);
+  const registered = [...policy.audiences, ...policy.resources];
+  const { named, found: ofNamed } = await findNamed(request, namedValues(form), registered);
+  const kept = [...subject.audiences, ...fallback.audiences].filter((value) => !named.includes(value));
+  const candidates = [...new Set([...named, ...kept])];
+  const found = [...ofNamed, ...(await findResources(request, [...new Set(kept)]))];
   const checked = checkResources(client, candidates, found);
   const { rule } = subject.external ?? {};
   // The requested target of a trusted issuer's token is within its rule; otherwise the rule would not match.
@@ -35,7 +38,7 @@ export async function exchangeTarget(
   const isResource = (value: string) =>
     allowsTarget({ audiences: policy.resources, issuer, openid: false, checked }, value);
   const target =
-    resolveTarget(form, { isAudience, isResource }) ??
+    resolveTarget(form, { isAudience, isResource, named }) ??
     keptTarget(subject, fallback, (value) => isAudience(value) && isRuled(value));
   const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
   requireUsable(request, described);

@@ -16,7 +16,7 @@ const parameters = ["code", "redirect_uri", "code_verifier", "resource", "author
 type CodeRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier. The code contains what was authorized, so everything is known
+ * **Redeems an authorization code**, bound to client, `redirect_uri` (if it is sent or several are registered) and PKCE verifier. The code contains what was authorized, so everything is known
  * before it is spent: under a lease the grant is checked before that, otherwise at the same time, and the code is given back unless the check passes.
  * Cost warm: 1 object call; 1 signature, 2 with ID token (`direct`: 1 object call more; 1 more each for a code and for a family that are too
  * long for their texts). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
@@ -30,13 +30,13 @@ async function decide(request: CodeRequest) {
   const { context, isolate, client, proof, form } = request;
   const text = form.require("code");
   const verifier = readVerifier(request);
-  const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const code = await isolate.codes.open(context, text);
   if (code === undefined) throw new OAuthError("invalid_grant", "code-invalid");
   const codeChallenge = verifier === undefined ? undefined : encodeBase64Url(await sha256(verifier));
   const mismatch = findMismatch(code.payload, { clientId: client.clientId, cnf: proof?.cnf, codeChallenge });
   if (mismatch !== undefined) throw new OAuthError("invalid_grant", mismatch);
+  const resources = await requestedResources(request, code.payload.resources);
   const user = await findActiveUser(request, code.payload.sub);
   return { text, code, redirectUri: form.get("redirect_uri"), resources, details, user };
 }
@@ -50,17 +50,26 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const spend = spendBesideCheck(request, { grant, sub, spent: "spent", takeBack });
   // First, so that a request that a proxy sends twice is refused as a repeated proof and does not end the grant as a stolen code (ADR 37).
   await proof?.spend();
-  const asked = { redirectUri, resources, authorizationDetails: formatDetails(details) };
+  const { redirect_uris: registeredUris } = client.metadata;
+  const asked = { redirectUri, registeredUris, resources, authorizationDetails: formatDetails(details) };
   const named = resources ?? payload.resources;
   const { result, checked } = await spendChecked(request, named, ({ targets }) => {
     const refusal = refuseUse(payload, { ...asked, targets });
     return spend((isUnchecked) => isolate.codes.spend(context, code, { refusal, isUnchecked }));
   });
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "code-replayed");
+  if (result.kind === "invalid_request") throw missingRedirectUri();
   if (result.kind !== "spent") throw refusalOfObject(result);
   isolate.clientResources.remember(client.clientId, named, context.arrivedAtMs);
   await request.commit();
   return issueGrant(request, { payload, user, resources, details, checked, nonce: payload.nonce, code: text });
+}
+
+function missingRedirectUri(): OAuthError {
+  return new OAuthError("invalid_request", "code-redirect-uri-missing", {
+    description:
+      "The parameter redirect_uri is missing. It may be omitted with PKCE by a client with one redirect URI.",
+  });
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */

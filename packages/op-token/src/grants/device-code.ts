@@ -27,11 +27,12 @@ export const deviceCode = defineGrantModule({
   issue,
 });
 
-async function decide({ context, isolate, client, form }: DeviceRequest) {
+async function decide(request: DeviceRequest) {
+  const { context, isolate, client, form } = request;
   const { deviceCodes } = isolate;
   const code = await deviceCodes.read(context, form.require("device_code"));
   if (code === undefined) throw new OAuthError("invalid_grant", "device-code-invalid");
-  const resources = requestedResources(form);
+  const resources = await requestedResources(request);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, client.clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);

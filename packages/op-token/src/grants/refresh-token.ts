@@ -37,7 +37,7 @@ async function decide(request: RefreshRequest) {
   const scope = parseScope(form.get("scope"));
   const token = await readRefreshToken(context, form.require("refresh_token"));
   if (token === undefined) throw new OAuthError("invalid_grant", "refresh-token-invalid");
-  const resources = requestedResources(form);
+  const resources = await requestedResources(request, token.initial?.family.resources);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const user = await findActiveUser(request, token.sub);
   return { token, scope, resources, details, user };

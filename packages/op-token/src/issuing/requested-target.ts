@@ -6,7 +6,7 @@
  */
 
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
+import { registeredSpelling, requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import type { Client } from "@edge-op/shared/clients/client";
 import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
@@ -14,7 +14,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant-module.ts";
-import { findResources, requireUsable } from "./resource-rules.ts";
+import { findNamed, findResources, requireUsable } from "./resource-rules.ts";
 
 export interface Target {
   /** `aud`: audiences and resources together, distinct. */
@@ -36,12 +36,12 @@ type TargetRequest = GrantRequest<"audience" | "resource">;
 export async function requestedTarget(request: TargetRequest): Promise<DescribedTarget> {
   const { context, client, form } = request;
   const { issuer } = context.settings;
-  const named = namedValues(form);
-  const isDefault = named.length === 0;
-  const described = await findResources(request, isDefault ? defaultTarget(client, issuer).audiences : named);
+  const isDefault = namedValues(form).length === 0;
+  const { named, found } = await findNamed(request, namedValues(form), client.metadata.audiences);
+  const described = isDefault ? await findResources(request, defaultTarget(client, issuer).audiences) : found;
   const targets = { ...tokenTargets(client, issuer), checked: checkResources(client, named, described) };
   const isAllowed = (value: string) => allowsTarget(targets, value);
-  const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
+  const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed, named });
   requireUsable(request, described);
   return { target: requested ?? defaultTarget(client, issuer), described, isDefault };
 }
@@ -68,6 +68,8 @@ export function defaultTarget(client: Client, issuer: string): Target {
 export interface AllowedTargets {
   isAudience(value: string): boolean;
   isResource(value: string): boolean;
+  /** The named values as they are registered. */
+  readonly named: readonly string[];
 }
 
 /** Every value that a request names, before any is checked. If there are too many, none is looked up. */
@@ -78,8 +80,9 @@ export function namedValues(form: TargetParameters): readonly string[] {
 
 /** `undefined` if the request names no target. */
 export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): Target | undefined {
-  const audiences = [...new Set(form.all("audience"))];
-  const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
+  const spell = (value: string) => registeredSpelling(value, allowed.named);
+  const audiences = [...new Set(form.all("audience").map(spell))];
+  const resources = [...new Set(form.all("resource").map(requireResourceIndicator).map(spell))];
   if (audiences.length + resources.length === 0) return undefined;
   if (audiences.length + resources.length > limits.audiences) {
     throw new OAuthError("invalid_target", "targets-too-many");
@@ -100,11 +103,16 @@ function refusedTarget(parameter: "audience" | "resource", value: string): OAuth
   });
 }
 
-/** The resources to which a code or refresh token is narrowed (RFC 8707 §2.2); `undefined` if none is named. */
-export function requestedResources(form: FormReader<"resource">): readonly string[] | undefined {
-  const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
-  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
-  return resources.length === 0 ? undefined : resources;
+/** The resources to which a code or refresh token is narrowed, as they are registered (RFC 8707 §2.2); `undefined` if none is named. */
+export async function requestedResources(
+  request: GrantRequest<"resource">,
+  granted: readonly string[] = [],
+): Promise<readonly string[] | undefined> {
+  const asked = [...new Set(request.form.all("resource"))].map(requireResourceIndicator);
+  if (asked.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
+  if (asked.length === 0) return undefined;
+  const spelled = asked.map((value) => registeredSpelling(value, granted));
+  return (await findNamed(request, spelled, [...granted, ...request.client.metadata.audiences])).named;
 }
 
 /** The default of a request with `openid` includes the UserInfo endpoint (OIDC Core §5.3), because such a client expects to call it. */

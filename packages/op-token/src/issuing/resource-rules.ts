@@ -1,6 +1,7 @@
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import type { AccessTokenType } from "@edge-op/protocol/oauth/token-types";
 import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Resource } from "@edge-op/shared/resources/resource";
@@ -20,6 +21,21 @@ export function findResources(
   // This provider is its own resource and cannot have a rule.
   const others = audiences.filter((audience) => audience !== issuer && audience !== adminAudience(issuer));
   return others.length === 0 ? [] : isolate.resources.findAll(context, others);
+}
+
+/** The values as they are registered, and the resources among them; `audiences` are registered too. */
+export async function findNamed(
+  { context, isolate }: Pick<ClientRequest, "context" | "isolate">,
+  values: readonly string[],
+  audiences: readonly string[],
+): Promise<{ readonly named: readonly string[]; readonly found: readonly Resource[] }> {
+  const { issuer } = context.settings;
+  const own = [issuer, adminAudience(issuer)];
+  const spelled = [...new Set(values.map((value) => registeredSpelling(value, own)))];
+  const others = spelled.filter((value) => !own.includes(value));
+  if (others.length === 0) return { named: spelled, found: [] };
+  const { named, found } = await isolate.resources.findNamed(context, others, audiences);
+  return { named: [...new Set([...spelled.filter((value) => own.includes(value)), ...named])], found };
 }
 
 /** Whether a token for these resources must be bound to a key. */

@@ -31,6 +31,8 @@ export function findMismatch(payload: AuthorizationCodePayload, presented: Prese
 /** The parameters of a redemption. `undefined`: everything that was authorized (RFC 8707 §2.2, RFC 9396 §6). */
 export interface RequestedUse {
   readonly redirectUri: string | undefined;
+  /** The redirect URIs of the client's current registration. */
+  readonly registeredUris: readonly string[];
   readonly resources: readonly string[] | undefined;
   readonly authorizationDetails: DetailsText | undefined;
   /** The targets of the client's current registration. */
@@ -40,9 +42,15 @@ export interface RequestedUse {
 /** Why the code is not spent for a request whose proofs are right; `undefined` if it may be. */
 export function refuseUse(
   payload: AuthorizationCodePayload,
-  { redirectUri, resources, authorizationDetails, targets }: RequestedUse,
+  { redirectUri, registeredUris, resources, authorizationDetails, targets }: RequestedUse,
 ): RedemptionRefusal | undefined {
-  if (payload.redirectUri !== redirectUri) return { kind: "invalid_grant", reason: "code-redirect-uri" };
+  if (redirectUri === undefined) {
+    // OAuth 2.1 §10.2: PKCE prevents the injection of codes. OIDC Core §3.1.3.2: "when there is only one registered redirect_uri value".
+    const mayOmit = payload.codeChallenge !== undefined && registeredUris.length === 1;
+    if (!mayOmit) return { kind: "invalid_request", reason: "code-redirect-uri-missing" };
+  } else if (payload.redirectUri !== redirectUri) {
+    return { kind: "invalid_grant", reason: "code-redirect-uri" };
+  }
   const unchecked = uncheckedResources(resources, payload.resources, targets);
   if (unchecked !== undefined) return { kind: "unchecked_resources", resources: unchecked };
   const refusal = refuseResources(resources, payload.resources, targets);

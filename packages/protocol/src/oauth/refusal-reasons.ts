@@ -88,6 +88,8 @@ const reasons = {
   "code-of-other-client": "The authorization code was issued to another client.",
   "code-of-other-key": "The authorization code is bound to another key.",
   "code-redirect-uri": "`redirect_uri` is not that of the authorization request.",
+  "code-redirect-uri-missing":
+    "`redirect_uri` is missing, and the code has no PKCE challenge or the client several URIs.",
   "code-replayed": "The authorization code was already redeemed, so the grant was ended.",
   "details-by-issuer-rule": "The rules of trusted issuers do not grant `authorization_details`.",
   "details-malformed":

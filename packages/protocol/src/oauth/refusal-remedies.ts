@@ -101,6 +101,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "code-of-other-client": "Redeem the code as the client that requested it.",
   "code-of-other-key": "Send the DPoP proof, or the certificate, of the key that the authorization request named.",
   "code-redirect-uri": "Send the `redirect_uri` of the authorization request to `/token` too, byte for byte.",
+  "code-redirect-uri-missing":
+    "Send the `redirect_uri` of the authorization request to `/token` too, or register one `redirect_uri` and use PKCE.",
   "code-replayed":
     "Redeem a code once. Two redemptions often are a callback that runs twice (a reload, a prefetch, a development mode).",
   "consent-not-found": "List the user's consents (`GET /admin/users/<sub>/consents`).",

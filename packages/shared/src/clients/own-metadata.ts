@@ -3,6 +3,15 @@ import { loggedUri, loggedValue } from "@edge-op/protocol/oauth/shown-value";
 import { isPrivateUse, redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import type { RuleSettings } from "./client-rules.ts";
 
+/**
+ * The members that a registration or document sets. Many libraries send an empty text or list, or `null`, for what is not set (RFC 7591 §3.1: such a
+ * member is omitted); none of these values means anything for an optional member.
+ */
+export function givenMembers(document: JsonObject): JsonObject {
+  const isGiven = (value: unknown) => value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== undefined && isGiven(value)));
+}
+
 /** Other scope values come from resources that admit the client (ADR 45). */
 const ownScopes: readonly unknown[] = ["openid", "profile", "email", "address", "phone", "offline_access"];
 

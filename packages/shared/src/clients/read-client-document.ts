@@ -6,7 +6,7 @@ import { findDocumentFaults, requireDocument } from "./checked-metadata.ts";
 import type { ClientMetadata } from "./client.ts";
 import type { RuleSettings } from "./client-rules.ts";
 import { metadataChoices } from "./metadata-choices.ts";
-import { ownMetadata } from "./own-metadata.ts";
+import { givenMembers, ownMetadata } from "./own-metadata.ts";
 
 /** The members that a client may set for itself, beside its method. */
 const readMembers = [
@@ -44,8 +44,9 @@ export async function readClientDocument(
   url: string,
   settings: RuleSettings,
 ): Promise<ClientMetadata | DocumentRefusal> {
-  const document = parseJsonObject(body);
-  if (document === undefined) return { refused: "no JSON object" };
+  const parsed = parseJsonObject(body);
+  if (parsed === undefined) return { refused: "no JSON object" };
+  const document = givenMembers(parsed);
   if (document["client_id"] !== url) return { refused: "client_id is not the URL" };
   if (document["client_secret"] !== undefined || document["client_secret_expires_at"] !== undefined) {
     return { refused: "a shared secret" };

@@ -1,5 +1,6 @@
 import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { admitsClient, type Resource, type ResourceCaller } from "../resources/resource.ts";
 import { type Client, listAllows, registeredScope } from "./client.ts";
 
@@ -13,7 +14,9 @@ export function allowsScope(list: readonly string[], scope: string): boolean {
 
 /** `audience` may be a resource indicator; both become values of `aud`. */
 export function allowsAudience(list: readonly string[], audience: string, issuer: string): boolean {
-  return audience === adminAudience(issuer) ? list.includes(audience) : listAllows(list, audience);
+  return audience === adminAudience(issuer)
+    ? list.includes(audience)
+    : listAllows(list, registeredSpelling(audience, list));
 }
 
 /** The audiences that the client's current registration allows. */
@@ -34,6 +37,11 @@ type CheckedResources = Readonly<Record<string, "admitted" | "refused" | "unknow
 export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): Omit<TokenTargets, "checked"> {
   const { audiences } = client.metadata;
   return { audiences, issuer, openid: registeredScope(client).includes("openid") };
+}
+
+/** The audiences that are known without a lookup, as they are spelled: those of the client, and of this provider. */
+export function registeredAudiences({ metadata }: Pick<Client, "metadata">, issuer: string): readonly string[] {
+  return [...metadata.audiences, issuer, adminAudience(issuer)];
 }
 
 /** A client as the caller in a resource's rules. */

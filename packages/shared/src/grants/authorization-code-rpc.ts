@@ -33,7 +33,10 @@ export const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /** Why a client that the code is bound to may not redeem it as it asks. `reason` is for the log. */
 export type RedemptionRefusal =
-  | { readonly kind: "invalid_grant" | "invalid_target" | "invalid_authorization_details"; readonly reason: string }
+  | {
+      readonly kind: "invalid_request" | "invalid_grant" | "invalid_target" | "invalid_authorization_details";
+      readonly reason: string;
+    }
   /** The rules of these resources must be looked up first. Empty: the rule of the client's default audience. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[] };
 

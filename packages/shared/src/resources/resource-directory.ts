@@ -1,4 +1,5 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { otherSpellings, registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -42,6 +43,25 @@ export class ResourceDirectory {
   async findAll(context: RequestContext<StorageBindings>, identifiers: readonly string[]): Promise<Resource[]> {
     const found = await Promise.all(identifiers.map((identifier) => this.find(context, identifier)));
     return found.filter((resource) => resource !== undefined);
+  }
+
+  /**
+   * The values as they are registered, as resources or among `audiences` (those of the client and of this provider), with the resources among them.
+   * Only a value that nothing registers byte for byte is looked up in its other spellings (RFC 3986 §6.2).
+   */
+  async findNamed(
+    context: RequestContext<StorageBindings>,
+    values: readonly string[],
+    audiences: readonly string[],
+  ): Promise<{ readonly named: readonly string[]; readonly found: readonly Resource[] }> {
+    const exact = await this.findAll(context, values);
+    const known = [...audiences, ...exact.map(({ identifier }) => identifier)];
+    const others = values.filter((value) => !known.includes(value)).flatMap(otherSpellings);
+    const further = others.length === 0 ? [] : await this.findAll(context, [...new Set(others)]);
+    const registered = [...further.map(({ identifier }) => identifier), ...known];
+    const named = [...new Set(values.map((value) => registeredSpelling(value, registered)))];
+    const found = [...exact, ...further].filter(({ identifier }) => named.includes(identifier));
+    return { named, found };
   }
 }
 

@@ -67,6 +67,7 @@ export async function signAccessToken(
 function toClaims(issuer: string, content: AccessTokenContent): Record<string, unknown> {
   const { audiences } = content;
   const { username, rbac } = coveredByScope(content);
+  // There is no `nbf`: it would say no more than `iat`, and a library without a tolerance would refuse a fresh token if its clock is behind.
   // The members are listed without a spread, so that their order and number are the same in every token, which makes the object and its JSON cheap.
   const { auth_time, acr, amr } = authenticationClaims(content);
   return {
@@ -76,7 +77,6 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     client_id: content.clientId,
     scope: content.scope.length === 0 ? undefined : formatScope(content.scope),
     iat: content.issuedAtSeconds,
-    nbf: content.issuedAtSeconds,
     exp: content.expiresAtSeconds,
     jti: formatTokenId(content.id),
     grant_client: content.grantClientId === content.clientId ? undefined : content.grantClientId,
@@ -172,11 +172,12 @@ async function withSealedSubject(
 
 function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>, atMs: number): boolean {
   const now = toSeconds(atMs);
-  const notBefore = claims["nbf"];
   // The clock of the isolate that signed the token may be ahead of this one.
   const clockOffsetSeconds = 2;
-  if (notBefore !== undefined && !(typeof notBefore === "number" && notBefore <= now + clockOffsetSeconds))
-    return false;
+  // Tokens of the release before have `nbf`.
+  const { nbf: notBefore = token.issuedAtSeconds } = claims;
+  const isEarly = (seconds: unknown) => !(typeof seconds === "number" && seconds <= now + clockOffsetSeconds);
+  if (isEarly(notBefore) || isEarly(token.issuedAtSeconds)) return false;
   return now < token.expiresAtSeconds;
 }
 

@@ -5,8 +5,8 @@ import type { Form } from "@edge-op/shared/http/read-form";
 
 /**
  * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application cannot choose
- * in advance (RFC 8252 §7.3). For a client that registered as native, `localhost` is a loopback address too: §8.3 advises against it, but common
- * libraries use it. For any other redirect URI, the browser is not redirected.
+ * in advance (RFC 8252 §7.3). For a native or a public client, `localhost` is a loopback address too: §8.3 advises against it, but common programs use
+ * it, and register as web applications without a type. For any other redirect URI, the browser is not redirected.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */
@@ -31,13 +31,17 @@ export function describeUnregistered(parameter: string, sent: string, registered
 }
 
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^#]*)?$/;
-const nativeLoopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?(\/[^#]*)?$/;
+const namedLoopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?(\/[^#]*)?$/;
 
 export function isRegisteredRedirectUri(
-  { redirect_uris: registered, application_type: type }: Pick<ClientMetadata, "redirect_uris" | "application_type">,
+  {
+    redirect_uris: registered,
+    application_type: type,
+    token_endpoint_auth_method: method,
+  }: Pick<ClientMetadata, "redirect_uris" | "application_type" | "token_endpoint_auth_method">,
   given: string,
 ): boolean {
-  const ofAnyPort = type === "native" ? nativeLoopback : loopback;
+  const ofAnyPort = type === "native" || method === "none" ? namedLoopback : loopback;
   return registered.some((uri) => uri === given || differsInPortOnly(uri, given, ofAnyPort));
 }
 

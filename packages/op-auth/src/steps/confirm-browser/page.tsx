@@ -29,6 +29,6 @@ export async function showConfirmBrowser(at: StepPageRequest): Promise<Response>
       },
     },
   };
-  const options = { ...respondingTo(problem), formTarget: authorization?.request.redirectUri };
+  const options = { ...respondingTo(problem), formLeaves: authorization !== undefined };
   return respondPage(<CodePage frame={frame} view={view} />, options);
 }

@@ -54,7 +54,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
     ...{ asked, resources, attributes },
     details: describeDetails(context.settings, frame.t, asking.authorizationDetails),
   };
-  return respondPage(<ConsentPage frame={frame} view={view} />, { formTarget: asking.redirectUri });
+  return respondPage(<ConsentPage frame={frame} view={view} />, { formLeaves: true });
 }
 
 function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {

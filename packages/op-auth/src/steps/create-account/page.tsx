@@ -49,7 +49,7 @@ export async function showCreateAccount(at: StepPageRequest): Promise<Response> 
   const frame = stepFrame(at);
   return respondPage(<CreateAccountPage frame={frame} view={view} />, {
     status: view.problem === undefined ? 200 : isThrottled ? 429 : 400,
-    formTarget: authorization?.request.redirectUri,
+    formLeaves: authorization !== undefined,
   });
 }
 

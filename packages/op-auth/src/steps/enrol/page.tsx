@@ -37,5 +37,5 @@ export async function showEnrol(at: StepPageRequest): Promise<Response> {
       {authorization && <OtherWays frame={frame} form={form} canCancel />}
     </Layout>
   );
-  return respondPage(page, { status: isRefused ? 400 : 200, formTarget: authorization?.request.redirectUri });
+  return respondPage(page, { status: isRefused ? 400 : 200, formLeaves: authorization !== undefined });
 }

@@ -14,5 +14,5 @@ export async function showLink(at: StepPageRequest): Promise<Response> {
   if (link === undefined || user?.sub !== link.sub) return redirect(restart);
   const frame = stepFrame(at);
   const page = <LinkPage frame={frame} link={link} user={displayName(user)} form={form} />;
-  return respondPage(page, { formTarget: authorization?.request.redirectUri });
+  return respondPage(page, { formLeaves: authorization !== undefined });
 }

@@ -67,7 +67,7 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
   return respondPage(<ProveMorePage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
-    formTarget: authorization?.request.redirectUri,
+    formLeaves: authorization !== undefined,
   });
 }
 

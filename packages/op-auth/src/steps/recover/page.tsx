@@ -4,7 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
-import { formTargets } from "../../upstream/discovery.ts";
+import { formLeaves } from "../../upstream/discovery.ts";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { recoverMessages } from "./messages.ts";
@@ -15,7 +15,7 @@ export async function showRecover(at: StepPageRequest): Promise<Response> {
   if (context.settings.mailProvider === "off") return redirect(restart);
   const frame = stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
-  const options = { ...respondingTo(problem), formTarget: await formTargets(at) };
+  const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (mailed?.purpose === "recover") {
     const view = { form, mailed, problem, canCancel: authorization !== undefined };

@@ -37,5 +37,5 @@ export async function showRecoveryCodes(at: StepPageRequest): Promise<Response> 
       </RecoveryCodeList>
     </Layout>
   );
-  return respondPage(page, { formTarget: authorization?.request.redirectUri });
+  return respondPage(page, { formLeaves: authorization !== undefined });
 }

@@ -33,5 +33,5 @@ export async function showRestore(at: StepPageRequest): Promise<Response> {
       </form>
     </Layout>
   );
-  return respondPage(page, { formTarget: authorization?.request.redirectUri });
+  return respondPage(page, { formLeaves: authorization !== undefined });
 }

@@ -29,7 +29,7 @@ export async function showSelectAccount(at: StepPageRequest): Promise<Response> 
   };
   const frame = stepFrame(at);
   const page = <SelectAccountPage frame={frame} view={view} />;
-  return respondPage(page, { formTarget: authorization.request.redirectUri });
+  return respondPage(page, { formLeaves: true });
 }
 
 function SelectAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: SelectAccountView }) {

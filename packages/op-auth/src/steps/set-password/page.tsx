@@ -36,7 +36,7 @@ export async function showSetPassword(at: StepPageRequest): Promise<Response> {
   };
   return respondPage(<PasswordPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : 400,
-    formTarget: authorization?.request.redirectUri,
+    formLeaves: authorization !== undefined,
   });
 }
 

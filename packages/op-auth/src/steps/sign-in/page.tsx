@@ -6,7 +6,7 @@ import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { describeClient } from "../../pages/describe-client.ts";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
-import { discoverUpstream, formTargets, provenAddress } from "../../upstream/discovery.ts";
+import { discoverUpstream, formLeaves, provenAddress } from "../../upstream/discovery.ts";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
@@ -55,7 +55,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   return respondPage(<SignInPage frame={frame} view={view} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
     headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
-    formTarget: await formTargets(at),
+    formLeaves: await formLeaves(at),
   });
 }
 

@@ -12,7 +12,7 @@ import { OtherWays } from "../../pages/other-ways.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { longestName } from "../../sign-up/read-name.ts";
-import { formTargets } from "../../upstream/discovery.ts";
+import { formLeaves } from "../../upstream/discovery.ts";
 import { newcomerOf } from "../newcomer.ts";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
@@ -27,7 +27,7 @@ export async function showSignUp(at: StepPageRequest): Promise<Response> {
   if (exists !== undefined) return exists;
   const frame = stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
-  const options = { ...respondingTo(problem), formTarget: await formTargets(at) };
+  const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (newcomer !== undefined && mailed?.purpose === "sign-up") {
     const view = { form, mailed, problem, canCancel: authorization !== undefined };
