@@ -78,11 +78,9 @@ it("npm run admin-client gives its role to nobody who had its name before it gav
   const left = "SELECT sub FROM user_roles UNION ALL SELECT group_name FROM group_roles";
   expect(await values(left)).toEqual([]);
   expect(await values("SELECT address_key FROM invitations ORDER BY 1")).toEqual([address, "o@example.com"]);
-  expect(await values("SELECT action || ' ' || target FROM admin_events WHERE detail LIKE '%lost%' ORDER BY seq")).toEqual([
-    "user.update alice",
-    "group.update staff",
-    "invitation.delete squat",
-  ]);
+  expect(
+    await values("SELECT action || ' ' || target FROM admin_events WHERE detail LIKE '%lost%' ORDER BY seq"),
+  ).toEqual(["user.update alice", "group.update staff", "invitation.delete squat"]);
   await authEnv.DB.prepare("INSERT INTO user_roles VALUES ('bob', 'administrator')").run();
   await run("second@example.com");
   expect(await values(left)).toEqual(["bob"]);

@@ -290,7 +290,9 @@ describe("what requires a second factor", () => {
     expect(stepOf(page)).toBe("prove-more");
     const proven = locationOf(await browser.authorize({ scope }));
     expect(stepOf(proven)).toBe("prove-more");
-    expect(await idTokenContext(await browser.submit(proven, { code: await app.code() }))).toMatchObject({ acr: "mfa" });
+    expect(await idTokenContext(await browser.submit(proven, { code: await app.code() }))).toMatchObject({
+      acr: "mfa",
+    });
   });
 
   it("a role added meanwhile: the next decision is made by it, also in a session", async () => {

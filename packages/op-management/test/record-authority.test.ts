@@ -9,7 +9,12 @@ import { AdminMails } from "./fixtures/admin-mails.ts";
  * without an entry fails the first test.
  */
 const adminAudience = `${issuer}/admin`;
-const upstream = { name: "Corp", issuer: "https://idp.example.net", client_id: "op", client_secret: "the secret there" };
+const upstream = {
+  name: "Corp",
+  issuer: "https://idp.example.net",
+  client_id: "op",
+  client_secret: "the secret there",
+};
 const root = "/users/root";
 type Case = readonly [method: string, path: string, body?: object];
 
@@ -32,7 +37,9 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   deleteClient: [["DELETE", "/clients/operators"]],
   rotateClientSecret: [["POST", "/clients/operators/secrets", {}]],
   deleteClientSecret: [["DELETE", "/clients/operators/secrets/any"]],
-  createIssuer: [["POST", "/issuers", { ...trusted, issuer_id: "mine", issuer: "https://mine.example", rules: [rule] }]],
+  createIssuer: [
+    ["POST", "/issuers", { ...trusted, issuer_id: "mine", issuer: "https://mine.example", rules: [rule] }],
+  ],
   updateIssuer: [["PATCH", "/issuers/ci", { jwks_uri: "https://mine.example/jwks" }]],
   deleteIssuer: [["DELETE", "/issuers/ci"]],
   createUpstream: [
@@ -141,7 +148,9 @@ beforeEach(async () => {
   await connect("connected", "root");
   await connect("plain", "eve");
   const document = JSON.stringify({ roles: ["admins"], groups: [] });
-  await bindings.DB.prepare("INSERT INTO invitations VALUES ('waiting', 'w@example.com', 'w@example.com', ?1, 'x', 0, 9e15)")
+  await bindings.DB.prepare(
+    "INSERT INTO invitations VALUES ('waiting', 'w@example.com', 'w@example.com', ?1, 'x', 0, 9e15)",
+  )
     .bind(document)
     .run();
 });
@@ -217,7 +226,8 @@ describe("RFC 9068 §2.2.3.1: a name that gives its first admin scope is not hel
   it.each<[string, (token: string) => Promise<{ readonly status: number }>, string]>([
     [
       "a user",
-      (token) => admin.call("POST", "/users", { token, body: { sub: "mallory", username: "m", roles: ["operations"] } }),
+      (token) =>
+        admin.call("POST", "/users", { token, body: { sub: "mallory", username: "m", roles: ["operations"] } }),
       "user mallory",
     ],
     [

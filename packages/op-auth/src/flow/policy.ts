@@ -57,7 +57,14 @@ export function accountPolicy(
   },
 ): Policy {
   const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
-  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(context, client, scope), asked: [] };
+  return {
+    ...unlimited,
+    prompt: [],
+    requiredAcr,
+    consent: "never",
+    ...factorPolicy(context, client, scope),
+    asked: [],
+  };
 }
 
 /**
