@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
@@ -112,7 +113,7 @@ describe("a person", () => {
     let arrived: Promise<Response> | undefined;
     const visit = (url: string) => {
       const person = new Person(provider.issuer, alice);
-      arrived = person.visit(url).then(async ({ url: callback }) => {
+      arrived = walk(person, url).then(async (callback) => {
         // A callback of somebody else does not end the wait.
         expect((await fetch(`${callback.origin}/callback?code=stolen&state=other`)).status).toBe(404);
         return fetch(callback);
@@ -143,7 +144,7 @@ describe("a person", () => {
       const [, url] = /visit (http\S+user_code=\S+)/.exec(text) ?? [];
       if (url === undefined) return;
       const person = new Person(provider.issuer, alice);
-      visited = approve(person, url);
+      visited = walk(person, url);
     };
     const { code, errors } = await user.run(["login", provider.issuer, "--with", "device", "--scope", adminScopes], {
       onNote,
@@ -154,12 +155,23 @@ describe("a person", () => {
   }, 40_000);
 });
 
-/** Signs in at the page of the device, and allows it. */
-async function approve(person: Person, url: string): Promise<void> {
+/** Alice's app, once she has set it up; each of its codes is used once. */
+let appKey: string | undefined;
+let codesUsed = 0;
+
+/** Signs in with two factors, the second of which is set up at the first sign-in, and allows what is asked. Returns where it ends. */
+async function walk(person: Person, url: string): Promise<URL> {
   let page = await person.open(url);
-  for (let step = 0; step < 6 && page.kind === "page" && page.html.includes("<form"); step += 1) {
-    page = await person.submit(page, { device: { decision: "allow" }, "sign-in": alice });
+  for (let step = 0; step < 8 && page.kind === "page" && page.html.includes("<form"); step += 1) {
+    appKey ??= /id="key">([^<]+)</.exec(page.html)?.[1];
+    const isApp = page.name === "enrol" || page.name === "prove-more";
+    const code = isApp ? await totpCode(appKey!, Date.now() + 30_000 * codesUsed++) : "";
+    page = await person.submit(page, {
+      ...{ device: { decision: "allow" }, "sign-in": alice, enrol: { code }, "prove-more": { code } },
+      "recovery-codes": { codes: "later" },
+    });
   }
+  return page.kind === "arrival" ? page.url : new URL(url);
 }
 
 describe("a provider that means harm", () => {

@@ -21,6 +21,7 @@ export interface Invited {
 /**
  * Invites a person who gets the role of administrators, which is given every permission of the admin API. The link works once, for a day. An
  * earlier invitation of the address ends. It is no sign-up of the public, so it works with SIGN_UP=off. `by`: the command, for the audit log.
+ * If the role gives no admin scope yet, whoever has its name loses it: anyone with `admin:users` could have given it to them.
  */
 export async function inviteAdministrator(
   { address, key }: EmailAddress,
@@ -38,6 +39,7 @@ export async function inviteAdministrator(
   const permissions = adminScopes.map((scope) => `(${text(administratorRole)}, ${text(scope)})`);
   return {
     statements: [
+      ...endEarlierHolders(by, nowMs),
       `INSERT OR IGNORE INTO role_permissions (role, permission) VALUES ${permissions.join(", ")}`,
       `DELETE FROM held_records WHERE kind = 'role' AND id = ${text(administratorRole)}`,
       `INSERT INTO control_changes (kind, id, at_ms) VALUES ('rbac', '*', ${nowMs})`,
@@ -55,6 +57,27 @@ export async function inviteAdministrator(
     ],
     link: `${issuer}/invitation?${new URLSearchParams({ token })}`,
   };
+}
+
+/** Rows of a table that give the role, the column of whoever has it, and the event of its end. */
+const holders = [
+  { table: "user_roles", who: "sub", has: (role: string) => `role = ${role}`, action: "user.update" },
+  { table: "group_roles", who: "group_name", has: (role: string) => `role = ${role}`, action: "group.update" },
+  {
+    ...{ table: "invitations", who: "id", action: "invitation.delete" },
+    has: (role: string) => `EXISTS (SELECT 1 FROM json_each(document, '$.roles') WHERE value = ${role})`,
+  },
+];
+
+function endEarlierHolders(by: string, nowMs: number): string[] {
+  const role = text(administratorRole);
+  const isNew = `NOT EXISTS (SELECT 1 FROM role_permissions WHERE role = ${role} AND permission GLOB 'admin:*')`;
+  const detail = text(JSON.stringify({ lost: administratorRole }));
+  return holders.flatMap(({ table, who, has, action }) => [
+    `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail)
+       SELECT ${nowMs}, '${action}', ${who}, '', ${text(by)}, ${detail} FROM ${table} WHERE ${has(role)} AND ${isNew}`,
+    `DELETE FROM ${table} WHERE ${has(role)} AND ${isNew}`,
+  ]);
 }
 
 /** The admin client with this one secret, active, whatever happened to it. */

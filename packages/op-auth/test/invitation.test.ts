@@ -59,6 +59,34 @@ it("the link of npm run admin-client makes its person an administrator, once, wi
   expect(await values(open)).toEqual([0]);
 });
 
+it("npm run admin-client gives its role to nobody who had its name before it gave anything; to administrators it stays", async () => {
+  const facts = { issuer: "https://op.example.com", masterKey: authEnv.OP_MASTER_KEY, by: "npm run admin-client" };
+  const run = async (of: string) => {
+    const { statements } = await inviteAdministrator(parseEmailAddress(of)!, { ...facts, nowMs: Date.now() });
+    await authEnv.DB.batch(statements.map((sql) => authEnv.DB.prepare(sql)));
+  };
+  await authEnv.DB.batch(
+    [
+      "INSERT INTO user_roles VALUES ('alice', 'administrator')",
+      "INSERT INTO group_roles VALUES ('staff', 'administrator')",
+      "INSERT INTO role_permissions VALUES ('administrator', 'read')",
+      `INSERT INTO invitations VALUES ('squat', 'm@example.com', 'm@example.com', '{"roles":["administrator"],"groups":[]}', 'x', 0, 9e15)`,
+      `INSERT INTO invitations VALUES ('other', 'o@example.com', 'o@example.com', '{"roles":["auditor"],"groups":[]}', 'x', 0, 9e15)`,
+    ].map((sql) => authEnv.DB.prepare(sql)),
+  );
+  await run(address);
+  const left = "SELECT sub FROM user_roles UNION ALL SELECT group_name FROM group_roles";
+  expect(await values(left)).toEqual([]);
+  expect(await values("SELECT address_key FROM invitations ORDER BY 1")).toEqual([address, "o@example.com"]);
+  expect(
+    await values("SELECT action || ' ' || target FROM admin_events WHERE detail LIKE '%lost%' ORDER BY seq"),
+  ).toEqual(["user.update alice", "group.update staff", "invitation.delete squat"]);
+  await authEnv.DB.prepare("INSERT INTO user_roles VALUES ('bob', 'administrator')").run();
+  await run("second@example.com");
+  expect(await values(left)).toEqual(["bob"]);
+  expect(await values("SELECT address_key FROM invitations ORDER BY 1")).toContain(address);
+});
+
 describe("a link", () => {
   it("opened ten times by a program changes nothing; its person then gets an account with its roles, and no code", async () => {
     const page = await invite();

@@ -321,6 +321,24 @@ describe("what requires a second factor", () => {
     expect(stepOf(await signInWith(code, fixtures.browser()))).toBe("prove-more");
   });
 
+  it("RFC 9470 §4: a requested admin scope does, as the admin API will, also in a session with one factor", async () => {
+    await authEnv.DB.batch(["users", "clients"].map((table) => authEnv.DB.prepare(`DELETE FROM ${table}`)));
+    await forgetCopies();
+    await fixtures.seed({ skip_consent: true, scope: "openid admin:users", require_mfa: false });
+    expect(isCode(await byPassword({ scope: "openid" }))).toBe(true);
+    const scope = "openid admin:users";
+    expect(sentToClient(await browser.authorize({ scope, prompt: "none" })).error).toBe("login_required");
+    expect(stepOf(locationOf(await browser.authorize({ scope })))).toBe("enrol");
+    const app = await AuthenticatorApp.register("alice");
+    const page = await byPassword({ scope }, fixtures.browser());
+    expect(stepOf(page)).toBe("prove-more");
+    const proven = locationOf(await browser.authorize({ scope }));
+    expect(stepOf(proven)).toBe("prove-more");
+    expect(await idTokenContext(await browser.submit(proven, { code: await app.code() }))).toMatchObject({
+      acr: "mfa",
+    });
+  });
+
   it("a role added meanwhile: the next decision is made by it, also in a session", async () => {
     browser.restart(withSettings({ MFA_ROLES: "admin auditor" }));
     const page = locationOf(await browser.authorize());

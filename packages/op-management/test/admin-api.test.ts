@@ -72,7 +72,7 @@ describe("RFC 9700 §2.3: a caller cannot grant scopes that it lacks", () => {
     await admin.call("POST", "/users", { body: { sub: "alice", username: "alice", roles: ["support"] } });
     const token = await admin.issueToken({ user: "alice" });
     expect((await admin.call("GET", "/users", { token })).status).toBe(403);
-    await admin.call("PUT", "/roles/support", roleOf("admin:users"));
+    await admin.call("PUT", "/roles/support", { body: { permissions: ["admin:users"], keep_holders: true } });
     expect((await admin.call("GET", "/users", { token })).status).toBe(200);
     expect((await admin.call("GET", "/clients", { token })).status).toBe(403);
   });

@@ -210,8 +210,8 @@ describe("PATCH /admin/users/{sub}", () => {
     ["replaced", "another long password"],
     ["removed", null],
   ])("a password that is %s ends every session and grant of the user, offline ones too", async (_, password) => {
-    await create({ sub: "support", username: "support", roles: ["support"], password: "a long password" });
     await admin.call("PUT", "/roles/support", { body: { permissions: ["admin:users"] } });
+    await create({ sub: "support", username: "support", roles: ["support"], password: "a long password" });
     const victim = await admin.issueToken({ user: "support" });
     expect((await admin.call("GET", "/users", { token: victim })).status).toBe(200);
     const { DB } = bindings;

@@ -111,8 +111,9 @@ async function isLive(origin: string, clientId: string, secret: string): Promise
 
 async function registerRole(admin: AdminApi, role: string, permissions: readonly string[]): Promise<void> {
   const found = await admin.call("GET", `/roles/${role}`);
-  if (!contains(found.body, { permissions }))
-    await checked(`roles.${role}`, admin.require("PUT", `/roles/${role}`, { permissions }));
+  if (contains(found.body, { permissions })) return;
+  // Its users are made at the same time, by the same seed.
+  await checked(`roles.${role}`, admin.require("PUT", `/roles/${role}`, { permissions, keep_holders: true }));
 }
 
 async function registerResource(admin: AdminApi, id: string, wanted: Readonly<Record<string, unknown>>): Promise<void> {

@@ -156,9 +156,9 @@ async function signInAgain(
   device: WaitingDevice,
   code: string,
 ): Promise<Response | undefined> {
-  const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs } = readDeviceAuthorization(device);
+  const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs, scope } = readDeviceAuthorization(device);
   const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
-  if (await lacksSecondFactor(at, session, device.clientId))
+  if (await lacksSecondFactor(at, session, { clientId: device.clientId, scope }))
     return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
   const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
@@ -166,12 +166,16 @@ async function signInAgain(
   return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });
 }
 
-/** Whether the client, a role or the deployment requires a second factor that the session does not have. */
-async function lacksSecondFactor(at: AccountRequest, session: Session, clientId: string): Promise<boolean> {
+/** Whether the client, the scope, a role or the deployment requires a second factor that the session does not have. */
+async function lacksSecondFactor(
+  at: AccountRequest,
+  session: Session,
+  { clientId, scope }: Pick<WaitingDevice, "clientId"> & { readonly scope: readonly string[] },
+): Promise<boolean> {
   const { context, isolate, request } = at;
   return settle(context, isolate, async () => {
     const client = await isolate.clients.find(context, clientId);
-    const policy = accountPolicy(context, { client });
+    const policy = accountPolicy(context, { client, scope });
     const browser = await identifyBrowser(context, request);
     const flow = { purpose: { kind: "authorize", parameters: [] }, proofs: [], marks: {}, isOpened: true } as const;
     const facts = await readPersonFacts(at, { flow, browser }, policy, session, session.sub);

@@ -1,3 +1,4 @@
+import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -17,23 +18,28 @@ export async function authorizationPolicy(
   client: Client,
   request: CodeRequest,
 ): Promise<Policy> {
-  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject } = request;
+  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, scope } = request;
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   const consent = consentRule(context.settings, client, request);
-  const factors = factorPolicy(context, client);
+  const factors = factorPolicy(context, client, scope);
   return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked };
 }
 
-/** When a sign-in needs two factors: the strictest of the client and the deployment. A role is known only with the person. */
+/**
+ * When a sign-in needs two factors: the strictest of the client, the requested scope and the deployment. The admin API accepts no person with one
+ * factor, so a person who could do nothing with the token is asked here. A role is known only with the person.
+ */
 function factorPolicy(
   { env, settings }: PolicyContext,
   client?: Client,
+  scope: readonly string[] = [],
 ): Pick<Policy, "secondFactor" | "mfaRoles" | "confirmsBrowsers"> {
   const { secondFactor, newBrowser } = readDeployment(env);
   const { mfa, mfaRoles } = secondFactor;
   const ofDeployment = mfa === "required" ? "unless remembered" : "if set up";
   const confirmsBrowsers = newBrowser === "code" && settings.mailProvider !== "off";
-  return { secondFactor: client?.metadata.require_mfa ? "always" : ofDeployment, mfaRoles, confirmsBrowsers };
+  const isAlways = client?.metadata.require_mfa === true || scope.some(isAdminScope);
+  return { secondFactor: isAlways ? "always" : ofDeployment, mfaRoles, confirmsBrowsers };
 }
 
 type AccountPurpose = Extract<Purpose, { kind: "account" }>;
@@ -41,10 +47,24 @@ type AccountPurpose = Extract<Purpose, { kind: "account" }>;
 /** The policy of a sign-in to a page of this provider, for example the one that allows a device of a client. */
 export function accountPolicy(
   context: PolicyContext,
-  { requiredAcr, client }: Pick<AccountPurpose, "requiredAcr"> & { readonly client?: Client | undefined },
+  {
+    requiredAcr,
+    client,
+    scope,
+  }: Pick<AccountPurpose, "requiredAcr"> & {
+    readonly client?: Client | undefined;
+    readonly scope?: readonly string[];
+  },
 ): Policy {
   const unlimited = { maxAgeSeconds: undefined, preferredAcr: undefined, expectedSubject: undefined };
-  return { ...unlimited, prompt: [], requiredAcr, consent: "never", ...factorPolicy(context, client), asked: [] };
+  return {
+    ...unlimited,
+    prompt: [],
+    requiredAcr,
+    consent: "never",
+    ...factorPolicy(context, client, scope),
+    asked: [],
+  };
 }
 
 /**

@@ -17,7 +17,8 @@ const en = {
   "console.notSignedInText":
     "Sign in again. If it fails again, somebody with access to the deployment can find the reason in its log by the reference.",
   "console.forbidden": "You may not see this page",
-  "console.forbiddenText": "It needs a permission of the admin API that you do not have, or no longer have.",
+  "console.forbiddenText":
+    "It needs a permission of the admin API that you do not have, no longer have, or that the console never has: the command line may.",
   "console.toOverview": "To the overview",
   "console.tokenInvalid": "This form has expired",
   "console.tokenInvalidText": "Nothing was changed. Open the page again, and repeat the change.",
@@ -96,7 +97,8 @@ const de: Readonly<Record<OwnKey, string>> = {
   "console.notSignedInText":
     "Melden Sie sich erneut an. Scheitert es wieder, findet jemand mit Zugang zum Betrieb den Grund unter dieser Vorgangsnummer im Protokoll.",
   "console.forbidden": "Diese Seite dürfen Sie nicht sehen",
-  "console.forbiddenText": "Sie braucht eine Berechtigung der Admin-API, die Sie nicht oder nicht mehr haben.",
+  "console.forbiddenText":
+    "Sie braucht eine Berechtigung der Admin-API, die Sie nicht oder nicht mehr haben, oder die die Konsole nie hat: Die Kommandozeile kann sie haben.",
   "console.toOverview": "Zur Übersicht",
   "console.tokenInvalid": "Dieses Formular ist abgelaufen",
   "console.tokenInvalidText": "Es wurde nichts geändert. Öffnen Sie die Seite erneut und wiederholen Sie die Änderung.",

@@ -1,4 +1,5 @@
 import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
+import { isAcrSatisfied } from "@edge-op/protocol/oauth/authentication-context";
 import {
   findAccessToken,
   requireUnrevoked,
@@ -21,19 +22,27 @@ interface NeededAuthority {
 
 /**
  * **Authorizes an admin operation**: a live access token of this provider with the audience `{issuer}/admin` and the scope of the operation. A user
- * must also have the scope as a permission: an application that may request admin scopes must not make every user an administrator. Cost: 0 calls
- * warm (`direct`: 1 object call); a DPoP proof adds 1 object call.
+ * must also have the scope as a permission: an application that may request admin scopes must not make every user an administrator. And the user has
+ * signed in with two factors, whatever the client requires: one of several clients without `require_mfa` would go round that of the others. Cost: 0
+ * calls warm (`direct`: 1 object call); a DPoP proof adds 1 object call.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ * @see https://www.rfc-editor.org/rfc/rfc9470#section-3
  */
-export function authorizeAdmin(
+export async function authorizeAdmin(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
   scope: AdminScope,
 ): Promise<AccessToken> {
   const needed = { audience: adminAudience(context.settings.issuer), scope };
-  return requireToken(context, isolate, request, needed, (token) => withinPermissions(context, isolate, token));
+  const narrow = (token: AccessToken) => withinPermissions(context, isolate, token);
+  const token = await requireToken(context, isolate, request, needed, narrow);
+  if (token.forUser && !isAcrSatisfied(token.acr, "mfa")) {
+    const { scheme } = findAccessToken(request);
+    throw resourceError(scheme, "insufficient_user_authentication", "admin-needs-two-factors", { acr: "mfa" });
+  }
+  return token;
 }
 
 /** Returns a live access token of this provider with the required audience and, after `narrow`, the required scope. Cost: 0 calls warm. */

@@ -9,16 +9,12 @@ import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
 import { readQuery } from "./read-query.ts";
 
-export type AdminScope =
-  | "admin:clients"
-  | "admin:issuers"
-  | "admin:users"
-  | "admin:export"
-  | "admin:keys"
-  | "admin:tokens"
-  | "admin:revoke-all"
-  | "admin:shards"
-  | "admin:audit";
+export const adminScopes = [
+  ...(["admin:clients", "admin:issuers", "admin:users", "admin:export", "admin:keys"] as const),
+  ...(["admin:tokens", "admin:revoke-all", "admin:shards", "admin:audit"] as const),
+] as const;
+
+export type AdminScope = (typeof adminScopes)[number];
 
 export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

@@ -7,7 +7,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";
-import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { type CheckedLine, checkLines } from "./check-lines.ts";
 import { type UserLine, userLineSchema } from "./import-schema.ts";
 import { insertLines } from "./insert-lines.ts";
@@ -77,8 +77,7 @@ const importUsers = defineRoute({
   async handle(call) {
     const { users, dry_run: isDryRun = false } = call.body;
     const lines = users.map((line) => (line instanceof InvalidLine ? undefined : line));
-    const listed = (member: "roles" | "groups") => [...new Set(lines.flatMap((line) => line?.[member] ?? []))];
-    const [roles, groups] = [listed("roles"), listed("groups")];
+    const [roles, groups] = listed(lines.map((line) => ({ line })));
     if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
     const { checked, digest } = await importLines(call, lines, isDryRun);
     const results = users.map((line, index) =>
@@ -95,6 +94,12 @@ const importUsers = defineRoute({
 function resultOf(checked: CheckedLine) {
   if (checked.kind === "refused") return { result: "refused", fields: [...checked.faults] } as const;
   return { result: checked.kind === "new" ? "created" : "exists" } as const;
+}
+
+/** Every role, and every group, of the lines. */
+function listed(lines: readonly { readonly line: UserLine | undefined }[]): [roles: string[], groups: string[]] {
+  const all = (member: "roles" | "groups") => [...new Set(lines.flatMap(({ line }) => line?.[member] ?? []))];
+  return [all("roles"), all("groups")];
 }
 
 type Call = Pick<AdminCall<unknown, unknown>, "context" | "actor">;
@@ -123,7 +128,7 @@ async function importLines(
   const detail = { created: prepared.length, exists: lines.length - prepared.length - refused, refused };
   try {
     await commitChange(call, {
-      statements: await insertLines(env, prepared, nowMs()),
+      statements: [...(await insertLines(env, prepared, nowMs())), refuseGreaterRoles(call, ...listed(prepared))],
       forget: [],
       event: { action: "import.users", target: digest, detail },
     });

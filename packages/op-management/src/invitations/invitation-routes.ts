@@ -12,7 +12,7 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";
 import { takenError } from "../admin/taken-ids.ts";
-import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { invitationCreateSchema, invitationSchema } from "./invitation-schema.ts";
 import {
   deleteInvitation,
@@ -93,6 +93,7 @@ async function invite(
     await commitChange(call, {
       statements: [
         ...(replaced === undefined ? [] : [deleteInvitation(env.DB, replaced)]),
+        refuseGreaterRoles(call, roles, groups),
         ...insertInvitation(env.DB, to.key, invitation),
       ],
       forget: [],

@@ -5,6 +5,10 @@ import type { AdminCall } from "../admin/define-route.ts";
 import { refuseOwn } from "../admin/own-authority.ts";
 import type { Assignment } from "./assignment-store.ts";
 
+/** Roles ?1 and those of groups ?2. */
+const assignedRoles = `SELECT value FROM json_each(?1)
+  UNION SELECT role FROM group_roles WHERE group_name IN (SELECT value FROM json_each(?2))`;
+
 /** **Refuses to assign or remove roles and groups** unless the actor has every admin scope that they grant. Cost: 1 D1. */
 export async function requireAuthorityOverRoles(
   { context, actor }: ActorRequest,
@@ -14,9 +18,7 @@ export async function requireAuthorityOverRoles(
   const { results } = await queryDatabase(() =>
     context.env.DB.prepare(
       `SELECT DISTINCT permission FROM role_permissions
-        WHERE permission GLOB 'admin:*' AND role IN (
-          SELECT value FROM json_each(?1)
-          UNION SELECT role FROM group_roles WHERE group_name IN (SELECT value FROM json_each(?2)))`,
+        WHERE permission GLOB 'admin:*' AND role IN (${assignedRoles})`,
     )
       .bind(JSON.stringify(roles), JSON.stringify(groups))
       .all<{ permission: string }>(),
@@ -25,6 +27,22 @@ export async function requireAuthorityOverRoles(
     actor,
     results.map(({ permission }) => permission),
   );
+}
+
+/**
+ * A statement that fails, together with its transaction, if the roles and groups that a person gets have got an admin scope that the actor lacks since
+ * {@link requireAuthorityOverRoles}.
+ */
+export function refuseGreaterRoles(
+  { context, actor }: ActorRequest,
+  roles: readonly string[],
+  groups: readonly string[],
+): D1PreparedStatement {
+  return context.env.DB.prepare(
+    `INSERT INTO role_permissions (role, permission) SELECT '', NULL WHERE EXISTS (
+       SELECT 1 FROM role_permissions WHERE permission GLOB 'admin:*' AND permission NOT IN (SELECT value FROM json_each(?3))
+          AND role IN (${assignedRoles}))`,
+  ).bind(JSON.stringify(roles), JSON.stringify(groups), JSON.stringify(actor.scope));
 }
 
 /** The records that a change replaces: a user, the permissions of a role, or the roles of a group. */

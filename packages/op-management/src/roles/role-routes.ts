@@ -19,6 +19,7 @@ import {
   replaceAssignment,
   rolePermissions,
 } from "./assignment-store.ts";
+import { findHolders, refuseHolders } from "./earlier-holders.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "./role-authority.ts";
 import { permissions, rbacNamePattern, rbacNames } from "./role-schema.ts";
 
@@ -32,10 +33,18 @@ interface Kind {
 
 const scope = "admin:users";
 
+const keepHolders = z
+  .boolean()
+  .exactOptional()
+  .describe(
+    "Whether those who have the name already get its first admin scopes. Otherwise a change that gives them to anyone is refused.",
+  );
+
 async function replace(
   call: AdminCall<unknown, unknown>,
   { noun, table }: Pick<Kind, "noun" | "table">,
   assignment: Assignment,
+  keepsHolders = false,
 ): Promise<void> {
   const { name, values } = assignment;
   if (noun === "role") {
@@ -48,14 +57,20 @@ async function replace(
   const commit = commitChange(call, {
     statements: [
       ...(known === undefined ? [] : [refuseUnlessAssigned(database, table, known)]),
+      ...(keepsHolders ? [] : refuseHolders(database, noun, assignment)),
       ...replaceAssignment(database, table, assignment),
     ],
     forget: [{ kind: "rbac", id: everyId }],
-    event: { action: `${noun}.update`, target: name, detail: { given: values.length } },
+    event: {
+      action: `${noun}.update`,
+      target: name,
+      detail: { given: values.length, ...(keepsHolders ? { keep_holders: true } : {}) },
+    },
   });
   await commit.catch(async (cause) => {
-    if (known !== undefined && mayBeConflict(cause)) await findVersion(call, table, name);
-    throw cause;
+    if (!mayBeConflict(cause)) throw cause;
+    if (known !== undefined) await findVersion(call, table, name);
+    throw (keepsHolders ? undefined : await findHolders(database, noun, assignment)) ?? cause;
   });
 }
 
@@ -123,16 +138,18 @@ function routesOf({ noun, gives, table, values, example }: Kind): AdminRoute[] {
     method: "PUT",
     path: named,
     operationId: `replace${title}`,
-    summary: `Sets which ${gives} a ${noun} gives. In force everywhere when the call returns.`,
+    summary: `Sets which ${gives} a ${noun} gives. Its first admin scopes need keep_holders if anyone has the ${noun} already. In force everywhere when the call returns.`,
     scope,
     preconditions: ["If-Match", "If-None-Match"],
-    body: z.strictObject({ [gives]: values }).meta({ id: `${title}Replacement` }),
+    body: z
+      .strictObject({ [gives]: values, keep_holders: keepHolders })
+      .meta({ id: `${title}Replacement`, required: [gives] }),
     response,
     async handle(call) {
       const name = call.parameter("name");
       if (!rbacNamePattern.test(name)) throw invalidFields([{ path: noun, message: "is not a name" }]);
-      const assignment = { name, values: (call.body[gives] ?? []).toSorted() };
-      await replace(call, { noun, table }, assignment);
+      const assignment = { name, values: (call.body[gives] as string[]).toSorted() };
+      await replace(call, { noun, table }, assignment, call.body["keep_holders"] === true);
       return respond(assignment);
     },
   });

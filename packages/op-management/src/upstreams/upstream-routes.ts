@@ -4,13 +4,14 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { defineRecordRoutes, type PatchCall } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
+import { requireAuthorityOverUpstream } from "./upstream-authority.ts";
 import { requireUpstream } from "./upstream-document.ts";
 import { upstreamCreateSchema, upstreamSchema, writableUpstream } from "./upstream-schema.ts";
 import { forgetUpstreams, refuseConflicts, type StoredUpstream, upstreams } from "./upstream-table.ts";
 
 /**
- * **`/admin/upstreams`**: the upstream providers with which people sign in (ADR 63). Cost: a read 1 D1; a change 2 D1 and a round of the control
- * plane.
+ * **`/admin/upstreams`**: the upstream providers with which people sign in (ADR 63). Cost: a read 1 D1; a creation 1 D1, a change 2 D1, 3 for a
+ * record that decides about nobody by itself, and a round of the control plane.
  */
 export const upstreamRoutes: readonly AdminRoute[] = defineRecordRoutes({
   table: upstreams,
@@ -40,6 +41,7 @@ export const upstreamRoutes: readonly AdminRoute[] = defineRecordRoutes({
     const { upstream_id: upstreamId = `p${randomBase64Url(9)}`, ...given } = call.body;
     const atMs = nowMs();
     const required = await requireUpstream(call.context, upstreamId, given);
+    await requireAuthorityOverUpstream(call, [required.document]);
     const record = { upstreamId, ...required, createdAtMs: atMs, updatedAtMs: atMs };
     await upstreams.create(call, record, {
       statements: [refuseConflicts(call.context.env.DB, record)],
@@ -48,10 +50,16 @@ export const upstreamRoutes: readonly AdminRoute[] = defineRecordRoutes({
     return { record };
   },
   patch: patchUpstream,
+  async remove(call, { upstreamId, document }) {
+    await requireAuthorityOverUpstream(call, [document], upstreamId);
+    return {};
+  },
 });
 
-function patchUpstream({ body, context }: PatchCall) {
+function patchUpstream(call: PatchCall) {
+  const { body, context } = call;
   return async (known: StoredUpstream) => {
+    await requireAuthorityOverUpstream(call, [known.document], known.upstreamId);
     // A later rule must not prevent disabling a provider.
     if (Object.keys(body).every((name) => name === "status")) {
       return { changed: { status: body["status"] === "disabled" ? ("disabled" as const) : ("active" as const) } };
@@ -60,6 +68,7 @@ function patchUpstream({ body, context }: PatchCall) {
     const { merged, keepOthers } = patchStored(writableUpstream, stored, body);
     const { document, ...others } = await requireUpstream(context, known.upstreamId, merged, known);
     const changed = { ...others, document: keepOthers(document) };
+    await requireAuthorityOverUpstream(call, [changed.document]);
     return { changed, statements: [refuseConflicts(context.env.DB, { ...known, ...changed })] };
   };
 }

@@ -15,7 +15,7 @@ import { applyMergePatch } from "../admin/merge-patch.ts";
 import { requireOtherSubject } from "../admin/own-authority.ts";
 import { takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
-import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
+import { refuseGreaterRoles, requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { keepAddress, removedAddress } from "./user-address.ts";
 import { keepAttributes } from "./user-attributes.ts";
@@ -44,6 +44,9 @@ export function patchUser(call: PatchCall) {
     const statements = [
       ...keepAddress(DB, changed, known),
       ...(await keepAttributes(DB, sub, writtenAttributes(body), changed.attributes)),
+      ...(body.roles === undefined && body.groups === undefined
+        ? []
+        : [refuseGreaterRoles(call, changed.roles, changed.groups)]),
       ...(body.roles === undefined ? [] : replaceAssignment(DB, userRoles, { name: sub, values: changed.roles })),
       ...(body.groups === undefined ? [] : replaceAssignment(DB, userGroups, { name: sub, values: changed.groups })),
       ...(password === null ? [deletePassword(DB, sub)] : []),

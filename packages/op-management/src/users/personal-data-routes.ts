@@ -9,6 +9,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
 import { eventSchema } from "../audit/event-resource.ts";
+import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { remaindersOf } from "./remainders.ts";
 import { userRoutes } from "./user-routes.ts";
 import { users } from "./user-table.ts";
@@ -71,7 +72,9 @@ const exportUser = defineRoute({
   scope,
   response: { status: 200, description: "The document.", schema: exportSchema },
   async handle(call) {
-    const { sub } = await users.require(call.context.env.DB, call.parameter("sub"));
+    const { sub, roles, groups } = await users.require(call.context.env.DB, call.parameter("sub"));
+    // It contains where the person was, which of a greater administrator only the audit log shows.
+    await requireAuthorityOverRoles(call, roles, groups);
     await commitChange(call, { statements: [], forget: [], event: { action: "user.export", target: sub } });
     return { body: await exportPerson(call.context, sub) };
   },
@@ -127,5 +130,5 @@ const eraseUser = defineRoute({
   },
 });
 
-/** Cost: an export 3 D1 calls and 1 for each 1,000 events; an erasure that of a deletion. */
+/** Cost: an export 4 D1 calls and 1 for each 1,000 events; an erasure that of a deletion. */
 export const personalDataRoutes: readonly AdminRoute[] = [exportUser, eraseUser];

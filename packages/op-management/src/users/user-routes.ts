@@ -9,7 +9,7 @@ import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
 import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
-import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { keepAddress } from "./user-address.ts";
@@ -97,6 +97,7 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
       refuseTakenSub(env.DB, sub, await retiredHash(env, sub)),
       ...keepAddress(env.DB, record, undefined),
       ...written,
+      ...(roles.length + groups.length > 0 ? [refuseGreaterRoles(call, roles, groups)] : []),
       ...replaceAssignment(env.DB, userRoles, { name: sub, values: roles }),
       ...replaceAssignment(env.DB, userGroups, { name: sub, values: groups }),
       ...(password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)]),

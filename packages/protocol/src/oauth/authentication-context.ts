@@ -129,6 +129,11 @@ function waysOf(proofs: readonly DatedProof[], sinceMs: number): (Way & { readon
     .toSorted((left, right) => right.atMs - left.atMs);
 }
 
+/** Whether an `acr` value that this provider has issued satisfies another one. */
+export function isAcrSatisfied(acr: string | undefined, wanted: string): boolean {
+  return ways.some((way) => way.acr === acr && valuesOf(way).includes(wanted));
+}
+
 function valuesOf({ acr, satisfies }: Way): readonly string[] {
   return [acr, ...satisfies];
 }

@@ -23,6 +23,8 @@ export const wireDescriptions = {
   // RFC 6750 §3.1
   invalid_token: "The access token is invalid, expired, or revoked.",
   insufficient_scope: "The access token lacks the required scope.",
+  // RFC 9470 §3
+  insufficient_user_authentication: "The access token needs a stronger sign-in of its user.",
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
@@ -88,6 +90,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   invalid_client: 401,
   invalid_token: 401,
   insufficient_scope: 403,
+  insufficient_user_authentication: 401,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

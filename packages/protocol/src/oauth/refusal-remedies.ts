@@ -27,6 +27,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "access-token-revoked": "The user must sign in again, or the client must get a new token.",
   "access-token-without-user": "Use a token of a user: one of `client_credentials` has none.",
   "acr-not-reached": "Let the user sign in with the method that the `acr` requires, or request it as voluntary.",
+  "admin-needs-two-factors":
+    "Sign in again: `/authorize` asks for the second factor when an admin scope is requested. A token that was issued for an assertion of a user shows no sign-in here: use a client's own token.",
   "acr-unsupported": "Request one of `acr_values_supported` of the discovery document, or request it as voluntary.",
   "actor-is-subject": "Send an `actor_token` of another party, or none.",
   "actor-not-allowed": "Add the client of the actor token to `token_exchange.subject_clients` of the client.",
@@ -295,6 +297,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "resources-types-differ": "Request a token for each resource.",
   "response-mode-unknown": "Use one of `response_modes_supported` of the discovery document.",
   "response-type-unsupported": "Send `response_type=code`.",
+  "role-has-holders":
+    "Look at who has the name: the response names some. Take it from those who shall not have these scopes, then send `keep_holders` (`edge-op roles set … --keep-holders`).",
   "scope-empty": requestScope,
   "scope-escalation":
     "Make the change with a token that has these scopes: those that are granted, and those that the client or user has.",

@@ -45,11 +45,12 @@ export function resourceError(
   scheme: PresentationScheme,
   code: OAuthErrorCode,
   reason: RefusalReason,
-  { scope, ...options }: OAuthErrorOptions & { readonly scope?: string } = {},
+  { scope, acr, ...options }: OAuthErrorOptions & { readonly scope?: string; readonly acr?: string } = {},
 ): OAuthError {
   const parameters = [
     `error="${code}"`,
     ...(scope === undefined ? [] : [`scope="${scope}"`]),
+    ...(acr === undefined ? [] : [`acr_values="${acr}"`]),
     ...(scheme === "DPoP" ? [algs] : []),
   ];
   return new OAuthError(code, reason, {
