@@ -27,7 +27,6 @@ export async function recordGrant(
   write: (() => Promise<unknown>) | undefined,
 ): Promise<void> {
   const { context, isolate } = at;
-  const { client, request } = checked;
   const { known, subject, isRecorded, sessionId } = found;
   const admitted = admission(checked, found, write !== undefined);
   const offline = offlineGrant(checked, found);

@@ -239,7 +239,7 @@ async function decideSigningIn(
 ): Promise<Response> {
   const { context, isolate } = at;
   const { flow, browser, person, added } = position;
-  const { client, request, decision } = checked;
+  const { client, decision } = checked;
   const { policy, resources } = rules;
   const { version: signInVersion } = signIn;
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
