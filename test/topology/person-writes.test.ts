@@ -110,7 +110,8 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "shared/src/users/user-sessions.ts": {
     "DELETE user_grants": passed,
     "DELETE user_sessions": `${passed}; else ${end}`,
-    "INSERT user_sessions": "no change has cut its person off since the sign-in, nor ended it, nor withdrawn the consent of its client",
+    "INSERT user_sessions":
+      "no change has cut its person off since the sign-in, nor ended it, nor withdrawn the consent of its client",
   },
 };
 
