@@ -278,7 +278,7 @@ export class Simulation {
         const token = this.#token();
         const { grantId, address } = token.subject;
         const client = { clientId, subject: "someone", consented: [], registeredAtMs: undefined };
-        await memory.sessions.admit(context, id, client, { grantId, address, untilMs: neverMs });
+        await memory.sessions.admit(context, id, { client, grant: { grantId, address, untilMs: neverMs } });
         tokens.push(token);
       }
       this.#sessions.push({ id, tokens });

@@ -129,7 +129,8 @@ export class UsualDay {
       for (const clientId of ["client", "other"]) {
         const { grantId, address } = this.#subject();
         const client = { clientId, subject: "someone", consented: [], registeredAtMs: undefined };
-        await memory.sessions.admit(context, prepared.id, client, { grantId, address, untilMs: atMs + 24 * hourMs });
+        const grant = { grantId, address, untilMs: atMs + 24 * hourMs };
+        await memory.sessions.admit(context, prepared.id, { client, grant });
       }
       this.#sessions.push(prepared.id);
     });

@@ -101,7 +101,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "shared/src/users/leaving-users.ts": { "UPDATE users": guarded },
   "shared/src/users/offline-grants.ts": {
     "DELETE user_grants": end,
-    "INSERT user_grants": "a grant that nobody has before its row is there",
+    "INSERT user_grants": "the consent covers it, or is given in the same transaction",
   },
   "shared/src/users/user-addresses.ts": {
     "DELETE user_addresses": `${passed}; else ${administrator}`,
@@ -110,7 +110,8 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "shared/src/users/user-sessions.ts": {
     "DELETE user_grants": passed,
     "DELETE user_sessions": `${passed}; else ${end}`,
-    "INSERT user_sessions": "no change has cut its person off since the sign-in, nor ended it",
+    "INSERT user_sessions":
+      "no change has cut its person off since the sign-in, nor ended it, nor withdrawn the consent of its client",
   },
 };
 

@@ -2,8 +2,10 @@ import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { controlPlaneName, parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import type { Opening } from "@edge-op/shared/users/session-rpc";
 import { describe, expect, it, vi } from "vitest";
 import { authEnv, type Browser, countRows, locationOf, origin, useDeployment } from "./fixtures/auth-fixtures.ts";
+import { interrupted } from "./fixtures/interrupted-calls.ts";
 
 /**
  * ADR 16: a sign-in during a change that ends every session of its user. Wherever the change is committed between the calls of the sign-in, and
@@ -11,53 +13,6 @@ import { authEnv, type Browser, countRows, locationOf, origin, useDeployment } f
  */
 
 const { fixtures } = useDeployment();
-
-/** Waits before each D1 call, and before each call that changes a session in its object. */
-function interrupted(before: () => Promise<void>): typeof authEnv {
-  const actual = new WeakMap<object, D1PreparedStatement>();
-  const calls = <T extends object>(target: T, names: readonly string[]): T =>
-    new Proxy(target, {
-      get(_, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function") return member;
-        // The methods of a stub have no `bind`.
-        if (!names.includes(String(name)))
-          return (...given: unknown[]) => Reflect.apply(member, target, given) as unknown;
-        return async (...given: unknown[]): Promise<unknown> => {
-          await before();
-          return Reflect.apply(member, target, given);
-        };
-      },
-    });
-  const statement = (target: D1PreparedStatement): D1PreparedStatement => {
-    const proxy = calls(target, ["first", "all", "run"]);
-    const bindable = new Proxy(proxy, {
-      get: (_, name) =>
-        name === "bind" ? (...values: unknown[]) => statement(target.bind(...values)) : Reflect.get(proxy, name),
-    });
-    actual.set(bindable, target);
-    return bindable;
-  };
-  const database = new Proxy(authEnv.DB, {
-    get(target, name) {
-      if (name === "prepare") return (sql: string) => statement(target.prepare(sql));
-      if (name !== "batch") return Reflect.get(target, name);
-      return async (statements: readonly D1PreparedStatement[]) => {
-        await before();
-        return target.batch(statements.map((each) => actual.get(each) ?? each));
-      };
-    },
-  });
-  const namespace = new Proxy(authEnv.SESSION_STORE, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== "function") return member;
-      if (name !== "get" && name !== "getByName") return member.bind(target);
-      return (...given: unknown[]) => calls(Reflect.apply(member, target, given) as object, ["open", "renew", "end"]);
-    },
-  });
-  return { ...authEnv, DB: database, SESSION_STORE: namespace };
-}
 
 const operation = "a new password";
 const plane = () => authEnv.CONTROL_PLANE.getByName(controlPlaneName);
@@ -79,8 +34,8 @@ async function commit(): Promise<number> {
 interface Outcome {
   /** Number of calls of the sign-in. */
   readonly calls: number;
-  /** The session ids that the browser received. */
-  readonly ids: readonly string[];
+  /** The sessions that were opened, with those of which the browser received no cookie. */
+  readonly opened: readonly OpenedSession[];
 }
 
 /** Commits the change before the given call of the sign-in, kills its Worker before another, publishes, and waits for the alarm. */
@@ -88,20 +43,17 @@ async function signInDuringChange({ at, dies = Infinity, renews }: Case): Promis
   let calls = 0;
   let isCounting = false;
   let version: number | undefined;
+  const opened: OpenedSession[] = [];
   const browser: Browser = fixtures.browser(
-    interrupted(async () => {
-      if (!isCounting) return;
+    interrupted(async (call, given) => {
+      if (call === "open") opened.push((given[0] as Opening).session);
+      if (!isCounting || !(call.includes(" ") || call === "open" || call === "end")) return;
       calls += 1;
       if (calls === at) version = await commit();
       if (calls >= dies) throw new Error("killed");
     }),
   );
-  const ids: string[] = [];
-  const noteId = () => ids.push(browser.cookies.get("__Host-op-session") ?? "");
-  if (renews) {
-    await browser.signInWhole();
-    noteId();
-  }
+  if (renews) await browser.signInWhole();
   const page = locationOf(await browser.authorize({ prompt: "login" }));
   const html = await (await browser.get(page)).text();
   const form_token = /name="form_token" value="([^"]+)"/.exec(html)![1]!;
@@ -110,11 +62,10 @@ async function signInDuringChange({ at, dies = Infinity, renews }: Case): Promis
   isCounting = false;
   // The isolate does not know the change yet, so the application may get a code.
   await browser.authorize();
-  noteId();
   version ??= await commit();
   await plane().publish(operation, { version, listsSessions: true });
   await vi.waitUntil(async () => (await countRows("ending_sessions")) === 0, { timeout: 20_000, interval: 50 });
-  return { calls, ids };
+  return { calls, opened };
 }
 
 interface Case {
@@ -123,10 +74,15 @@ interface Case {
   readonly renews: boolean;
 }
 
-async function isOpen(id: string): Promise<boolean> {
-  const { address, random } = parseOpaqueId("ss", id)!;
-  const stub = authEnv.SESSION_STORE.getByName(`session:g${address.generation}:${address.region}:${address.shard}`);
-  return (await stub.read(encodeBase64Url(await sha256(random)))) !== undefined;
+type OpenedSession = Pick<Opening["session"], "sid" | "key">;
+
+async function isOpen({ sid, key }: OpenedSession): Promise<boolean> {
+  const { generation, region, shard } = parseOpaqueId("ss", `ss.${sid}`)!.address;
+  return (await authEnv.SESSION_STORE.getByName(`session:g${generation}:${region}:${shard}`).read(key)) !== undefined;
+}
+
+async function sessionOf(id: string): Promise<OpenedSession> {
+  return { sid: id.slice("ss.".length), key: encodeBase64Url(await sha256(parseOpaqueId("ss", id)!.random)) };
 }
 
 /** The calls of a sign-in, with those of a renewal. */
@@ -144,14 +100,16 @@ describe.each([
   });
 
   it.each(everyCall)("ends if the change is committed before call %i of the sign-in", async (at) => {
-    const { ids } = await signInDuringChange({ at, renews });
-    for (const id of ids.filter((each) => each !== "")) expect(await isOpen(id)).toBe(false);
+    const { opened } = await signInDuringChange({ at, renews });
+    for (const each of opened) expect(await isOpen(each)).toBe(false);
     expect(await countRows("user_sessions")).toBe(0);
   });
 
-  it.each(everyCall)("ends if its Worker dies at the call that follows the change before call %i", async (at) => {
-    const { ids } = await signInDuringChange({ at, dies: at + 1, renews });
-    for (const id of ids.filter((each) => each !== "")) expect(await isOpen(id)).toBe(false);
+  // Two calls begin together.
+  const deaths = everyCall.flatMap((at) => [at + 1, at + 2].map((dies) => ({ at, dies })));
+  it.each(deaths)("ends if its Worker dies at call $dies after the change before call $at", async (death) => {
+    const { opened } = await signInDuringChange({ ...death, renews });
+    for (const each of opened) expect(await isOpen(each)).toBe(false);
     expect(await countRows("user_sessions")).toBe(0);
   });
 });
@@ -177,7 +135,7 @@ it("ADR 16: signing in again with current credentials opens a new session, and t
   await authEnv.DB.batch(endUserSessions(authEnv.DB, "alice", { reason: "password changed", atMs: Date.now() }));
   await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })));
   const after = browser.cookies.get("__Host-op-session")!;
-  expect([await isOpen(before), await isOpen(after)]).toEqual([false, true]);
+  expect([await isOpen(await sessionOf(before)), await isOpen(await sessionOf(after))]).toEqual([false, true]);
   const rows = await authEnv.DB.prepare("SELECT sid FROM user_sessions").all<{ sid: string }>();
   expect(rows.results).toHaveLength(1);
   expect(rows.results[0]!.sid).not.toBe(sid);

@@ -197,4 +197,19 @@ describe("R7: a family that ends before its first use stays ended when the row o
     expect(await new Isolate().use(of.token)).toMatchObject({ reason: "refresh-family-ended" });
     expect(await rows(of.address, of.family)).toEqual({ family: 0, ended_grant: 1 });
   });
+
+  it("an end by id reaches a family of an older generation, and one of a generation that this isolate does not know yet", async () => {
+    const old = await begin();
+    await openGeneration(2);
+    const young = await begin();
+    expect([old.address.generation, young.address.generation]).toEqual([1, 2]);
+    const ends = [
+      [young.isolate, old],
+      [old.isolate, young],
+    ] as const;
+    for (const [isolate, of] of ends) await byId("administrator")({ ...of, isolate });
+    for (const { token } of [old, young]) {
+      expect(await new Isolate().use(token)).toMatchObject({ reason: "refresh-family-ended" });
+    }
+  });
 });

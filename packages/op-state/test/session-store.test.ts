@@ -90,6 +90,7 @@ describe("the lifetime of a session", () => {
         endsAtMs: start + 14 * day,
       },
       client: undefined,
+      dismissal: 0,
     });
     expect(await store.use("key-2", "app", undefined)).toBeUndefined();
     expect(await store.use("g1.wnam.0.sid-1", "app", undefined)).toBeUndefined();
@@ -498,6 +499,50 @@ describe("effects of its end", () => {
     await store.end({ key: "key-1" }, "logout");
     await runAlarm();
     expect(requests).toHaveLength(1);
+  });
+
+  it("ADR 16: what was decided before a client was dismissed admits none; what is decided after it does", async () => {
+    const sid = "g1.wnam.0.sid-1";
+    const dismissal = async () => (await store.read("key-1"))?.dismissal;
+    await store.admit("key-1", app, grant, 0);
+    const read = [await dismissal()];
+    for (const clientId of ["app", "other", "other"]) {
+      await store.dismissClient(sid, clientId, "consent taken back");
+      read.push((await store.use("key-1", "app", undefined))?.dismissal);
+    }
+    expect(new Set(read).size).toBe(4);
+    for (const earlier of read.slice(0, 3)) expect(await store.admit("key-1", app, undefined, earlier)).toBe(false);
+    expect((await store.read("key-1"))?.clients).toEqual([]);
+    expect(
+      await store.open({
+        session: newSession({ key: "key-2" }),
+        replaces: "key-1",
+        admitted: { client: app, grant, dismissal: read[0] },
+      }),
+    ).toBe("gone");
+    expect(await store.admit("key-1", app, grant, read[3])).toBe(true);
+    expect((await store.read("key-1"))?.clients).toEqual([app]);
+  });
+
+  it("ADR 16: a client that is dismissed before its session is opened is not admitted to it", async () => {
+    const session = newSession({ sid: "g1.wnam.0.sid-2", key: "key-2" });
+    await store.dismissClient(session.sid, "app", "consent taken back");
+    expect(await store.open({ session, admitted: { client: app, grant, dismissal: 0 } })).toBe("gone");
+    expect(await store.open({ session })).toBe("opened");
+  });
+
+  it("ADR 34: the previous release's endpoints do not say when they read a consent: it is read again", async () => {
+    await store.admit("key-1", app, undefined);
+    expect((await store.read("key-1"))?.clients).toEqual([app]);
+    await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
+    expect(await store.admit("key-1", app, grant)).toBe(true);
+    expect((await store.read("key-1"))?.clients).toEqual([{ ...app, consented: [] }]);
+    // No request is under way that long.
+    vi.setSystemTime(start + 3_600_000);
+    await runDurableObjectAlarm(store);
+    expect(await store.read("key-1")).toMatchObject({ dismissal: 0 });
+    expect(await store.admit("key-1", app, undefined)).toBe(true);
+    expect((await store.read("key-1"))?.clients).toEqual([app]);
   });
 
   it("withdrawing consent ends one client and keeps the session", async () => {

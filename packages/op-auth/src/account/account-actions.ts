@@ -6,7 +6,7 @@ import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { listUserSessions } from "@edge-op/shared/users/user-sessions";
+import { findUserSession } from "@edge-op/shared/users/user-sessions";
 import { basisOf } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
@@ -129,8 +129,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
     if (sid === session.sid) {
       return signOut({ ...at, sessionId }, { returnTo: "/logout", uiLocales: [] });
     }
-    const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
-    if (sessions.some((theirs) => theirs.sid === sid)) {
+    if ((await findUserSession(context.env.DB, sub, sid, context.arrivedAtMs)) !== undefined) {
       await endSession(context, isolate, { sid }, "signed out from another device");
     }
     return redirect(accountWith("session-ended"));

@@ -3,7 +3,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
-import { listUserSessions } from "@edge-op/shared/users/user-sessions";
+import { findUserSession } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { signInFor } from "../flow/begin-flow.ts";
@@ -123,9 +123,7 @@ export const confirmRemoveIdentity = confirmation("identity", async (at, person,
 });
 
 export const confirmEndSession = confirmation("sid", async (at, { user }, { t, branding }) => {
-  const sid = named(at, "sid");
-  const sessions = await listUserSessions(at.context.env.DB, user.sub, at.context.arrivedAtMs);
-  const session = sessions.find((each) => each.sid === sid);
+  const session = await findUserSession(at.context.env.DB, user.sub, named(at, "sid"), at.context.arrivedAtMs);
   return (
     session && {
       title: t("confirm.session"),

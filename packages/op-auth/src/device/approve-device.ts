@@ -6,7 +6,7 @@ import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import { saveConsent } from "@edge-op/shared/users/consents";
-import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
+import { insertOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { AccountRequest } from "../account/require-person.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -18,7 +18,7 @@ import { readDeviceAuthorization } from "./device-authorization.ts";
 /**
  * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a
  * cut-off; it does not end with this browser's session, because the device is separate (ADR 7). Returns false if the code was decided meanwhile.
- * Cost: 1 object call, 2 D1 calls.
+ * Cost: 1 object call, 1 D1 call.
  */
 export async function approveDevice(
   { context, isolate }: AccountRequest,
@@ -64,8 +64,8 @@ export async function approveDevice(
     const { tokensEndAtMs } = family;
     // Stored before the device can redeem the code, so that the person can end every grant that the device receives.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
-    await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
     const asked = requestedAllowances({ scope, claims, resources });
+    const listed = insertOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId, asked });
     const allowed = [...asked, ...(await detailAllowances(authorization))];
     const given = {
       action: "consent.given",
@@ -76,7 +76,7 @@ export async function approveDevice(
     };
     const consent = { sub, clientId, allowed, atMs: context.arrivedAtMs };
     const { DB } = context.env;
-    const statements = [saveConsent(DB, consent), recordAdminEvent(context, given)];
+    const statements = [saveConsent(DB, consent), listed, recordAdminEvent(context, given)];
     await writeAs(context, [whileInForce(DB, basisOf(person))], statements);
     wakeAuditLog(context);
     return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, tokensEndAtMs });

@@ -2,8 +2,9 @@
 
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import type { SessionClient } from "@edge-op/shared/users/session-rpc";
+import type { ReliedConsent } from "@edge-op/shared/users/consents";
+import { forgetInBackground, type NewOfflineGrant, saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
+import type { SessionAdmission } from "@edge-op/shared/users/session-rpc";
 import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
 import { isOffline, isRefreshable, loginOf, sessionGrant } from "../response/plan-grant.ts";
 import { respondToClient } from "../response/respond-to-client.tsx";
@@ -13,50 +14,71 @@ import type { FlowRequest, Policy } from "../steps/step.ts";
 import type { CheckedRequest, InSession } from "./in-session.ts";
 
 /**
- * Records the client that a logout must notify and the grant that a withdrawn consent must end. They are written beside the code, which nobody has
- * before all of them are.
+ * Records the client that a logout must notify and the grant that a withdrawn consent must end, and runs `write`, which stores the consent. They are
+ * written beside the code, which nobody has before all of them are.
+ *
+ * An offline grant is listed before the session admits its client, also one that is known there: whatever ended the session or the access meanwhile
+ * either finds the grant in the list, or has made the session refuse it (withdraw-consent.ts).
  */
 export async function recordGrant(
   at: FlowRequest,
   checked: CheckedRequest,
   found: InSession,
-  isSaving: boolean,
+  write: (() => Promise<unknown>) | undefined,
 ): Promise<void> {
   const { context, isolate } = at;
-  const { client, request } = checked;
-  const { known, subject, grant, isRecorded, sessionId } = found;
-  const admitted = admittedClient(checked, found, isSaving);
-  // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
-  const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.consented);
+  const { known, subject, isRecorded, sessionId } = found;
+  const admitted = admission(checked, found, write !== undefined);
+  const offline = offlineGrant(checked, found);
   const admit = async () => {
-    if (isKnown && isRecorded) return;
-    const recorded = sessionGrant(client, request, grant);
-    if (await isolate.sessions.admit(context, sessionId, admitted, recorded)) return;
-    throw new OAuthError("login_required", "session-ended");
+    if (!(await isolate.sessions.admit(context, sessionId, admitted))) throw ended();
   };
-  await Promise.all([admit(), saveIfOffline(at, checked, found)]);
+  if (offline === undefined) {
+    // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
+    const isKnown = known?.subject === subject && isAllowed(known.consented, admitted.client.consented);
+    await Promise.all([isKnown && isRecorded ? undefined : admit(), write?.()]);
+    return;
+  }
+  await write?.();
+  if (!(await saveOfflineGrant(context.env.DB, offline))) throw ended();
+  try {
+    await admit();
+  } catch (error) {
+    forgetInBackground(context, offline.sub, offline);
+    throw error;
+  }
+}
+
+function ended(): OAuthError {
+  return new OAuthError("login_required", "session-ended");
 }
 
 /** A consent that is being saved counts in the session only once D1 has it. */
-export function admittedClient(
-  { client, request }: CheckedRequest,
-  { known, subject }: Pick<InSession, "known" | "subject">,
-  isSaving: boolean,
-): SessionClient {
-  const { clientId, createdAtMs: registeredAtMs, metadata } = client;
-  const consented = metadata.skip_consent === true || isSaving ? [] : requestedAllowances(request);
-  return { clientId, subject, consented: [...new Set([...(known?.consented ?? []), ...consented])], registeredAtMs };
+export function admission(checked: CheckedRequest, found: InSession, isSaving: boolean): SessionAdmission {
+  const { client, request } = checked;
+  const { known, subject, dismissal } = found;
+  const { clientId, createdAtMs: registeredAtMs } = client;
+  const consented = new Set([...(known?.consented ?? []), ...(isSaving ? [] : reliedConsent(checked, found).asked)]);
+  return {
+    client: { clientId, subject, consented: [...consented], registeredAtMs },
+    grant: sessionGrant(client, request, found.grant),
+    dismissal,
+  };
 }
 
-export async function saveIfOffline(
-  { context }: FlowRequest,
-  { client, request }: CheckedRequest,
-  { session, grant }: InSession,
-) {
-  if (!isOffline(request)) return;
-  const { grantId, address, family, grantEndsAtMs: untilMs } = grant;
-  const { clientId } = client;
-  await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, family, sub: session.sub, clientId });
+/** Authorization details are not compared: a withdrawal empties the whole consent. */
+export function reliedConsent(
+  { client: { clientId, metadata }, request }: CheckedRequest,
+  { session: { sub } }: Pick<InSession, "session">,
+): ReliedConsent {
+  return { sub, clientId, asked: metadata.skip_consent === true ? [] : requestedAllowances(request) };
+}
+
+/** Every offline grant is listed, so that its person can end it. */
+export function offlineGrant(checked: CheckedRequest, found: InSession): NewOfflineGrant | undefined {
+  if (!isOffline(checked.request)) return undefined;
+  const { grantId, address, family, grantEndsAtMs: untilMs } = found.grant;
+  return { grantId, address, untilMs, family, ...reliedConsent(checked, found) };
 }
 
 export async function issueCode(

@@ -24,6 +24,8 @@ export interface InSession {
   readonly sessionId: string;
   /** The client's record in the session, if it got a code there before. */
   readonly known: SessionClient | undefined;
+  /** The last dismissal of a client in the session, read before the consent. */
+  readonly dismissal: number | undefined;
   readonly subject: string;
   readonly grant: PlannedGrant;
   /** Whether the session has recorded the grant. */
@@ -41,18 +43,18 @@ export async function findInSession(
   const find = async () => {
     if (person !== undefined) {
       const known = person.clients.find(({ clientId }) => clientId === client.clientId);
-      return { session: person.session, user: person.user, known, isRecorded: false };
+      return { ...person, known, isRecorded: false };
     }
     const recorded = sessionGrant(client, request, grant);
     const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
     const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
-    return use && user && { session: use.session, user, known: use.client, isRecorded: use.client !== undefined };
+    return use && user && { ...use, user, known: use.client, isRecorded: use.client !== undefined };
   };
   const found = await find();
   if (found === undefined) return undefined;
-  const { session, user, isRecorded } = found;
+  const { session, user, dismissal, isRecorded } = found;
   const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
-  return { session, sessionId, known: sameRegistration(found.known, client), subject, grant, isRecorded };
+  return { session, sessionId, known: sameRegistration(found.known, client), dismissal, subject, grant, isRecorded };
 }
 
 /** The client's record in the session, unless it belongs to a deleted client of the same id. */
@@ -60,12 +62,24 @@ function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Cli
   return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
 }
 
+/** In a session that is to be opened, and may replace that of `person`. */
 export function newlyIn(
-  { session, id }: PreparedSession,
-  known: SessionClient | undefined,
+  { session, id, replaces }: PreparedSession,
+  person: SignedInPerson | undefined,
   subject: string,
   grant: PlannedGrant,
   client: Client,
 ): InSession {
-  return { session, sessionId: id, known: sameRegistration(known, client), subject, grant, isRecorded: false };
+  const replaced = replaces === undefined ? undefined : person;
+  const known = replaced?.clients.find(({ clientId }) => clientId === client.clientId);
+  const dismissal = replaced === undefined ? 0 : replaced.dismissal;
+  return {
+    session,
+    sessionId: id,
+    known: sameRegistration(known, client),
+    dismissal,
+    subject,
+    grant,
+    isRecorded: false,
+  };
 }

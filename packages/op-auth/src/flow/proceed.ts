@@ -6,6 +6,7 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { findConsent } from "@edge-op/shared/users/consents";
+import { forgetInBackground } from "@edge-op/shared/users/offline-grants";
 import { type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
 import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
@@ -13,7 +14,7 @@ import { checkResponseTarget } from "../authorization/checks/response-target.ts"
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { isAllowed } from "../consent/requested-allowances.ts";
-import { planGrant, sessionGrant } from "../response/plan-grant.ts";
+import { planGrant } from "../response/plan-grant.ts";
 import { spendPushedRequest } from "../response/pushed-request.ts";
 import { refuseToClient } from "../response/refuse-to-client.ts";
 import {
@@ -29,7 +30,7 @@ import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
 import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
 import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
-import { admittedClient, issueCode, recordGrant, saveIfOffline, sendCode } from "./grant-code.ts";
+import { admission, issueCode, offlineGrant, recordGrant, reliedConsent, sendCode } from "./grant-code.ts";
 import { type CheckedRequest, findInSession, type InSession, newlyIn } from "./in-session.ts";
 import { demandMore } from "./judge-sign-in.ts";
 import { nextStep } from "./next-step.ts";
@@ -150,7 +151,8 @@ export async function signInAgain(
  *
  * Cost, warm: without a session 0. A silent response 1 object call (use the session); 1 more after it for the first code of a client in a session, and
  * 1 D1 call if the consent is not in the session. After a sign-in or a consent: one wave, in which the session (1 object call) and its listing or the
- * consent (1 D1 call) are written beside each other. 1 more for a pushed request, and for a code that is too long for a URL.
+ * consent (1 D1 call) are written beside each other. An offline grant in a session: the consent, its listing (1 D1 call) and the session after each
+ * other. 1 more for a pushed request, and for a code that is too long for a URL.
  */
 export async function decideAuthorization(
   at: FlowRequest,
@@ -196,9 +198,8 @@ async function decideInSession(
   if (found === undefined) throw new OAuthError("login_required", "nobody-signed-in");
   const [code] = await Promise.all([
     issueCode(at, checked, policy, flow, found),
-    recordGrant(at, checked, found, added?.write !== undefined),
+    recordGrant(at, checked, found, added?.write && (() => added.write!())),
     spendPushedRequest(context, isolate, checked.pushedId),
-    added?.write?.(),
   ]);
   return sendCode(at, checked, code);
 }
@@ -238,7 +239,7 @@ async function decideSigningIn(
 ): Promise<Response> {
   const { context, isolate } = at;
   const { flow, browser, person, added } = position;
-  const { client, request, decision } = checked;
+  const { client, decision } = checked;
   const { policy, resources } = rules;
   const { version: signInVersion } = signIn;
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
@@ -251,8 +252,7 @@ async function decideSigningIn(
     (await findSignedInUser(context, isolate, signInVersion, prepared.session, { isConfirmed, mayLeave: true })) !==
       undefined;
   const subject = isActive ? ((await pairwiseSubject(context.env, client, sub)) ?? sub) : undefined;
-  const known = prepared.replaces && person?.clients.find(({ clientId }) => clientId === client.clientId);
-  const found = subject === undefined ? undefined : newlyIn(prepared, known || undefined, subject, grant, client);
+  const found = subject === undefined ? undefined : newlyIn(prepared, person, subject, grant, client);
   const facts = await readFacts(at, position, policy, client, found, added?.allowed ?? []);
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") {
@@ -276,19 +276,19 @@ async function decideSigningIn(
     const path = await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name);
     return redirect(path, opened.cookies);
   }
-  const admitted = {
-    client: admittedClient(checked, found, false),
-    grant: sessionGrant(client, request, grant),
-  };
+  const offline = offlineGrant(checked, found);
+  const listed = { consent: reliedConsent(checked, found), grant: offline };
   const [opened, code] = await Promise.all([
-    openSession(at, signIn, prepared, { ...opening, admitted }),
+    openSession(at, signIn, prepared, { ...opening, admitted: admission(checked, found, false), listed }),
     issueCode(at, checked, policy, flow, found),
-    saveIfOffline(at, checked, found),
     spendPushedRequest(context, isolate, checked.pushedId),
     added?.write?.(),
   ]);
+  if (opened.kind === "opened" && opened.session === prepared)
+    return withCookies(await sendCode(at, checked, code), opened.cookies);
+  // The code is not sent.
+  if (offline !== undefined) forgetInBackground(context, sub, offline);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
-  if (opened.session === prepared) return withCookies(await sendCode(at, checked, code), opened.cookies);
   // The session is another one than the code is for.
   const again = { flow: { ...flow, isOpened: true }, browser };
   const other = { ...checked, pushedId: undefined };

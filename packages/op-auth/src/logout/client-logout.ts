@@ -40,7 +40,7 @@ export async function isClientRequest(
  * **`POST /logout` by a client's back end**, which authenticates and names a login by `id_token_hint`: ends the client's grants of that user and
  * session and its membership in it, as a confirmed write, and the hint's own grant, also one with `offline_access` or of a device. The person's
  * session and other clients stay; cookies count for nothing, and errors are JSON. Cost: 1 object call and those of end-session.ts; for a grant
- * that outlives the session, 1 for each shard that may have its refresh family, and 1.
+ * that outlives the session, 1 D1 call, 1 object call for each shard that may have its refresh family, and 1.
  */
 export async function clientLogout(
   context: RequestContext<AuthEnv>,

@@ -3,7 +3,7 @@ import { endSession } from "@edge-op/shared/grants/end-session";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/users/sessions";
-import { deleteUserSessions, saveUserSession } from "@edge-op/shared/users/user-sessions";
+import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/users/user-sessions";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { readDeployment } from "../deployment.ts";
@@ -25,6 +25,8 @@ export interface OpenOptions {
   /** The browser and the begin of a sign-in; absent where a session is only opened anew. */
   readonly signingIn?: SigningIn | undefined;
   readonly admitted?: SessionAdmission | undefined;
+  /** What the client is admitted by, and the offline grant that is listed with the session. */
+  readonly listed?: AdmittedBy | undefined;
   /** The client that the person signs in for, for the audit. */
   readonly clientId?: string | undefined;
 }
@@ -61,7 +63,7 @@ export async function prepareSession(
 /**
  * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session that a
  * change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the sign-in is
- * still valid: it gets a session of its own, without a client. Cost: 1 object call and 1 D1 call, beside each other; those of end-session.ts where a
+ * still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object call and 1 D1 call, beside each other; those of end-session.ts where a
  * session ends.
  */
 export async function openSession(
@@ -84,7 +86,8 @@ export async function openSession(
   const own = await isolate.sessions.prepare(context, signIn, readDeployment(context.env).session);
   // The first call has spent the flow, unless the session that it should have replaced was gone.
   const flow = opened === "gone" ? options.flow : undefined;
-  const [again, savedAgain] = await openAndList(at, signIn, own, { ...options, flow, admitted: undefined });
+  const alone = { ...options, flow, admitted: undefined, listed: undefined };
+  const [again, savedAgain] = await openAndList(at, signIn, own, alone);
   if (again === "opened" && savedAgain === "stored") return openedAs(at, own, options);
   await endSession(context, isolate, { sid: own.session.sid }, "ended by a change during the sign-in");
   return { kind: again === "spent" ? "spent" : "cut off" };
@@ -121,7 +124,7 @@ function openAndList(
       throw error;
     }
   };
-  return Promise.all([open(), saveUserSession(context.env.DB, sub, listed, version)]);
+  return Promise.all([open(), saveUserSession(context.env.DB, sub, listed, version, options.listed)]);
 }
 
 /** A session that was not opened is not listed, unless its `sid` is that of the session that it should have replaced. */

@@ -14,6 +14,7 @@ import type {
   OpenResult,
   RefusedSignIn,
   Session,
+  SessionAdmission,
   SessionClient,
   SessionContents,
   SessionGrant,
@@ -38,11 +39,12 @@ const sweptSessions = 200;
 const sweptGrants = 1_000;
 /** An expired session is refused at once. Its grants end within this time; one alarm sweeps many sessions. */
 const sweepEveryMs = 60_000;
-/** Longer than a call that opens a session can be under way. */
+/** Longer than a request that opens a session, or that has used one, can be under way. */
 const openingMs = 5 * 60_000;
 
 const flowKey = (fid: string) => `flow ${fid}`;
 const sidKey = (sid: string) => `sid ${sid}`;
+const dismissalKey = (sid: string) => `dismissed ${sid}`;
 
 /**
  * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In the same
@@ -88,6 +90,7 @@ export class SessionStore
       if (this.#rows.find({ key: session.key }) !== undefined) return "opened";
       if (flow !== undefined && this.#spent.has(flowKey(flow.fid), atMs)) return "spent";
       if (this.#spent.has(sidKey(session.sid), atMs)) return "gone";
+      if (admitted !== undefined && this.#isLate(session.sid, admitted, atMs)) return "gone";
       if (replaces !== undefined) {
         const old = this.#alive({ key: replaces }, atMs);
         if (old === undefined || old.sub !== session.sub || old.sid !== session.sid) return "gone";
@@ -95,7 +98,7 @@ export class SessionStore
       }
       if (flow !== undefined) this.#spent.add(flowKey(flow.fid), flow.untilMs);
       this.#insert(session, atMs);
-      if (admitted !== undefined) this.#admit(session.sid, admitted.client, admitted.grant);
+      if (admitted !== undefined) this.#admit(session.sid, admitted, atMs);
       this.#event("sign-in.succeeded", session, atMs, {
         ...origin,
         ...(replaces === undefined ? {} : { renewed: true }),
@@ -112,24 +115,36 @@ export class SessionStore
       this.#rows.touch(row, atMs);
       const client = this.#clients.find(row.sid, clientId);
       if (client !== undefined && grant !== undefined) this.#clients.addGrant(row.sid, clientId, grant);
-      return { session: toSession(row), client };
+      return { session: toSession(row), client, dismissal: this.#dismissal(row.sid, atMs) };
     });
   }
 
-  async admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean> {
+  async admit(
+    key: string,
+    client: SessionClient,
+    grant: SessionGrant | undefined,
+    dismissal?: number,
+  ): Promise<boolean> {
     const atMs = nowMs();
+    const admitted = { client, grant, dismissal };
     return this.ctx.storage.transactionSync(() => {
       const row = this.#alive({ key }, atMs);
-      if (row === undefined) return false;
+      if (row === undefined || this.#isLate(row.sid, admitted, atMs)) return false;
       this.#rows.touch(row, atMs);
-      this.#admit(row.sid, client, grant);
+      this.#admit(row.sid, admitted, atMs);
       return true;
     });
   }
 
   async read(key: string): Promise<SessionContents | undefined> {
-    const row = this.#alive({ key }, nowMs());
-    return row && { session: toSession(row), clients: this.#clients.list(row.sid) };
+    const atMs = nowMs();
+    const row = this.#alive({ key }, atMs);
+    if (row === undefined) return undefined;
+    return {
+      session: toSession(row),
+      clients: this.#clients.list(row.sid),
+      dismissal: this.#dismissal(row.sid, atMs),
+    };
   }
 
   async end(by: SessionName, reason: string, origin?: EventOrigin): Promise<EndedSession | undefined> {
@@ -164,6 +179,7 @@ export class SessionStore
       this.#fence.pass();
       const row = this.#rows.find({ sid });
       const client = this.#clients.find(sid, clientId);
+      this.#spent.add(dismissalKey(sid), Math.max(atMs + openingMs, this.#dismissal(sid, atMs) + 1));
       if (row?.ended_at_ms === null && client !== undefined) {
         this.#clients.dismiss(row, client, atMs);
         this.#event("session.client-dismissed", toSession(row), atMs, { ...origin, clientId, reason });
@@ -224,8 +240,20 @@ export class SessionStore
     return row?.ended_at_ms === null && isAlive(toTimes(row), atMs) ? row : undefined;
   }
 
-  #admit(sid: string, client: SessionClient, grant: SessionGrant | undefined): void {
-    this.#clients.put(sid, client);
+  /** The last dismissal in the session that a request under way may not know; each has a greater number than the one before. */
+  #dismissal(sid: string, atMs: number): number {
+    return this.#spent.untilMs(dismissalKey(sid), atMs) ?? 0;
+  }
+
+  /** Whether a client was dismissed after the decision had read the session, and maybe the consent: that one would come back. */
+  #isLate(sid: string, { dismissal }: SessionAdmission, atMs: number): boolean {
+    return dismissal !== undefined && this.#dismissal(sid, atMs) > dismissal;
+  }
+
+  #admit(sid: string, { client, grant, dismissal }: SessionAdmission, atMs: number): void {
+    // The previous release does not say when it read the consent. D1 has it, if it is in force.
+    const isUnknown = dismissal === undefined && this.#dismissal(sid, atMs) > 0;
+    this.#clients.put(sid, isUnknown ? { ...client, consented: [] } : client);
     if (grant !== undefined) this.#clients.addGrant(sid, client.clientId, grant);
   }
 

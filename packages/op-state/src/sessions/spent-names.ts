@@ -6,8 +6,9 @@ const sweepEveryMs = 600_000;
 const nextBatchMs = 1_000;
 
 /**
- * **Names that open no session any more**: flows that have opened one, and the `sid`s of sessions that were ended before they were opened. A row is
- * deleted when nothing can present its name. Synchronous: called in the owner's transactions.
+ * **What calls that are under way must not use any more**: flows that have opened a session, `sid`s of sessions that were ended before they were opened,
+ * and decisions in a session made before a client was dismissed there. A row is deleted when nothing can present its name. Synchronous: called in the
+ * owner's transactions.
  *
  *   spent_names(name, dies_at_ms)
  */
@@ -24,8 +25,12 @@ export class SpentNames {
   }
 
   has(name: string, atMs: number): boolean {
-    const rows = this.#sql.exec("SELECT 1 FROM spent_names WHERE name = ? AND dies_at_ms > ?", name, atMs);
-    return rows.toArray().length > 0;
+    return this.untilMs(name, atMs) !== undefined;
+  }
+
+  untilMs(name: string, atMs: number): number | undefined {
+    const select = "SELECT dies_at_ms AS untilMs FROM spent_names WHERE name = ? AND dies_at_ms > ?";
+    return this.#sql.exec<{ untilMs: number }>(select, name, atMs).toArray()[0]?.untilMs;
   }
 
   add(name: string, untilMs: number): void {

@@ -277,4 +277,23 @@ describe("a change of keys", () => {
     late.resolve();
     expect((await verification).result).toBeUndefined();
   });
+
+  it("protocols.md §4: a copy from before the change is not used by a request whose renewal was under way", async () => {
+    const { ring, control } = await isolate();
+    await request(sign(ring));
+    vi.setSystemTime(start + keyTiming.isolateTtlMs);
+    await bindings.CACHE.delete("keys:*");
+    const response = Promise.withResolvers<KeySchedule>();
+    let asked = 0;
+    const manager = withKeyManager(() => {
+      asked += 1;
+      return response.promise;
+    });
+    const renewing = request(sign(ring), { ...manager, DB: noDatabase });
+    await vi.waitFor(() => expect(asked).toBe(1));
+    const cv = await recordChange("keys", "*");
+    await request((context) => control.observe(context, cv));
+    response.reject(new Error("away"));
+    await expect(renewing).rejects.toThrow(UnavailableError);
+  });
 });

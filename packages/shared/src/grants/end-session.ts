@@ -3,7 +3,7 @@ import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { RevocationBindings } from "../leases/revocation-view.ts";
 import type { EndedSession } from "../users/session-rpc.ts";
 import type { SessionBindings, Sessions } from "../users/sessions.ts";
-import { deleteUserSessions } from "../users/user-sessions.ts";
+import { allUserSessions, deleteUserSessions } from "../users/user-sessions.ts";
 import type { RefreshFamilyBindings } from "./refresh-families.ts";
 import { type Revoking, revokeGrants } from "./revoke-grants.ts";
 
@@ -74,14 +74,29 @@ async function revokeDue(
   return ended;
 }
 
+/** The same in all sessions of a user, 20 at once. Cost: 1 D1 call for every 200 sessions, and for each those of {@link dismissClient}. */
+export async function dismissClients(
+  context: EndingContext,
+  isolate: SessionEnder,
+  { sub, clientId }: { readonly sub: string; readonly clientId: string },
+  reason: string,
+): Promise<void> {
+  const dismiss = (sid: string) => dismissClient(context, isolate, { sid, clientId }, reason);
+  for await (const sids of allUserSessions(context.env.DB, sub, context.arrivedAtMs)) await inBatches(sids, dismiss);
+}
+
 /** Ends sessions, 20 at once. Cost: for each session those of {@link endSession}. */
-export async function endSessions(
+export function endSessions(
   context: EndingContext,
   isolate: SessionEnder,
   sids: readonly string[],
   reason: string,
 ): Promise<void> {
+  return inBatches(sids, (sid) => endSession(context, isolate, { sid }, reason));
+}
+
+async function inBatches(sids: readonly string[], end: (sid: string) => Promise<unknown>): Promise<void> {
   for (let start = 0; start < sids.length; start += batch) {
-    await Promise.all(sids.slice(start, start + batch).map((sid) => endSession(context, isolate, { sid }, reason)));
+    await Promise.all(sids.slice(start, start + batch).map(end));
   }
 }

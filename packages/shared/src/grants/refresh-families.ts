@@ -193,11 +193,11 @@ export class RefreshFamilies {
 
   /**
    * Like {@link end}, for a grant of which only the id is known: its family can be in one shard of each region and live generation, and its tokens
-   * are refused in all of them. `tokensEndAtMs` is when the tokens issued without the family have expired. Cost: 1 object call for each of these
-   * shards, in parallel.
+   * are refused in all of them. `tokensEndAtMs` is when the tokens issued without the family have expired. D1 has each generation before a family is
+   * placed in it; this isolate may learn of it later. Cost: 1 D1 call, then 1 object call for each of these shards, in parallel.
    */
   async endWherever(context: FamilyContext, revocation: GrantRevocation, tokensEndAtMs: number): Promise<EndedGrant> {
-    const table = await this.#shardMap.table(context);
+    const table = await this.#shardMap.newestTable(context);
     const ended = await Promise.all(
       table
         .candidates("refresh", revocation.grant.grantId)

@@ -41,6 +41,11 @@ export class ShardMap {
     return this.#build(await this.#generations.find(context, everyId));
   }
 
+  /** The table as D1 has it now, also with a generation that was opened elsewhere a moment ago. Cost: 1 D1 call. */
+  async newestTable(context: RequestContext<StorageBindings>): Promise<GenerationTable> {
+    return this.#reload(context);
+  }
+
   /**
    * The region's row of an address of a **verified** id; `undefined` if its generation has been retired, so that the id has
    * expired. An unknown generation reloads the table once (G3). If the table still has no such shard, D1 has lost a generation in

@@ -115,13 +115,24 @@ export async function emptyConsent(database: D1Database, sub: string, clientId: 
   );
 }
 
+/** What a decision rests on at its commit: the consent of a user to a client still covers `asked`. A client that needs no consent asks for nothing. */
+export interface ReliedConsent {
+  readonly sub: string;
+  readonly clientId: string;
+  readonly asked: readonly string[];
+}
+
+/** Whether the consent of the user ?1 to the client ?2 covers the JSON list ?3. A condition in SQL. */
+export const coversAsked = `NOT EXISTS (SELECT 1 FROM json_each(?3) WHERE value NOT IN
+  (SELECT allowed.value FROM consents, json_each(consents.allowed) AS allowed WHERE sub = ?1 AND client_id = ?2))`;
+
 /** Whether the user ?3 has given the client ?4 a consent or access that outlives sessions. A condition in SQL. */
 export const hasAccess = `EXISTS (SELECT 1 FROM consents WHERE sub = ?3 AND client_id = ?4)
   OR EXISTS (SELECT 1 FROM user_grants WHERE sub = ?3 AND client_id = ?4)`;
 
 /**
- * The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. `event` is written before
- * the rows are deleted, in the same transaction, so that its condition ({@link hasAccess}) sees them.
+ * The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. A consent that was given
+ * meanwhile stays. `event` is written before the rows are deleted, in the same transaction, so that its condition ({@link hasAccess}) sees them.
  */
 export async function deleteConsent(
   database: D1Database,
@@ -134,7 +145,7 @@ export async function deleteConsent(
     database.batch([
       ...(event === undefined ? [] : [event]),
       deleteOfflineGrants(database, sub, revoked),
-      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
+      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2 AND allowed = '[]'").bind(sub, clientId),
     ]),
   );
 }

@@ -2,6 +2,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
+import { coversAsked, type ReliedConsent } from "./consents.ts";
 
 export interface OfflineGrant {
   readonly clientId: string;
@@ -24,29 +25,41 @@ export async function listOfflineGrants(database: D1Database, sub: string, clien
   return results.map(toOfflineGrant);
 }
 
-export async function saveOfflineGrant(
-  database: D1Database,
-  { grantId, sub, clientId, address, untilMs, family }: OfflineGrant & { readonly sub: string },
-): Promise<void> {
+/** A grant to be listed. It rests on a consent that covers `asked`, and if it is listed with a session, on that one being listed. */
+export interface NewOfflineGrant extends OfflineGrant, ReliedConsent {
+  readonly sid?: string | undefined;
+}
+
+/** Lists a grant if what it rests on is in force in this transaction: a withdrawal or an end finds it in the list, or it is not listed. */
+export function insertOfflineGrant(database: D1Database, grant: NewOfflineGrant): D1PreparedStatement {
+  const { sub, clientId, asked, grantId, address, untilMs, family, sid } = grant;
   const familyRegion = family?.address.region;
-  await queryDatabase(() =>
-    database
-      .prepare("INSERT INTO user_grants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
-      .bind(
-        sub,
-        clientId,
-        grantId,
-        address.generation,
-        address.region,
-        address.shard,
-        untilMs,
-        family?.address.generation ?? null,
-        familyRegion === undefined || familyRegion === address.region ? null : familyRegion,
-        family?.address.shard ?? null,
-        family?.tokensEndAtMs ?? null,
-      )
-      .run(),
-  );
+  return database
+    .prepare(
+      `INSERT INTO user_grants SELECT ?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+        WHERE ${coversAsked} AND (?13 IS NULL OR EXISTS (SELECT 1 FROM user_sessions WHERE sid = ?13))`,
+    )
+    .bind(
+      sub,
+      clientId,
+      JSON.stringify(asked),
+      grantId,
+      address.generation,
+      address.region,
+      address.shard,
+      untilMs,
+      family?.address.generation ?? null,
+      familyRegion === undefined || familyRegion === address.region ? null : familyRegion,
+      family?.address.shard ?? null,
+      family?.tokensEndAtMs ?? null,
+      sid ?? null,
+    );
+}
+
+/** Returns false if the consent is not in force any more. */
+export async function saveOfflineGrant(database: D1Database, grant: NewOfflineGrant): Promise<boolean> {
+  const { meta } = await queryDatabase(() => insertOfflineGrant(database, grant).run());
+  return meta.changes === 1;
 }
 
 /** Used after their revocation. */
@@ -63,7 +76,7 @@ export function deleteOfflineGrants(
     .bind(sub, JSON.stringify(grants.map(({ clientId, grantId }) => ({ clientId, grantId }))));
 }
 
-/** The same in the background, for a grant that its client has ended. If it fails, the grant is listed until it ends by itself. Cost: 1 D1 call. */
+/** The same in the background, for a grant that its client has ended or never received. If it fails, the grant is listed until it ends by itself. Cost: 1 D1 call. */
 export function forgetInBackground(
   { env: { DB }, waitUntil }: Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "waitUntil">,
   sub: string,

@@ -66,6 +66,8 @@ export interface SessionFlow {
 export interface SessionAdmission {
   readonly client: SessionClient;
   readonly grant: SessionGrant | undefined;
+  /** The last dismissal in the session, as read before the consent was; 0 in a new session. Absent from the previous release's calls. */
+  readonly dismissal?: number | undefined;
 }
 
 /** A session to be opened, and what belongs to it, in one transaction. */
@@ -77,18 +79,21 @@ export interface Opening {
   readonly admitted?: SessionAdmission | undefined;
 }
 
-/** `spent`: the flow has opened a session. `gone`: the session to be replaced has ended, or this one was ended before it was opened. */
+/** `spent`: the flow has opened a session. `gone`: the session to be replaced has ended, this one was ended before it was opened, or a client was dismissed meanwhile. */
 export type OpenResult = "opened" | "spent" | "gone";
 
 export interface SessionUse {
   readonly session: Session;
   /** `undefined` if the client has not been given a code in this session yet, in which case the grant was not recorded. */
   readonly client: SessionClient | undefined;
+  readonly dismissal?: number | undefined;
 }
 
 export interface SessionContents {
   readonly session: Session;
   readonly clients: readonly SessionClient[];
+  /** Names the last dismissal of a client in the session; 0 if there was none in the last minutes. The previous release's object returns none. */
+  readonly dismissal?: number | undefined;
 }
 
 /**
@@ -131,8 +136,11 @@ export interface SessionStoreRpc extends FactsRpc {
   open(opening: Opening, origin?: EventOrigin): Promise<OpenResult>;
   /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs only this call. */
   use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
-  /** A client is about to get a code and will be notified when the session ends. Returns false if the session has ended. */
-  admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean>;
+  /**
+   * A client is about to get a code and will be notified when the session ends. Returns false if the session has ended, or if a client was dismissed
+   * after `dismissal` was read: the consent may be one that was withdrawn meanwhile.
+   */
+  admit(key: string, client: SessionClient, grant: SessionGrant | undefined, dismissal?: number): Promise<boolean>;
   read(key: string): Promise<SessionContents | undefined>;
   /**
    * Ends a session, also one that has expired and was not swept yet. The object's alarm sends logout tokens to its clients and revokes its grants,
@@ -146,7 +154,8 @@ export interface SessionStoreRpc extends FactsRpc {
   ): Promise<EndedSession | undefined>;
   /**
    * The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. Returns the first grants
-   * that are due, also for a session that has ended and for a repeated call.
+   * that are due, also for a session that has ended and for a repeated call. What was decided before it admits no client afterwards, also where the
+   * session is not known yet.
    */
   dismissClient(
     sid: string,

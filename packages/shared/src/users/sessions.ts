@@ -14,7 +14,7 @@ import type {
   OpenResult,
   Proof,
   Session,
-  SessionClient,
+  SessionAdmission,
   SessionContents,
   SessionGrant,
   SessionStoreRpc,
@@ -138,11 +138,10 @@ export class Sessions {
   async admit(
     context: RequestContext<SessionBindings>,
     id: string,
-    client: SessionClient,
-    grant: SessionGrant | undefined,
+    { client, grant, dismissal }: SessionAdmission,
   ): Promise<boolean> {
     const at = await this.#locate(context, id);
-    return at !== undefined && callObject("session", () => at.stub.admit(at.key, client, grant));
+    return at !== undefined && callObject("session", () => at.stub.admit(at.key, client, grant, dismissal));
   }
 
   async read(context: RequestContext<SessionBindings>, id: string): Promise<SessionContents | undefined> {
