@@ -100,12 +100,12 @@ it("R2: a retry within the grace that waited in the Worker gets the same result;
   expect(await isolate.use(token, { context: tooLate })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
-it("R2: grace 0 stays 0, however long a request waited", async () => {
+it.each([0, 1])("R2: grace 0 stays 0, however long a request waited, and %s s after the first use", async (seconds) => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily());
   const early = isolate.context({ grace: 0 });
   await isolate.use(token, { grace: 0 });
-  advance(1);
+  advance(seconds);
   expect(await isolate.use(token, { context: early })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
@@ -379,14 +379,24 @@ it("RFC 6749 §6: another client, another scope or resource is refused and leave
   });
 });
 
-it("grace 0 is strict: the second use is theft, but repeating one request is not", async () => {
+it.each([0, 1])("R3: grace 0 is strict: a second use after %s s is theft, but repeating one request is not", async (s) => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily());
   const context = isolate.context({ grace: 0 });
   const first = await isolate.use(token, { context });
-  advance(1);
+  advance(s);
   expect(await isolate.use(token, { context })).toEqual(first);
   expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh-token-reused" });
+});
+
+it("R3: with grace 0, of two uses at the same moment in two isolates one is theft", async () => {
+  const isolates = [new Isolate(), new Isolate()];
+  const token = await isolates[0]!.create(newFamily());
+  const uses = await Promise.all(isolates.map((isolate) => isolate.use(token, { grace: 0 })));
+  expect(uses.map((use) => ("reason" in use ? use.reason : use.kind)).toSorted()).toEqual([
+    "refresh-token-reused",
+    "rotated",
+  ]);
 });
 
 it("§3: the family moves to the newest generation once, and its old tokens keep their text", async () => {

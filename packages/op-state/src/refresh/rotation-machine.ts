@@ -104,7 +104,9 @@ function decideChecked(row: FamilyRow | undefined, sent: RotateRequest, nowMs: n
   if (request.version === version - 1) {
     // The response to this request was lost between object and Worker, so no client has received it.
     if (snapshot.successor.operationId === request.operationId) return success("rotated", snapshot);
-    if (nowMs - snapshot.rotatedAtMs <= request.graceMs) return replay(row, request);
+    // The clock of an object stands still during a batch: without a grace, a use in the same millisecond is a second use too.
+    const isInGrace = request.graceMs > 0 && nowMs - snapshot.rotatedAtMs <= request.graceMs;
+    if (isInGrace) return replay(row, request);
   }
   return theft(row, request.version);
 }
