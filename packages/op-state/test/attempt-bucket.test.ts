@@ -47,13 +47,14 @@ describe("a bucket of attempts", () => {
     );
   });
 
-  it("is empty at the returned time, and a clock that is set back drains nothing", () => {
+  it("is empty at the returned time, and a clock that is set back drains and fills nothing", () => {
     fc.assert(
       fc.property(limits, fc.integer({ min: 1, max: 100 }), (limit, attempts) => {
         let bucket: AttemptBucket | undefined;
         for (let attempt = 0; attempt < attempts; attempt += 1) bucket = reserve(bucket, limit, 1_000_000).bucket;
         expect(refund(bucket, limit, emptyAtMs(bucket!, limit)).level).toBe(0);
-        const setBack = reserve(bucket, limit, 0).bucket;
+        const { result, bucket: setBack } = reserve(bucket, limit, 0);
+        expect(result).toEqual(reserve(bucket, limit, 1_000_000).result);
         expect(setBack.level).toBeGreaterThanOrEqual(Math.min(bucket!.level, limit.capacity));
         expect(emptyAtMs(setBack, limit)).toBeGreaterThanOrEqual(emptyAtMs(bucket!, limit));
       }),

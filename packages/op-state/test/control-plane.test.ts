@@ -1,10 +1,12 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";
 import { loadUser } from "@edge-op/shared/users/user-directory";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
+import { ControlLeases } from "../src/control/control-leases.ts";
 import { ControlPlane } from "../src/index.ts";
 import { registerAtDatabase } from "../src/revocation/control-registration.ts";
 import {
@@ -279,6 +281,26 @@ describe("a shard to which the control plane does not respond registers in D1", 
     await plane().publish("op3");
     expect(Math.max(...fixtures.waited)).toBeGreaterThan(10_400);
   });
+
+  it.each([
+    ["never", undefined, 0, 0],
+    ["a moment ago", start - 1, 10_400, 10_500],
+    ["a minute ago, by a clock that may have been behind", start - 60_000, 10_400, 10_500],
+    ["long ago", start - 80_000, 0, 0],
+  ])("I7: a new instance without a horizon waits for them if D1 was found restored %s", (_, restoredAtMs, least, most) => {
+    const { fenceMs } = new ControlLeases(leaseTiming, { horizon: undefined, restoredAtMs }, start).startWait(1, start);
+    expect(fenceMs).toBeGreaterThanOrEqual(least);
+    expect(fenceMs).toBeLessThanOrEqual(most);
+  });
+});
+
+it("I7: a shard that responds with an older version has not been told: it is called until it contains the change", async () => {
+  const [slow] = firstShards;
+  fixtures.ignore = (name) => name === slow && told(name).calls < 3;
+  await plane().begin("op");
+  await commitChange("app");
+  expect(await plane().publish("op")).toMatchObject({ cv: 2 });
+  expect(told(slow!)).toMatchObject({ cv: 2, calls: 3 });
 });
 
 it("publish is idempotent and needs no begin", async () => {

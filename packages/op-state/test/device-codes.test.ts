@@ -224,6 +224,17 @@ describe("the decision and the redemption", () => {
     expect((await shard.check([grantKey("device-grant")], [], -1)).revoked).toHaveLength(1);
   });
 
+  it("RFC 6749 §4.1.2: a replay after the code has expired revokes the grant too", async () => {
+    await open();
+    await store().decideDevice("BCDFGHJK", approval);
+    expect((await store().redeemDevice(redemption())).kind).toBe("redeemed");
+    wait(600_001);
+    expect(await store().redeemDevice(redemption())).toMatchObject({
+      kind: "replayed",
+      revocation: { grant: payload.grant, reason: "device_code_replayed" },
+    });
+  });
+
   it("another client's poll and redemption change nothing, spent or not", async () => {
     await open();
     await store().decideDevice("BCDFGHJK", approval);

@@ -96,6 +96,39 @@ it("a family that is too long for a token has a row from the beginning, which en
   expect(await isolate.use(token)).toMatchObject({ kind: "rotated", family: { sub: "alice" } });
 });
 
+describe("a family that has a row from its redemption on", () => {
+  const long = { authorizationDetails: `[{"type":"${"long".repeat(400)}"}]` as never };
+
+  it("R7: it has ended if its grant ended before the redemption", async () => {
+    const isolate = new Isolate();
+    const family = newFamily(long);
+    const address = { generation: 1, region: "wnam", shard: 2 };
+    const revocation = revocationOf({ family, address });
+    await isolate.families.end(isolate.context(), revocation);
+    const token = await isolate.create(family, address);
+    expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-ended" });
+  });
+
+  it("R1: a repeated creation does not set it back", async () => {
+    const isolate = new Isolate();
+    const family = newFamily(long);
+    const first = await isolate.use(await isolate.create(family));
+    if ("reason" in first) throw new Error(first.reason);
+    await isolate.create(family);
+    expect(await isolate.use(first.refreshToken)).toMatchObject({ kind: "rotated", version: 2 });
+  });
+});
+
+it("R7: a second, shorter end does not shorten the memory of the first", async () => {
+  const { isolate, token, address, family } = await begin();
+  for (const untilMs of [family.expiresAtMs + dayMs, start + 60_000]) {
+    await rotatorAt(address).kill(family.grant.grantId, "ended", undefined, untilMs);
+  }
+  vi.setSystemTime(start + 2 * dayMs);
+  await ring(rotatorAt(address));
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-ended" });
+});
+
 /** Ends a family of which no token has been used, in the shard of its first token. */
 type Ending = (of: Awaited<ReturnType<typeof begin>>) => Promise<unknown>;
 

@@ -80,6 +80,20 @@ it("a code waits for its recipient, sealed; of an address that nobody has, the r
   await expect.poll(() => rowsOf(stub)).toEqual([]);
 });
 
+it("a mail that was released while its change was looked up is neither deferred nor deleted by that look", async () => {
+  const stub = namespace.getByName("released-meanwhile");
+  await stub.prepare(notice);
+  const due = await runInDurableObject(stub, (_, { storage }) => {
+    const rows = new MailRows(storage);
+    const [read] = rows.due(Date.now() + 60_000, 1);
+    rows.release(notice.id, 5);
+    rows.defer(read!, 1_000, 3);
+    rows.delete(read!);
+    return rows.due(10, 1).map(({ step, tries, dueAtMs }) => ({ step, tries, dueAtMs }));
+  });
+  expect(due).toEqual([{ step: "released", tries: 0, dueAtMs: 5 }]);
+});
+
 it("codes are limited for an address, and for a sender over all addresses; a known browser has a limit of its own, and so have sign-ins", async () => {
   const stub = namespace.getByName("limits");
   const kindsOf = async (mails: readonly Partial<CodeMail>[]) => {

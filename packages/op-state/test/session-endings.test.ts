@@ -280,13 +280,34 @@ it("a session that a sign-in listed but did not end, because its Worker failed, 
   expect([await noticesOf(first), await sidsIn("ending_sessions")]).toEqual([[first], []]);
 });
 
-it("more sessions than one run ends, and sessions of a retired generation", async () => {
-  const rows = Array.from({ length: 250 }, (_, index) => ({ sid: sidOf(index % 8, `many-${index}`) }));
-  await DB.batch([
-    DB.prepare(`INSERT INTO ending_sessions SELECT value ->> 'sid', 'test', ${start + day} FROM json_each(?1)`).bind(
-      JSON.stringify([...rows, { sid: "not an id" }]),
-    ),
-  ]);
+const listEnding = (sids: readonly string[]) =>
+  DB.prepare(`INSERT INTO ending_sessions SELECT value, 'test', ${start + day} FROM json_each(?1)`)
+    .bind(JSON.stringify(sids))
+    .run();
+
+it("ADR 11: a session of a lost generation stays listed until D1 lists the generation again; one of a retired generation has ended", async () => {
+  const [lost, ended] = ["g2.wnam.1.lost", "g2.wnam.2.retired"];
+  await listEnding([lost]);
+  await begin();
+  await publish(await commit());
+  await ring();
+  expect(await sidsIn("ending_sessions")).toEqual([lost]);
+  const relist =
+    `INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('session', 2, '{"wnam":{"shards":8,"hint":"wnam"}}', 0)`;
+  await DB.prepare(relist).run();
+  vi.setSystemTime(start + 5_000);
+  await ring();
+  expect(await sidsIn("ending_sessions")).toEqual([]);
+  await DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'session' AND generation = 2").run();
+  await listEnding([ended]);
+  const end = vi.spyOn(SessionStore.prototype, "end");
+  await plane().cutOff({ kind: "sub", id: "nobody", operationId: "c1", actor: "admin" });
+  await ring();
+  expect([await sidsIn("ending_sessions"), end.mock.calls]).toEqual([[], []]);
+});
+
+it("more sessions than one run ends, and what is no session id", async () => {
+  await listEnding([...Array.from({ length: 250 }, (_, index) => sidOf(index % 8, `many-${index}`)), "not an id"]);
   await begin();
   await publish(await commit());
   for (let run = 0; run < 4; run += 1) await ring();
