@@ -47,11 +47,14 @@ afterAll(async () => {
 describe("protocols.md §2 I1: a grant has ended everywhere when the response is sent", () => {
   test.each(ends.flatMap((end) => end.kinds.map((kind) => ({ ...end, kind }))))(
     "$name: a grant of kind $kind",
-    async ({ kind, run }) => {
+    async ({ kind, only, run }) => {
       const scene = await stage.prepare(kind);
       await provider.setFaults(slowRevocations);
       await run(scene);
-      await stage.expectEnded(scene.tokens.accessToken);
+      const { application, tokens } = scene;
+      await stage.expectEnded(tokens.accessToken);
+      if (kind === "session" || only === "token") return;
+      expect([400, 401]).toContain((await application.refresh(tokens.refreshToken)).status);
     },
   );
 

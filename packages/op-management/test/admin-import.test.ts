@@ -181,6 +181,15 @@ describe("POST /admin/import/users", () => {
     });
   });
 
+  it("refuses the sub of a person who was deleted after the moment to which D1 was restored", async () => {
+    await importUsers([{ sub: "gone", username: "gone" }]);
+    await admin.call("DELETE", "/users/gone");
+    await bindings.DB.prepare("DELETE FROM retired_subs").run();
+    const { created, results } = await importUsers([{ sub: "gone", username: "someone" }]);
+    expect(created).toBe(0);
+    expect(results[0].fields).toMatchObject([{ path: "sub", message: expect.stringContaining("was a deleted user's") }]);
+  });
+
   it("gives no role beyond the authority of the token", async () => {
     await admin.call("PUT", "/roles/root", { body: { permissions: ["admin:keys"] } });
     const token = await admin.issueToken({ scope: ["admin:users"] });

@@ -1,6 +1,6 @@
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { objectName } from "@edge-op/shared/storage/shard-address";
+import { objectName, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
@@ -58,6 +58,16 @@ it("RFC 6749 §4.1.2: of twenty redemptions by isolates without a lease one succ
   expect(granted.length).toBe(1);
   const { refresh_token: token } = await tokensOf(granted[0]!);
   expect(await errorOf(await new LoginFixtures().refresh(token, app))).toBe("400 invalid_grant");
+});
+
+it("R7: a replay ends the refresh family itself, which no row of a revocation shard has to remember", async () => {
+  const grant = await newGrant();
+  const code = await new LoginFixtures().authorize({ grant });
+  const { refresh_token: token } = await tokensOf(await new LoginFixtures().redeem(code, app));
+  expect(await errorOf(await new LoginFixtures().redeem(code, app))).toBe("400 invalid_grant");
+  const { address } = parseRefreshToken(token)!;
+  const rotator = tokenEnv.REFRESH_TOKEN_ROTATOR.getByName(objectName("refresh", address));
+  expect(await rotator.inspect(grant.grantId)).toEqual({ kind: "refused" });
 });
 
 it("a code that is too long for a URL is stored, redeemed once, and its replay ends the grant", async () => {

@@ -1,11 +1,13 @@
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
-import { unreachable } from "./fixtures/unreachable.ts";
+import { losingResults, unreachable } from "./fixtures/unreachable.ts";
 
 let fixtures: LoginFixtures;
 let app: SeededClient;
@@ -198,4 +200,46 @@ it("§3 R6: while a store does not respond, the response is 503, and the same to
   }
   const next = await tokensOf(await fixtures.refresh(token, app));
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
+});
+
+it("§3 R6: a use of which the result is lost and whose check fails is taken back", async () => {
+  const { refresh_token: token } = await fixtures.signIn(app);
+  const { REFRESH_TOKEN_ROTATOR, TOKEN_REVOCATION_STORE } = tokenEnv;
+  const cutOff = {
+    ...tokenEnv,
+    REFRESH_TOKEN_ROTATOR: losingResults(REFRESH_TOKEN_ROTATOR, "rotate"),
+    TOKEN_REVOCATION_STORE: unreachable(TOKEN_REVOCATION_STORE),
+  };
+  expect((await new LoginFixtures(cutOff).refresh(token, app)).status).toBe(503);
+  // Without a grace, a second use of the token would be theft.
+  fixtures.bindings = { ...tokenEnv, REFRESH_GRACE: "0" };
+  const next = await tokensOf(await fixtures.refresh(token, app));
+  expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
+});
+
+it("§3 R7: a lifetime that is raised between a sign-in and its redemption does not outlast the memory of the grant's end", async () => {
+  const earlier = new LoginFixtures({ ...tokenEnv, REFRESH_TOKEN_LIFETIME: "60" });
+  const { refresh_token: token } = await tokensOf(await fixtures.redeem(await earlier.authorize(), app));
+  const context = createRequestContext(new Request("https://op.example.com/token"), tokenEnv, { waitUntil: () => {} });
+  const { family } = (await readRefreshToken(context, token))!.initial!;
+  // A minute, the longest lifetime of an access token, and the time for a redemption.
+  expect(family.expiresAtMs - family.grant.grantCreatedAtMs).toBe((60 + 86_400 + 120) * 1_000);
+});
+
+it("§2: the row of a revoked grant lives as long as the ID token of its last refresh", async () => {
+  const bindings = { ...tokenEnv, ACCESS_TOKEN_LIFETIME: "60", ID_TOKEN_LIFETIME: "7200" };
+  const first = await new LoginFixtures(bindings).signIn(app);
+  const startMs = Date.now();
+  vi.useFakeTimers({ toFake: ["Date"], now: startMs + 3_600_000 });
+  try {
+    const next = await tokensOf(await new LoginFixtures(bindings).refresh(first.refresh_token, app));
+    const { address } = parseRefreshToken(next.refresh_token)!;
+    const { grantId } = parseTokenId(String(claimsOf(next.access_token)["jti"]))!;
+    const state = await tokenEnv.REFRESH_TOKEN_ROTATOR.getByName(objectName("refresh", address)).inspect(grantId);
+    if (state.kind !== "found") throw new Error(state.kind);
+    const [place] = state.snapshot.successor.places;
+    expect(place!.untilMs).toBeGreaterThan(Number(claimsOf(next.id_token)["exp"]) * 1_000 + 60_000);
+  } finally {
+    vi.useRealTimers();
+  }
 });

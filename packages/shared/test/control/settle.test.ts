@@ -2,6 +2,7 @@ import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { logDecided } from "../../src/control/log-decided.ts";
+import { ReadSet } from "../../src/control/read-set.ts";
 import type { OpenDecision } from "../../src/control/settle.ts";
 import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
@@ -222,6 +223,16 @@ it("a credential spent after a validation is spent again if a record changed, be
   };
   expect(await fixtures.settle(decide)).toBe(2);
   expect(spent).toBe(2);
+});
+
+it("a copy of an earlier version is judged, also when the version was found current before it was noted", async () => {
+  const { control } = await warmFixtures();
+  const reads = new ReadSet(control);
+  expect(reads.areCurrent()).toBe(true);
+  reads.note(app.kind, app.id, 0);
+  expect(reads.areCurrent()).toBe(true);
+  reads.note(other.kind, other.id, 0);
+  expect(reads.areCurrent()).toBe(false);
 });
 
 it("unavailability and bugs are thrown immediately", async () => {
