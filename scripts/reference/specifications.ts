@@ -84,8 +84,8 @@ const protocols = findSpecification("protocols.md");
 
 /** `R1, R2: …` and `§3 R2: …`: invariants of docs/reference/protocols.md, a range as each of its members. */
 function invariantsIn(name: string): Citation[] {
-  const [head] = /^(?:(?:protocols\.md )?§\d )?\(?[GIRKA]\d(?:(?:, |–)[GIRKA]\d)*/.exec(name) ?? [];
-  const ranges = [...(head ?? "").matchAll(/([GIRKA])(\d)(?:–\1(\d))?/g)];
+  const [head] = /^(?:(?:protocols\.md )?§\d )?\(?[GIRKAT]\d(?:(?:, |–)[GIRKAT]\d)*/.exec(name) ?? [];
+  const ranges = [...(head ?? "").matchAll(/([GIRKAT])(\d)(?:–\1(\d))?/g)];
   return ranges.flatMap(([, letter, from, to = from]) =>
     Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => ({
       specification: protocols,

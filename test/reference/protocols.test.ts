@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { proseOf, readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
-/** The invariants of docs/reference/protocols.md, and their citations. */
+/** The invariants and rules of docs/reference/protocols.md, and their citations. */
 const page = readRepositoryFile("docs/reference/protocols.md");
 
 /** The text of each section, by its number. */
@@ -13,7 +13,7 @@ const sections = new Map(
 );
 
 function definitionsIn(text: string): string[] {
-  return [...text.matchAll(/^\| \*\*([GIRKA]\d)\*\* \|/gm)].map(([, name]) => name!);
+  return [...text.matchAll(/^\| \*\*([GIRKAT]\d)\*\* \|/gm)].map(([, name]) => name!);
 }
 
 const sectionOf = new Map([...sections].flatMap(([number, text]) => definitionsIn(text).map((name) => [name, number])));
@@ -30,7 +30,7 @@ test("sections 1 to 5 exist, in order", () => {
 test("each invariant is defined once, and its series has no gap", () => {
   const defined = definitionsIn(page);
   expect(defined).toEqual([...new Set(defined)]);
-  for (const [letter, section] of Object.entries({ G: "1", I: "2", R: "3", K: "4", A: "5" })) {
+  for (const [letter, section] of Object.entries({ G: "1", I: "2", T: "2", R: "3", K: "4", A: "5" })) {
     const numbers = defined.filter((name) => name.startsWith(letter)).map((name) => Number(name[1]));
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
     expect(numbers.length).toBeGreaterThan(0);
@@ -41,7 +41,7 @@ test("each invariant is defined once, and its series has no gap", () => {
 describe("citations", () => {
   test("every cited invariant is defined", () => {
     const unknown = citing.flatMap(({ path, text }) =>
-      [...text.matchAll(/(?<![\w#-])[GIRKA][1-9](?![\w-])/g)]
+      [...text.matchAll(/(?<![\w#-])[GIRKAT][1-9](?![\w-])/g)]
         .map(([name]) => name)
         .filter((name) => !sectionOf.has(name))
         .map((name) => `${path}: ${name}`),
@@ -61,7 +61,7 @@ describe("citations", () => {
 
   test("every cited section exists, and defines what is cited of it", () => {
     const wrong = citing.flatMap(({ path, text }) =>
-      [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKA]\d)\)?)?/g)]
+      [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKAT]\d)\)?)?/g)]
         .filter(
           ([, section, name]) => !sections.has(section!) || (name !== undefined && sectionOf.get(name) !== section),
         )
@@ -73,7 +73,7 @@ describe("citations", () => {
 
 /** "R1–R6" as its members. */
 function rangesIn(text: string): string[][] {
-  return [...text.matchAll(/([GIRKA])(\d)–\1(\d)/g)].map(([, letter, from, to]) =>
+  return [...text.matchAll(/([GIRKAT])(\d)–\1(\d)/g)].map(([, letter, from, to]) =>
     Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => `${letter}${Number(from) + index}`),
   );
 }

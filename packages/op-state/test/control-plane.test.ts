@@ -287,11 +287,17 @@ describe("a shard to which the control plane does not respond registers in D1", 
     ["a moment ago", start - 1, 10_400, 10_500],
     ["a minute ago, by a clock that may have been behind", start - 60_000, 10_400, 10_500],
     ["long ago", start - 80_000, 0, 0],
-  ])("I7: a new instance without a horizon waits for them if D1 was found restored %s", (_, restoredAtMs, least, most) => {
-    const { fenceMs } = new ControlLeases(leaseTiming, { horizon: undefined, restoredAtMs }, start).startWait(1, start);
-    expect(fenceMs).toBeGreaterThanOrEqual(least);
-    expect(fenceMs).toBeLessThanOrEqual(most);
-  });
+  ])(
+    "I7: a new instance without a horizon waits for them if D1 was found restored %s",
+    (_, restoredAtMs, least, most) => {
+      const { fenceMs } = new ControlLeases(leaseTiming, { horizon: undefined, restoredAtMs }, start).startWait(
+        1,
+        start,
+      );
+      expect(fenceMs).toBeGreaterThanOrEqual(least);
+      expect(fenceMs).toBeLessThanOrEqual(most);
+    },
+  );
 });
 
 it("I7: a shard that responds with an older version has not been told: it is called until it contains the change", async () => {

@@ -379,15 +379,18 @@ it("RFC 6749 §6: another client, another scope or resource is refused and leave
   });
 });
 
-it.each([0, 1])("R3: grace 0 is strict: a second use after %s s is theft, but repeating one request is not", async (s) => {
-  const isolate = new Isolate();
-  const token = await isolate.create(newFamily());
-  const context = isolate.context({ grace: 0 });
-  const first = await isolate.use(token, { context });
-  advance(s);
-  expect(await isolate.use(token, { context })).toEqual(first);
-  expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh-token-reused" });
-});
+it.each([0, 1])(
+  "R3: grace 0 is strict: a second use after %s s is theft, but repeating one request is not",
+  async (s) => {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily());
+    const context = isolate.context({ grace: 0 });
+    const first = await isolate.use(token, { context });
+    advance(s);
+    expect(await isolate.use(token, { context })).toEqual(first);
+    expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh-token-reused" });
+  },
+);
 
 it("R3: with grace 0, of two uses at the same moment in two isolates one is theft", async () => {
   const isolates = [new Isolate(), new Isolate()];

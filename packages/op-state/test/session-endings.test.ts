@@ -292,8 +292,7 @@ it("ADR 11: a session of a lost generation stays listed until D1 lists the gener
   await publish(await commit());
   await ring();
   expect(await sidsIn("ending_sessions")).toEqual([lost]);
-  const relist =
-    `INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('session', 2, '{"wnam":{"shards":8,"hint":"wnam"}}', 0)`;
+  const relist = `INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('session', 2, '{"wnam":{"shards":8,"hint":"wnam"}}', 0)`;
   await DB.prepare(relist).run();
   vi.setSystemTime(start + 5_000);
   await ring();

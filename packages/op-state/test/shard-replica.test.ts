@@ -39,14 +39,14 @@ it("I2: a held request counts from the earliest moment at which it can have been
   expect([replica.covers(6_489), replica.covers(6_490)]).toEqual([true, false]);
 });
 
-it("I3: a request confirms the installed changes, and no earlier ones", () => {
+it("I1: a request confirms the installed changes, and no earlier ones", () => {
   const replica = new ShardReplica();
   expect(request(replica)).toMatchObject({ sinceSeq: -1, confirmedSeq: -1 });
   replica.install(lease(7, ["a"], true), request(replica), 0);
   expect(request(replica)).toMatchObject({ sinceSeq: 7, confirmedSeq: 7 });
 });
 
-it("I3: a response to a replica that has released its lease is not installed", () => {
+it("I2: a response to a replica that has released its lease is not installed", () => {
   const replica = new ShardReplica();
   replica.install(lease(1, ["a"], true), request(replica), 0);
   const late = request(replica);

@@ -92,7 +92,7 @@ it("I1: a revocation repeated after a lost response waits too, and creates one r
   expect(await count("audit_outbox")).toBe(1);
 });
 
-it("I3: a revocation is acknowledged as soon as every holder has confirmed it", async () => {
+it("I1: a revocation is acknowledged as soon as every holder has confirmed it", async () => {
   const a = await lease(-1, 5_000, { holder: "a" });
   const b = await lease(-1, 5_000, { holder: "b" });
   const held = [lease(a.seq, 5_000, { holder: "a", hold: true }), lease(b.seq, 5_000, { holder: "b", hold: true })];
@@ -111,14 +111,14 @@ it("I3: a revocation is acknowledged as soon as every holder has confirmed it", 
   await Promise.all(["a", "b"].map((holder) => shard().release(holder)));
 });
 
-it("I3: a holder that released its lease is not awaited", async () => {
+it("I1: a holder that released its lease is not awaited", async () => {
   await lease(-1, 5_000);
   const revoked = shard().revoke([revocation("j:a")], true);
   await shard().release("a");
   expect(await duration(revoked)).toBeLessThan(1_000);
 });
 
-it("I3: confirming a number that was never assigned has no effect", async () => {
+it("I1: confirming a number that was never assigned has no effect", async () => {
   await lease(-1, 300, { holder: "a" });
   await lease(99, 300, { holder: "a", confirmedSeq: 99 });
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);

@@ -18,8 +18,9 @@ import { userConditions, userCreateSchema, userSchema, writableUser } from "./us
 import { refuseTakenSub, type StoredUser, users } from "./user-table.ts";
 
 /**
- * **`/admin/users`**. Cost: a read 1 D1 call; a creation 1 D1, 2 with roles or groups, 1 more with attributes, and 2 more, beside each other, for a chosen sub; a change 4 D1 and the control plane's calls of the live shards; a deletion 6 D1 calls and
- * three rounds of these; for a new password also its hash.
+ * **`/admin/users`**. Cost in D1 calls: a read 1; a creation 1, 2 with roles or groups, 1 more with attributes, 2 more in
+ * parallel for a chosen sub; a change 4, and the control plane's calls of the live shards; a deletion 6, and three rounds of these calls. A new
+ * password also costs its hash.
  */
 export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   table: users,

@@ -66,7 +66,7 @@ export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number)
 
 /**
  * **The holders of leases, and the changes that each has confirmed.** Pure: no I/O, no clock. A change is in force when every
- * holder of a lease that was granted without it has confirmed it, or that lease has ended (I3).
+ * holder of a lease that was granted without it has confirmed it, or that lease has ended (I1).
  *
  * A lease granted after a change contains it, so the longest wait is known when the change is made, and it never grows. A holder is one
  * replica: an isolate that discards its replica or releases its lease continues under a new id, and drops responses to the old id.

@@ -47,9 +47,9 @@ export function estimatedBytes({ filter, rows, cutOffs }: Pick<Contents, "filter
   return (filter?.bytes.length ?? 0) + 100 * rows.length + 250 * cutOffs.length;
 }
 
-/** A filter is replaced when this part of its rows was added since, … */
+/** A filter is replaced when this part of its rows was added since. */
 const addedPart = 1 / 64;
-/** … or this part was deleted. */
+/** It is also replaced when this part of its rows was deleted. */
 const deletedPart = 1 / 2;
 /** The log is at most this many times `maxEntries` long, while a filter is being built. */
 const longestLog = 8;

@@ -93,7 +93,7 @@ afterEach(async () => {
   await Promise.all(background.splice(0));
 });
 
-it("I1: after a revocation returned, none of five isolates behind a relay calls the token live", async () => {
+it("I1, T1: after a revocation returned, none of five isolates behind a relay calls the token live", async () => {
   const isolates = Array.from({ length: 5 }, () => new Isolate());
   await Promise.all(isolates.map((isolate) => isolate.serve(400)));
   for (const grant of ["one", "two", "three"]) {
@@ -125,7 +125,7 @@ it("a warm isolate makes at most two calls per lease length for eight shards, an
   expect(Math.min(...perLease)).toBeGreaterThan(0.5);
 });
 
-it("a revocation behind a relay is acknowledged by confirmations, not by the end of leases", async () => {
+it("T2: a revocation behind a relay is acknowledged by confirmations, not by the end of leases", async () => {
   const isolates = [new Isolate(), new Isolate()];
   await Promise.all(isolates.map((isolate) => isolate.serve(600)));
   const shard = fixtureEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", shards[3]!));
@@ -136,7 +136,7 @@ it("a revocation behind a relay is acknowledged by confirmations, not by the end
   expect(waits.endedByConfirmation).toBeGreaterThan(0);
 });
 
-it("a new run of the relay is another holder: isolates receive snapshots, and no revocation is missed", async () => {
+it("T4: a new run of the relay is another holder: isolates receive snapshots, and no revocation is missed", async () => {
   const isolates = [new Isolate(), new Isolate()];
   await Promise.all(isolates.map((isolate) => isolate.serve(400)));
   await isolates[0]!.revoke("before");
@@ -176,7 +176,7 @@ it("a request waits at most 300 ms for a relay that does not respond, and later 
   }
 });
 
-it("an isolate for which a relay has no snapshot checks exactly, requests no lease from the shards, and retries in its turn", async () => {
+it("T5: an isolate for which a relay has no snapshot checks exactly, requests no lease from the shards, and retries in its turn", async () => {
   const calledAtMs: number[] = [];
   const response = { instance: "run", version: -1, shards: [], leaseMs: 0, heldMs: 0, cv: -1, changes: undefined };
   const pacing = {
@@ -228,7 +228,7 @@ it("relays are opened and closed live: isolates follow, and no object of a close
   expect(await isolate.isRevoked(token("open again"))).toBe(true);
 });
 
-it("an administrative change reaches isolates through the relay: none of them reads D1", async () => {
+it("T3: an administrative change reaches isolates through the relay: none of them reads D1", async () => {
   const isolates = [new Isolate(), new Isolate(), new Isolate()];
   await Promise.all(isolates.map((isolate) => isolate.serve(700)));
   const before = isolates.map(({ counts }) => counts.d1);

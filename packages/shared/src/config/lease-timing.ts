@@ -51,7 +51,7 @@ export const heldShare = {
 export const leftShare = 0.25;
 
 /**
- * The wait on the local clock after which `durationMs` has passed on any other: (1+ρ)/(1−ρ), the 1+2ρ of protocols.md rounded up.
+ * The wait on the local clock after which `durationMs` has passed on any other: × (1+ρ)/(1−ρ) (protocols.md §2).
  */
 export function outlast(timing: LeaseTiming, durationMs: number): number {
   return (durationMs * (1 + timing.driftRate)) / (1 - timing.driftRate);

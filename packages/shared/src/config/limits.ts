@@ -85,9 +85,9 @@ export const limits = {
   readAhead: 8,
   /** One KV write, in the background; a slower one is abandoned. */
   cacheWriteMs: 5_000,
-  /** Shards that are called in turn for the control version alone, … */
+  /** Shards that are called in turn for the control version alone. */
   controlShards: 4,
-  /** … each when the ones before it have failed or have not responded for this long; `objectCallMs` in total. */
+  /** The next of them is called when the ones before it have failed or have not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
   /** How long a decision may be used for requests that equal the one that it was made for. */
   rememberedMs: 10_000,

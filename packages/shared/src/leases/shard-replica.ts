@@ -35,8 +35,8 @@ interface Filter {
  * A lease counts from before it was requested, or from the earliest moment at which a held request can have been granted (I2). A request that arrived
  * while it was valid is decided by it. Responses may arrive out of order: an older one is ignored.
  *
- * `holder` names this replica at the shard. It changes when the replica stops deciding by its lease or discards rows, so that a late response to the
- * old id, which the shard no longer counts, is never installed.
+ * `holder` names this replica at the shard. It changes whenever the replica gives up its lease or its rows. A late response to the old id is
+ * then ignored, because the shard no longer waits for it.
  */
 export class ShardReplica {
   #rows = new HashedRows();
