@@ -1,7 +1,7 @@
 import { generatedNotice, table } from "./markdown.ts";
 import { readRepositoryFile, repositoryFiles } from "./repository-files.ts";
 import { type Citation, citationsIn, type Specification } from "./specifications.ts";
-import { type NamedTest, testsIn } from "./tests-in.ts";
+import { type NamedTest, placeholders, testsIn } from "./tests-in.ts";
 
 interface Row {
   readonly specification: Specification;
@@ -23,22 +23,33 @@ export function specificationsPage(): string {
 ${generatedNotice("the names of the tests")}
 
 Tests are named for the clause that they show and the claim that they make of it (\`RFC 6749 §5.2: …\`). This page lists them by clause. A test that cites several clauses is listed
-under each. A clause that is not listed has no test that names it; discovery says what is supported ([endpoints](endpoints.md)).
+under each. A test that runs with each row of a table is listed once, with "…" for what the rows fill in, and the rows after its name. A clause that is not listed has no test that names it; discovery says what is supported ([endpoints](endpoints.md)).
 
 ${sections.join("\n\n")}
 `;
 }
 
 /** The clauses that a test itself cites, or else those of the innermost group that cites any. */
-function rowsOf({ kind, name, groups }: NamedTest, path: string): Row[] {
+function rowsOf({ kind, name, groups, rows }: NamedTest, path: string): Row[] {
   if (kind === "group") return [];
   const around = groups.map(citationsIn).filter((citations) => citations.length > 0);
   const own = citationsIn(name);
   const inherited = around.flat().findLast(({ specification }) => specification !== undefined)?.specification;
   const citations = own.length > 0 ? own : (around.at(-1) ?? []);
   return citations.flatMap(({ specification = inherited, clause }: Citation) =>
-    specification === undefined ? [] : [{ specification, clause: clause ?? "", test: claimOf(name), path }],
+    specification === undefined
+      ? []
+      : [{ specification, clause: clause ?? "", test: withRows(claimOf(name), rows), path }],
   );
+}
+
+const mostRows = 12;
+
+function withRows(claim: string, rows: readonly string[] = []): string {
+  const text = claim.replace(placeholders, "…");
+  if (rows.length === 0) return text;
+  const more = rows.length > mostRows ? [`and ${rows.length - mostRows} more`] : [];
+  return `${text} (${[...rows.slice(0, mostRows), ...more].join("; ")})`;
 }
 
 /** The name without the citations before its colon, under which the row is listed. */
