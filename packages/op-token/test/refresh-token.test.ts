@@ -3,8 +3,10 @@ import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";
+import type { User } from "@edge-op/shared/users/user";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
+import { requireActive } from "../src/issuing/find-active-user.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
 import { losingResults, unreachable } from "./fixtures/unreachable.ts";
@@ -186,6 +188,11 @@ it("a suspended user is refused, and their tokens work again afterwards: nothing
   await setStatus("active");
   const next = await tokensOf(await new LoginFixtures().refresh(token, app));
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
+});
+
+it.each(["suspended", "leaving"] as const)("the log tells why a user is refused who is %s", (status) => {
+  const user = { sub: "alice", username: "alice", status } as User;
+  expect(() => requireActive(user, "invalid_grant")).toThrow(expect.objectContaining({ reason: `user-${status}` }));
 });
 
 it("§3 R6: while a store does not respond, the response is 503, and the same token works afterwards", async () => {

@@ -13,7 +13,7 @@ export interface ActiveUser {
 
 /**
  * **Finds the active user of a token**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1) and the attributes that are
- * mapped to claims. Unknown and suspended users are refused alike.
+ * mapped to claims. Unknown, suspended and leaving users are refused alike; the log tells them apart.
  * Cost warm: 0 calls; 1 RPC with the hook `claims`.
  */
 export async function findActiveUser(
@@ -35,6 +35,7 @@ export async function findActiveUser(
 
 export function requireActive(user: User | undefined, refusal: OAuthErrorCode): User {
   if (user === undefined) throw new OAuthError(refusal, "user-unknown");
+  if (user.status === "leaving") throw new OAuthError(refusal, "user-leaving");
   if (user.status !== "active") throw new OAuthError(refusal, "user-suspended");
   return user;
 }

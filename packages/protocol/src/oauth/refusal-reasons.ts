@@ -287,6 +287,7 @@ const reasons = {
   "upstream-transaction-unknown":
     "The response of the upstream provider is not expected: it was received before, it is late, or it is from another provider.",
   "upstreams-too-many": "Admin API: there are as many upstream providers as are allowed.",
+  "user-leaving": "The user of the grant has asked to delete the account.",
   "user-not-active": "The user is unknown or suspended.",
   "user-not-found": "Admin API: there is no such user.",
   "user-suspended": "The user of the grant is suspended.",

@@ -335,6 +335,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "upstream-not-found": "List the upstream providers (`GET /admin/upstreams`).",
   "upstream-transaction-unknown": "Start a new authorization request, and do not reload the page of the response.",
   "upstreams-too-many": "Delete an upstream provider that is not used.",
+  "user-leaving": "Nothing to repair: the person may keep the account by signing in before it is deleted.",
   "user-not-active": "Create the user, or set its status to `active`.",
   "user-not-found": "Search the user (`GET /admin/users`): the `sub` is not the user name.",
   "user-suspended": "An administrator must set the user's status to `active`.",
