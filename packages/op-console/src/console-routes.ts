@@ -1,7 +1,7 @@
 import { auditPages } from "./audit/audit-pages.tsx";
 import { brandingPages } from "./branding/branding-page.tsx";
 import { clientPages } from "./clients/clients.ts";
-import { heldPages } from "./held/held-pages.tsx";
+import { heldPages } from "./held-records/held-record-pages.tsx";
 import { issuerPages } from "./issuers/issuers.ts";
 import { keyPages } from "./keys/key-pages.tsx";
 import { overviewRoutes } from "./overview/overview.tsx";

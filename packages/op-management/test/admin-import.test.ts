@@ -187,7 +187,9 @@ describe("POST /admin/import/users", () => {
     await bindings.DB.prepare("DELETE FROM retired_subs").run();
     const { created, results } = await importUsers([{ sub: "gone", username: "someone" }]);
     expect(created).toBe(0);
-    expect(results[0].fields).toMatchObject([{ path: "sub", message: expect.stringContaining("was a deleted user's") }]);
+    expect(results[0].fields).toMatchObject([
+      { path: "sub", message: expect.stringContaining("was a deleted user's") },
+    ]);
   });
 
   it("gives no role beyond the authority of the token", async () => {

@@ -31,11 +31,11 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 }
 
 /** A token request after its decision. */
-export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate" | "commit"> {
-  /** Before a code or refresh token is spent, whose object names the resources: {@link OpenDecision.validate}. Spends the proof. */
-  validate(): Promise<void>;
-  /** To be called before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}. Spends the proof. */
-  commit(): Promise<void>;
+export interface IssueRequest extends ClientRequest {
+  /** Before a code or refresh token is spent, whose object names the resources: {@link OpenDecision.validate}, then spends the proof, once. */
+  validateWithProof(): Promise<void>;
+  /** Before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}, then spends the proof, once. */
+  commitWithProof(): Promise<void>;
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */

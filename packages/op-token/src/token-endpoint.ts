@@ -192,13 +192,14 @@ function issueTokens(
   { type, client, proof, due }: Decision,
   open: OpenDecision,
 ): Promise<TokenResponse> {
-  const validate = async () => {
+  // A proof remembers that it is spent, so each of these may be called after the other.
+  const validateWithProof = async () => {
     await open.validate();
     await proof?.spend();
   };
-  const commit = async () => {
+  const commitWithProof = async () => {
     await open.commit();
     await proof?.spend();
   };
-  return modulesByType.get(type)!.issue({ context, isolate, client, proof, validate, commit }, due);
+  return modulesByType.get(type)!.issue({ context, isolate, client, proof, validateWithProof, commitWithProof }, due);
 }

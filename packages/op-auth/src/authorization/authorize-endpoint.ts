@@ -91,7 +91,7 @@ export async function authorizeEndpoint(
     await decision.commit();
     return continueAsGet(client, await storePosted(context, isolate, posted));
   };
-  return settle(context, isolate, decide, { readAhead() {} });
+  return settle(context, isolate, decide, { readAhead: "begun" });
 }
 
 interface ReceivedParameters extends StoredParameters {

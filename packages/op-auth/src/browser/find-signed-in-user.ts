@@ -25,14 +25,14 @@ export async function findSignedInUser(
   }: { readonly isConfirmed?: boolean; readonly mayLeave?: boolean; readonly reading?: Promise<User | undefined> } = {},
 ): Promise<User | undefined> {
   const address = await isolate.revocation.cutOffShard(context);
-  // A session belongs to the provider: cutting off a client does not end it.
-  const grant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
-  const subject = { ...grant, versions: { client: version, user: version } };
+  // A shard knows no sessions. For it, this one is a grant of the provider itself: its user's cut-offs end it, and those of clients do not.
+  const asGrant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
+  const session = { ...asGrant, versions: { client: version, user: version } };
   const [user, isCutOff] = await Promise.all([
     reading,
-    isConfirmed ? false : isolate.revocation.isRevoked(context, [subject]),
+    isConfirmed ? false : isolate.revocation.isRevoked(context, [session]),
   ]);
-  const isEnded = isCutOff || isCutOffByRecords(subject, [user]);
+  const isEnded = isCutOff || isCutOffByRecords(session, [user]);
   const isAllowed = user?.status === "active" || (mayLeave && user?.status === "leaving");
   return isAllowed && !isEnded ? user : undefined;
 }

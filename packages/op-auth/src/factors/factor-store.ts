@@ -1,5 +1,12 @@
 import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { type Form, isNumber, isText, listOf, objectOf, requireForm } from "@edge-op/protocol/encoding/stored-json";
+import {
+  isNumber,
+  isText,
+  listOf,
+  objectOf,
+  requireForm,
+  type TypeGuard,
+} from "@edge-op/protocol/encoding/stored-json";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { sealText } from "@edge-op/shared/secrets/seal";
@@ -54,7 +61,7 @@ export async function readStoredFactors(database: D1Database, sub: string): Prom
   return { status: user.status, epoch: user.factor_epoch, apps: rowsOf("apps", apps, isTotpRow), codes };
 }
 
-function rowsOf<Row>(what: string, result: D1Result | undefined, isRow: Form<Row>): readonly Row[] {
+function rowsOf<Row>(what: string, result: D1Result | undefined, isRow: TypeGuard<Row>): readonly Row[] {
   return requireForm(what, result?.results, listOf(isRow));
 }
 

@@ -1,5 +1,5 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import { type Form, isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
+import { isFlag, isNumber, isText, listOf, objectOf, type TypeGuard } from "@edge-op/protocol/encoding/stored-json";
 import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
@@ -129,7 +129,7 @@ export function isOwnPath(value: unknown): value is string {
 const isAuthorize = objectOf<Extract<Purpose, { kind: "authorize" }>>({ kind: isText, parameters: isParameterValues });
 const isAccount = objectOf<Extract<Purpose, { kind: "account" }>>({ kind: isText, path: isOwnPath });
 
-const isPurpose: Form<Purpose> = (value): value is Purpose =>
+const isPurpose: TypeGuard<Purpose> = (value): value is Purpose =>
   isJsonObject(value) && (value["kind"] === "authorize" ? isAuthorize(value) : isAccount(value));
 
 export const isFlow = objectOf<Flow>({

@@ -1,6 +1,6 @@
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { DeploymentReport } from "../api/resources.ts";
-import { heldPath } from "../held/held-pages.tsx";
+import { heldPath } from "../held-records/held-record-pages.tsx";
 import { pairOf } from "../records/members.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";

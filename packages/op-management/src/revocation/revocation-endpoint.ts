@@ -66,7 +66,10 @@ async function revokeAccessToken(
   ];
   const { revocation } = isolate;
   // Without a lease, the shard checks that the client and the keys have not changed, and revokes, in one call.
-  if (await decision.commitBy((condition) => revocation.revokeIf(context, address, revocations, condition))) return;
+  const committed = await decision.commitBy((condition) =>
+    revocation.revokeIf(context, address, revocations, condition),
+  );
+  if (committed === "committed") return;
   await decision.commit();
   await revocation.revoke(context, address, revocations);
 }

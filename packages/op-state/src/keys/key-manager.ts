@@ -1,4 +1,4 @@
-import { type Form, isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { isNumber, isText, objectOf, readStored, type TypeGuard } from "@edge-op/protocol/encoding/stored-json";
 import { generateKeyPair } from "@edge-op/protocol/jwt/import-key";
 import {
   isEncryptionAlgorithm,
@@ -49,7 +49,7 @@ type RevokeResult = { readonly kind: "revoked" } | { readonly kind: "unknown" };
 /** A change that a retry does not repeat. */
 interface Operation<Result> {
   readonly id: string;
-  readonly isResult: Form<Result>;
+  readonly isResult: TypeGuard<Result>;
 }
 
 type FullResult = Extract<RotateKeyResult, { kind: "full" }>;

@@ -64,7 +64,7 @@ export interface DueIdJag extends Repeatable {
 
 export async function issueIdJag(request: IssueRequest, { idJag }: DueIdJag): Promise<TokenResponse> {
   const { context, isolate, client } = request;
-  await request.commit();
+  await request.commitWithProof();
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
   const expiresAtSeconds = issuedAtSeconds + limits.idJagSeconds;
   return {

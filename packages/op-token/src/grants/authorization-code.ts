@@ -61,7 +61,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   if (result.kind === "invalid_request") throw missingRedirectUri();
   if (result.kind !== "spent") throw refusalOfObject(result);
   isolate.clientResources.remember(client.clientId, named, context.arrivedAtMs);
-  await request.commit();
+  await request.commitWithProof();
   return issueGrant(request, { payload, user, resources, details, checked, nonce: payload.nonce, code: text });
 }
 

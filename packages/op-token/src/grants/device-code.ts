@@ -44,7 +44,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const { code, approved, resources, details } = due;
   const [user] = await Promise.all([findActiveUser(request, approved.sub), refuseRevokedGrant(request, approved)]);
   // Spends the proof too, so that an identical retry of a request does not count as a second use of the code.
-  await request.validate();
+  await request.validateWithProof();
   const presented = {
     clientId: client.clientId,
     cnf: proof?.cnf,
@@ -57,6 +57,6 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "device-code-replayed");
   if (result.kind !== "redeemed") throw refusalOfObject(result);
   const { payload } = result;
-  await request.commit();
+  await request.commitWithProof();
   return issueGrant(request, { payload, user, checked, resources, details });
 }

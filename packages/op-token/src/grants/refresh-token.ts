@@ -79,7 +79,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   );
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
-  await request.commit();
+  await request.commitWithProof();
   const tokens = { ...successor, login: family, user, refreshToken, checked };
   return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }

@@ -33,7 +33,9 @@ const calls = 3;
 /**
  * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows the granted resources. So it is called with the
  * rules of the resources that the request names or that the client used last. If others were granted, the object changes nothing and returns their
- * names, and is called again. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources, or
+ * names, and is called again. Of the three repetitions around one spending, this is the middle one: outside, `settle` makes the whole decision again,
+ * with new reads; inside, {@link spendBesideCheck} uses the credential again after its check, with the same rules. All are the same use, because they
+ * have the operation id of the request. Cost: that of `spend`; once more for a client that this isolate has not seen with its resources, or
  * whose resources require different forms of tokens.
  */
 export async function spendChecked<Result extends { readonly kind: string }>(

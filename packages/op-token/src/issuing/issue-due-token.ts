@@ -37,9 +37,9 @@ export async function issueDueToken(request: IssueRequest, due: DueToken): Promi
   if (await isolate.revocation.isRevoked(context, presented)) throw unacceptableToken("subject-token-revoked");
   const { grantClientId: clientId = request.client.clientId, sub } = due.content;
   // A new grant rests on a confirmed control version.
-  if (due.grant === undefined) await request.validate();
+  if (due.grant === undefined) await request.validateWithProof();
   const grant = due.grant ?? (await newGrant(context, isolate, { clientId, sub }));
-  await request.commit();
+  await request.commitWithProof();
   if (assertion !== undefined && !(await spendAssertion(context, isolate, assertion, assertion.claims))) {
     throw new OAuthError("invalid_grant", "assertion-replayed");
   }

@@ -33,7 +33,7 @@ export function spendBesideCheck(
   let isChecked = false;
   const check = async () => {
     await refuseRevokedGrant(request, { grant, sub });
-    await request.validate();
+    await request.validateWithProof();
     isChecked = true;
   };
   return async <Result extends { readonly kind: string }>(

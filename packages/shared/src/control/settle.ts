@@ -17,12 +17,15 @@ export interface OpenDecision {
    * anything else, and before issuing tokens.
    */
   commit(): Promise<void>;
-  /**
-   * Commits by a store that spends something only if the decision's reads are current at a version for which it vouches; false if nothing was spent.
-   * The store is not called if the version is confirmed already.
-   */
-  commitBy(spend: (condition: ReadCondition) => Promise<boolean>): Promise<boolean>;
+  /** Commits by a store that spends something only if the decision's reads are current at a version for which it vouches. */
+  commitBy(spend: (condition: ReadCondition) => Promise<boolean>): Promise<CommittedBy>;
 }
+
+/**
+ * `committed`: the store has spent. Otherwise nothing was spent, and the decision is still to be committed. `confirmed`: the store was not called,
+ * because the version is confirmed already. `unstated`: it was not called, because a read has no version. `refused`: it does not vouch for the reads.
+ */
+export type CommittedBy = "committed" | "confirmed" | "unstated" | "refused";
 
 /** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
 interface SettlingIsolate<Env> {
@@ -46,9 +49,9 @@ const mostAttempts = 8;
 export interface SettleOptions {
   /**
    * Starts the reads that the request's text names, in an isolate that knows no control version. The decision then begins without one, and spends
-   * nothing before it has validated; otherwise the version is confirmed first.
+   * nothing before it has validated; otherwise the version is confirmed first. `begun`: the caller has started them.
    */
-  readAhead?(): void;
+  readonly readAhead?: (() => void) | "begun";
 }
 
 /**
@@ -66,7 +69,7 @@ export async function settle<T, Env>(
   // A cold isolate does not know a control version yet: its copies carry their own.
   if (isolate.control.version === undefined) {
     if (readAhead === undefined) await isolate.revocation.confirmControl(context);
-    else readAhead();
+    else if (readAhead !== "begun") readAhead();
   }
   const untilMs = nowMs() + limits.settleMs;
   // The second attempt begins at a confirmed version: it is made however long the first one took.
@@ -100,10 +103,11 @@ async function decideOnce<T, Env>(
     reads.decided();
   };
   const commitBy = async (spend: (condition: ReadCondition) => Promise<boolean>) => {
+    if (isCommitted || revocation.isControlConfirmed(context)) return "confirmed";
     const { condition } = reads;
-    if (isCommitted || condition === undefined || revocation.isControlConfirmed(context)) return false;
+    if (condition === undefined) return "unstated";
     isCommitted = await spend(condition);
-    return isCommitted;
+    return isCommitted ? "committed" : "refused";
   };
   try {
     const result = await decide({ validate, commit, commitBy });

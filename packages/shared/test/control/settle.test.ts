@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { logDecided } from "../../src/control/log-decided.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
-import type { OpenDecision } from "../../src/control/settle.ts";
+import type { CommittedBy, OpenDecision } from "../../src/control/settle.ts";
 import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };
@@ -223,6 +223,34 @@ it("a credential spent after a validation is spent again if a record changed, be
   };
   expect(await fixtures.settle(decide)).toBe(2);
   expect(spent).toBe(2);
+});
+
+it("R6: a repeated decision that refuses is a refusal, and what the first attempt has spent stays spent", async () => {
+  const fixtures = await warmFixtures();
+  let spent = 0;
+  const decide = async (decision: OpenDecision) => {
+    if (fixtures.read(app) > 0) throw new OAuthError("invalid_client", "client-disabled");
+    await decision.validate();
+    spent += 1;
+    fixtures.change(app);
+    await fixtures.learn();
+  };
+  await expect(fixtures.settle(decide)).rejects.toThrow(OAuthError);
+  expect(spent).toBe(1);
+});
+
+it.each<readonly [Exclude<CommittedBy, "unstated">, boolean, number]>([
+  ["committed", true, 0],
+  ["refused", false, 1],
+  ["confirmed", true, 1],
+])("a decision that a store may commit: %s", async (expected, isCurrent, confirmations) => {
+  const fixtures = await warmFixtures();
+  const result = await fixtures.settle(async (decision) => {
+    fixtures.read(app);
+    if (expected === "confirmed") await decision.commit();
+    return decision.commitBy(async () => isCurrent);
+  });
+  expect([result, fixtures.confirmations]).toEqual([expected, confirmations]);
 });
 
 it("a copy of an earlier version is judged, also when the version was found current before it was noted", async () => {
