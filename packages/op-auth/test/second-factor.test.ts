@@ -252,7 +252,7 @@ describe("a thief of the password", () => {
     await AuthenticatorApp.register("alice");
     const page = await byPassword(essential("mfa"));
     const f = new URL(page, "https://op.example.com").searchParams.get("f")!;
-    expect(locationOf(await browser.get(`/flow/enrol?f=${f}`))).toMatch(/^\/flow\/restart/);
+    expect(stepOf(locationOf(await browser.get(`/flow/enrol?f=${f}`)))).toBe("prove-more");
     const form_token = formTokenOf(await (await browser.get(page)).text());
     expect((await browser.post("/flow/enrol", { f, form_token, code: "123456" })).status).toBe(403);
   });
