@@ -138,6 +138,15 @@ describe("NIST SP 800-63B-4 §4.2.2.2: recovery is never weaker than signing in"
     expect(sentToClient(await browser.authorize({ ...essential, prompt: "none" })).code).toBeDefined();
   });
 
+  it("the browser is not remembered, which the page does not offer", async () => {
+    browser.env = { ...browser.env, REMEMBER_DEVICE_DAYS: "30" };
+    const app = await AuthenticatorApp.register("alice");
+    const page = await afterCode();
+    expect(await (await browser.get(page)).text()).not.toContain('name="remember"');
+    const next = await follow(browser, page, { code: await app.code(), remember: "1" });
+    expect([stepOf(next), browser.cookies.has("__Host-op-device")]).toEqual(["set-password", false]);
+  });
+
   it("a recovery code takes the place of the app", async () => {
     await AuthenticatorApp.register("alice");
     const [code = ""] = await registerRecoveryCodes("alice");

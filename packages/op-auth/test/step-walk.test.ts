@@ -277,6 +277,8 @@ async function formOf(step: StepName, at: Awaited<ReturnType<typeof opened>>): P
   return { form_token, ...(await fields[step]()) };
 }
 
+const pathOf = (page: string, step: StepName) => page.replace(/^\/flow\/[a-z-]+/, `/flow/${step}`);
+
 async function post(page: string, fields: Readonly<Record<string, string>>): Promise<Response> {
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   return browser.once(page, { method: "POST", headers, body: new URLSearchParams(fields).toString() });
@@ -302,7 +304,7 @@ describe("a walk through all steps", () => {
       const answers: Record<string, readonly string[]> = {};
       const expected: Record<string, readonly string[]> = {};
       for (const step of steps) {
-        const path = page.replace(/^\/flow\/[a-z-]+/, `/flow/${step.name}`);
+        const path = pathOf(page, step.name);
         const shown = answerOf(await browser.once(path));
         if (step.name === next) expect(shown).toBe("page");
         if (step.name === next && step.writes) continue;
@@ -317,7 +319,7 @@ describe("a walk through all steps", () => {
       }
       expect(answers).toEqual(expected);
       if (!steps.some(({ name, writes }) => writes && name === next)) return;
-      await post(page, await formOf(next, at));
+      await post(pathOf(page, next), await formOf(next, at));
       expect(await stored()).not.toBe(before);
       written.add(next);
     },
