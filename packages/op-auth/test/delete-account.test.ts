@@ -104,7 +104,7 @@ describe("a person who signs in before", () => {
     const page = locationOf(await browser.signIn(locationOf(await browser.authorize())));
     expect(stepOf(page)).toBe("prove-more");
     const skipped = page.replace("/prove-more", "/restore");
-    expect(stepOf(locationOf(await browser.once(skipped)))).toBe("restart");
+    expect(stepOf(locationOf(await browser.once(skipped)))).toBe("prove-more");
     const proven = await follow(browser, page, { code: await app.code() });
     expect(stepOf(proven)).toBe("restore");
     const html = await (await browser.once(proven)).text();

@@ -229,6 +229,7 @@ describe("a step", () => {
       name: "sign-in",
       methods: [],
       isForPerson: false,
+      writes: false,
       state: () => ({ kind: "done" }),
       page: async () => new Response(),
       submit: async () => ({ kind: "done", proofs: [proof] }),

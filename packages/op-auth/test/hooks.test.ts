@@ -1,12 +1,13 @@
 /** **Hooks at sign-in, attacked**: what a verdict changes, what it cannot, and what a stranger learns of passwords that another system has. */
 
-import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
+import type { HooksWorker, SignInVerdict } from "@edge-op/shared/hooks/call-hook";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   authEnv,
   type Browser,
+  countRows,
   formTokenOf,
   locationOf,
   password,
@@ -14,7 +15,8 @@ import {
   stepOf,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
-import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
+import { AuthenticatorApp, codeOfKey } from "./fixtures/authenticator-app.ts";
+import { follow, MailedCodes, postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 const { fixtures } = useDeployment({ skip_consent: true });
@@ -23,6 +25,8 @@ function withHooks(hooks: Partial<HooksWorker>, settings: Partial<AuthEnv> = {})
   const ENABLED_HOOKS = Object.keys(hooks).join(" ");
   return fixtures.browser({ ...authEnv, ENABLED_HOOKS, HOOKS: hooks as HooksWorker, ...settings });
 }
+
+const essentialMfa = { claims: JSON.stringify({ id_token: { acr: { essential: true, values: ["mfa"] } } }) };
 
 const hasSession = (browser: Browser) => browser.cookies.has("__Host-op-session");
 
@@ -71,6 +75,61 @@ describe("beforeSignIn", () => {
     expect(beforeSignIn).not.toHaveBeenCalled();
     expect(sentToClient(await browser.submit(page, { code: await app.code() })).code).toBeDefined();
     expect(beforeSignIn).toHaveBeenCalledWith(expect.objectContaining({ acr: "mfa" }));
+  });
+
+  it("is asked before a step stores anything: a refusal leaves no app", async () => {
+    const verdicts: (SignInVerdict | undefined)[] = [];
+    const beforeSignIn = vi.fn<NonNullable<HooksWorker["beforeSignIn"]>>(async () => verdicts.shift());
+    const browser = withHooks({ beforeSignIn });
+    // When the page would be shown, and when its form is posted.
+    verdicts.push({ refuse: true });
+    expect(sentToClient(await byPassword(browser, essentialMfa))).toMatchObject({ error: "access_denied" });
+    const enrol = locationOf(await byPassword(browser, essentialMfa));
+    expect(stepOf(enrol)).toBe("enrol");
+    const [, key = ""] = /id="key">([^<]+)</.exec(await (await browser.get(enrol)).text())!;
+    verdicts.push({ refuse: true });
+    const code = await codeOfKey(key);
+    expect(sentToClient(await browser.submit(enrol, { code }))).toMatchObject({ error: "access_denied" });
+    // A passkey is no step after this one.
+    verdicts.push({ require: "phr" });
+    expect(stepOf(locationOf(await browser.submit(enrol, { code })))).toBe("sign-in");
+    expect(await countRows("user_totp")).toBe(0);
+    expect(new Set(beforeSignIn.mock.calls.map(([{ acr }]) => acr))).toEqual(new Set(["urn:edge-op:acr:password"]));
+  });
+
+  it("a refusal keeps no account that its person has asked to delete", async () => {
+    await authEnv.DB.prepare("UPDATE users SET deletes_at_ms = 9e15 WHERE sub = 'alice'").run();
+    const beforeSignIn = vi.fn(async () => undefined as SignInVerdict | undefined);
+    const browser = withHooks({ beforeSignIn });
+    const restore = locationOf(await byPassword(browser));
+    expect(stepOf(restore)).toBe("restore");
+    beforeSignIn.mockResolvedValueOnce({ refuse: true });
+    expect(sentToClient(await browser.submit(restore, { decision: "keep" }))).toMatchObject({ error: "access_denied" });
+    const deletes = "SELECT deletes_at_ms FROM users WHERE sub = 'alice'";
+    expect(await authEnv.DB.prepare(deletes).first("deletes_at_ms")).toBe(9e15);
+  });
+
+  it("is asked about who has forgotten the password before the new one is stored", async () => {
+    const beforeSignIn = vi.fn(async () => undefined as SignInVerdict | undefined);
+    const ENABLED_HOOKS = "beforeSignIn";
+    const mailed = new MailedCodes({ ...authEnv, ENABLED_HOOKS, HOOKS: { beforeSignIn } as unknown as HooksWorker });
+    const browser = fixtures.browser(mailed.env);
+    const hash = () => authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = 'alice'").first<string>("hash");
+    const before = await hash();
+    const typed = await follow(browser, locationOf(await browser.authorize()), { recover: "1" });
+    const sent = await follow(browser, typed, { address: "alice@example.com" });
+    const page = await follow(browser, sent, { code: mailed.code });
+    expect(stepOf(page)).toBe("set-password");
+    const chosen = { new: "purple monkey dishwasher 42", repeat: "purple monkey dishwasher 42" };
+    beforeSignIn.mockResolvedValueOnce({ refuse: true });
+    expect(sentToClient(await postOnce(browser, page, chosen))).toMatchObject({ error: "access_denied" });
+    expect(await hash()).toBe(before);
+    // A second factor is asked for in its turn.
+    beforeSignIn.mockResolvedValue({ require: "mfa" });
+    const again = await follow(browser, page, chosen);
+    expect([stepOf(again), await hash()]).toEqual(["set-password", before]);
+    expect(stepOf(await follow(browser, again, chosen))).toBe("enrol");
+    expect(await hash()).not.toBe(before);
   });
 
   it("`refuse` is `access_denied`, without a session, at every attempt and for the account page too", async () => {

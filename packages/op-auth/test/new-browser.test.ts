@@ -1,6 +1,8 @@
 /** **Browsers in which a person has not signed in before** (`NEW_BROWSER`): who is told, who is asked for a code, and the ways around it. */
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { confirmBrowserState } from "../src/steps/confirm-browser/state.ts";
+import type { Marks } from "../src/steps/flow.ts";
 import {
   authEnv,
   authorizationPath,
@@ -10,7 +12,7 @@ import {
   stepOf,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
-import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
+import { AuthenticatorApp, codeOfKey } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes, postOnce } from "./fixtures/mailed-codes.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
@@ -135,6 +137,42 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
     const second = await afterPassword();
     const refused = await follow(browser, second, { code });
     expect([stepOf(refused), await sessions()]).toEqual(["confirm-browser", 0]);
+  });
+
+  it("an app that is set up in this flow does not take the place of the code, whether a rule asks for one or not", async () => {
+    for (const MFA of ["optional", "required"]) {
+      mailed.restart({ ...authEnv, NEW_BROWSER: "code", MFA } as typeof authEnv);
+      browser.restart(mailed.env);
+      const page = await afterPassword();
+      const enrol = page.replace("confirm-browser", "enrol");
+      expect(stepOf(page)).toBe("confirm-browser");
+      expect(stepOf(locationOf(await browser.once(enrol)))).toBe("confirm-browser");
+    }
+    const enrol = await follow(browser, await afterPassword(), { code: mailed.code });
+    expect(stepOf(enrol)).toBe("enrol");
+    const [, key = ""] = /id="key">([^<]+)</.exec(await (await browser.get(enrol)).text())!;
+    expect(stepOf(await follow(browser, enrol, { code: await codeOfKey(key) }))).toBe("recovery-codes");
+  });
+
+  it("two factors, of which one was set up in this flow, are asked for the code", () => {
+    const proof = (method: "password" | "totp") => ({ method, sub: "alice", atMs: 1, controlVersion: 1 });
+    const proofs = [proof("password"), proof("totp")];
+    const person = { sub: "alice", subject: "alice", proofs, roles: [], isLeaving: false };
+    const facts = {
+      person,
+      factors: undefined,
+      isRemembered: false,
+      isNewBrowser: true,
+      isMailable: true,
+      allowed: [],
+    };
+    const purpose = { kind: "account", path: "/account" } as const;
+    const kindOf = (marks: Marks) => confirmBrowserState({ flow: { purpose, proofs, marks }, facts }).kind;
+    expect([kindOf({}), kindOf({ enrolled: "alice" }), kindOf({ enrolled: "bob" })]).toEqual([
+      "done",
+      "needed",
+      "done",
+    ]);
   });
 
   it("a code without the proof of a password reaches nobody", async () => {

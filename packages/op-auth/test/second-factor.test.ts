@@ -252,7 +252,7 @@ describe("a thief of the password", () => {
     await AuthenticatorApp.register("alice");
     const page = await byPassword(essential("mfa"));
     const f = new URL(page, "https://op.example.com").searchParams.get("f")!;
-    expect(locationOf(await browser.get(`/flow/enrol?f=${f}`))).toMatch(/^\/flow\/restart/);
+    expect(stepOf(locationOf(await browser.get(`/flow/enrol?f=${f}`)))).toBe("prove-more");
     const form_token = formTokenOf(await (await browser.get(page)).text());
     expect((await browser.post("/flow/enrol", { f, form_token, code: "123456" })).status).toBe(403);
   });
@@ -395,6 +395,17 @@ describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
     expect(await (await browser.get(page)).text()).not.toContain('name="remember"');
     await browser.submit(page, { code: await app.code(), remember: "1" });
     expect(browser.cookies.has("__Host-op-device")).toBe(false);
+  });
+
+  it("is not remembered where the page does not offer it: for a client that always asks", async () => {
+    await authEnv.DB.batch(["clients", "users"].map((table) => authEnv.DB.prepare(`DELETE FROM ${table}`)));
+    await fixtures.seed({ skip_consent: true, require_mfa: true });
+    const app = await AuthenticatorApp.register("alice");
+    browser.restart(settings);
+    const page = await byPassword();
+    expect(await (await browser.get(page)).text()).not.toContain('name="remember"');
+    await browser.submit(page, { code: await app.code(), remember: "1" });
+    expect([hasSession(), browser.cookies.has("__Host-op-device")]).toEqual([true, false]);
   });
 
   it("skips the code, says so in the acr, and does not satisfy what a client requires", async () => {

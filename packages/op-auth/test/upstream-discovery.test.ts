@@ -94,6 +94,8 @@ describe("discovery=require", () => {
     expect(stepOf(page)).toBe("sign-in");
     expect(await (await browser.get(page)).text()).toContain("People with your address sign in with Example IdP.");
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
+    // Nor does it lead to an app of a thief's.
+    expect(stepOf(locationOf(await browser.once(page.replace("sign-in", "enrol"))))).toBe("sign-in");
 
     const passkey = await SoftwarePasskey.register("alice");
     const signIn = await browser.pageOf();

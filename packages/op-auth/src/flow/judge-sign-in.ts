@@ -21,18 +21,21 @@ interface Judged {
   readonly session: Pick<Session, "sub" | "proofs">;
   /** `undefined` for a page of this provider. */
   readonly client: Client | undefined;
+  /** Whether a session would be opened next; otherwise a step that writes is. */
+  readonly isComplete: boolean;
 }
 
 /**
- * **Asks the hook `beforeSignIn` about complete proofs, before they open a session.** Returns the flow in which more is to be proven, or `undefined` if the
- * sign-in goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand beside it. Cost: 0 unless it is enabled; then 1 RPC.
+ * **Asks the hook `beforeSignIn` about proofs before they open a session, and before a step stores something about their person.** Returns the flow in which
+ * more is to be proven, or `undefined` if it goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand beside it. Cost: 0
+ * unless it is enabled; then 1 RPC.
  */
 export async function demandMore(at: FlowRequest, judged: Judged): Promise<Flow | undefined> {
   const { context } = at;
   if (!isHookEnabled(context, "beforeSignIn")) return undefined;
   const verdict = await ask(at, judged);
   if (verdict === undefined) return undefined;
-  const { flow, policy, session } = judged;
+  const { flow, policy, session, isComplete } = judged;
   if ("refuse" in verdict) {
     record(at, session);
     throw new OAuthError("access_denied", "hook-refused");
@@ -40,8 +43,11 @@ export async function demandMore(at: FlowRequest, judged: Judged): Promise<Flow 
   const { require: demanded } = verdict;
   const sinceMs = sinceOf(policy, flow, session.sub, context.arrivedAtMs);
   if (isDemandMet(session.proofs, demanded, sinceMs)) return undefined;
+  const isInForce = flow.marks.demanded === demanded;
+  // The steps that write come on the way to a second factor, and never to a passkey.
+  if (isInForce && demanded === "mfa" && !isComplete) return undefined;
   // A demand that is in force and is not met by complete proofs cannot be met.
-  if (flow.marks.demanded === demanded || !isDemandPossible(policy, demanded)) {
+  if (isInForce || !isDemandPossible(policy, demanded)) {
     throw new OAuthError("unmet_authentication_requirements", "acr-not-reached");
   }
   const marks = { ...flow.marks, demanded };

@@ -9,6 +9,9 @@ import { dependsOnFactors } from "../steps/second-factor.ts";
 import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
 import { findRequiredUpstream } from "../upstream/discovery.ts";
 
+/** The facts when nobody is signed in. */
+export const nobody: Facts = { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
+
 interface Known {
   readonly flow: Pick<Flow, "proofs" | "isOpened" | "purpose">;
   readonly browser: Browser;

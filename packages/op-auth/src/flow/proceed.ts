@@ -27,14 +27,14 @@ import {
 } from "../session/open-session.ts";
 import { withDemand } from "../steps/demand.ts";
 import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
-import type { Facts, FlowRequest, Policy, StepName, StepResult } from "../steps/step.ts";
+import type { Facts, FlowRequest, Policy, Step, StepResult } from "../steps/step.ts";
 import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admission, issueCode, offlineGrant, recordGrant, reliedConsent, sendCode } from "./grant-code.ts";
 import { type CheckedRequest, findInSession, type InSession, newlyIn } from "./in-session.ts";
 import { demandMore } from "./judge-sign-in.ts";
-import { nextStep } from "./next-step.ts";
-import { readPersonFacts } from "./person-facts.ts";
+import { type NextStep, nextStep } from "./next-step.ts";
+import { nobody, readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 
@@ -89,8 +89,15 @@ function openingBy({ flow, browser }: FlowPosition, { isNewBrowser }: Pick<Facts
   return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser } };
 }
 
-/** The facts when nobody is signed in. */
-const nobody: Facts = { person: undefined, factors: undefined, isRemembered: false, allowed: [] };
+/** The step that comes before a session is opened; `undefined` if nothing is left, or a page for who is signed in. */
+function stepBefore(next: NextStep): Step | undefined {
+  return next.kind === "page" && !next.step.isForPerson ? next.step : undefined;
+}
+
+/** The proofs are complete, or are about to let their person change something. */
+function isHookAsked(before: Step | undefined): boolean {
+  return before === undefined || before.writes;
+}
 
 async function proceedToAccount(
   at: FlowRequest,
@@ -112,12 +119,14 @@ async function proceedToAccount(
   const known = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
   const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
-  if (next.kind === "page" && !next.step.isForPerson) {
-    await added?.write?.();
-    return redirect(await pathToProof(at, position, next.step, session.sub));
-  }
-  const more = await demandMore(at, { flow, policy, session, client: undefined });
+  const before = stepBefore(next);
+  const asking = { flow, policy, session, client: undefined, isComplete: before === undefined };
+  const more = isHookAsked(before) ? await demandMore(at, asking) : undefined;
   if (more !== undefined) return proceedToAccount(at, await withMore(position, more), purpose);
+  if (before !== undefined) {
+    await added?.write?.();
+    return redirect(await pathToProof(at, position, before, session.sub));
+  }
   const [opened] = await Promise.all([openSession(at, signIn, prepared, openingBy(position, known)), added?.write?.()]);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const path =
@@ -193,7 +202,7 @@ async function decideInSession(
   await decision.commit();
   if (next.kind === "page") {
     await added?.write?.();
-    return redirect(await pathToStep(at, flow, browser, next.step.name));
+    return redirect(await pathToStep(at, flow, browser, next.step));
   }
   if (found === undefined) throw new OAuthError("login_required", "nobody-signed-in");
   const [code] = await Promise.all([
@@ -204,10 +213,10 @@ async function decideInSession(
   return sendCode(at, checked, code);
 }
 
-/** A person whose session is gone signs in again in a new flow, because this one has spent its `fid`. */
-async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: StepName): Promise<string> {
-  const isNew = step === "sign-in" && flow.isOpened;
-  return pathOf(at, isNew ? await newFlow(at, flow.purpose, flow.marks) : flow, browser, step);
+/** What is proven after a session was opened needs a new flow, because this one has spent its `fid`. */
+async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: Step): Promise<string> {
+  const isNew = flow.isOpened && !step.isForPerson;
+  return pathOf(at, isNew ? await newFlow(at, flow.purpose, flow.marks) : flow, browser, step.name);
 }
 
 async function readFacts(
@@ -259,15 +268,16 @@ async function decideSigningIn(
     await added?.write?.();
     throw new OAuthError(next.code, next.reason);
   }
-  const isOpening = found !== undefined && (next.kind === "finish" || next.step.isForPerson);
-  const more = isOpening ? await demandMore(at, { flow, policy, session: prepared.session, client }) : undefined;
+  const before = stepBefore(next);
+  const asking = { flow, policy, session: prepared.session, client, isComplete: before === undefined };
+  const more = found !== undefined && isHookAsked(before) ? await demandMore(at, asking) : undefined;
   if (more !== undefined) return decideAuthorization(at, await withMore(position, more), checked);
   await decision.commit();
   if (found === undefined) return signInAgain(at, flow, browser, { kind: "cut off" });
   // A proof that asks for another proof opens nothing yet.
-  if (next.kind === "page" && !next.step.isForPerson) {
+  if (before !== undefined) {
     await added?.write?.();
-    return redirect(await pathToProof(at, position, next.step, sub));
+    return redirect(await pathToProof(at, position, before, sub));
   }
   const opening = { ...openingBy(position, facts), clientId: client.clientId };
   if (next.kind === "page") {

@@ -3,7 +3,7 @@ import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import { settle } from "@edge-op/shared/control/settle";
-import { readForm } from "@edge-op/shared/http/read-form";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -11,18 +11,20 @@ import { areParametersKept, openParameters } from "../browser/stored-parameters.
 import { WriteRefused } from "../person/write-as.ts";
 import { sendRefusal } from "../response/refuse-to-client.ts";
 import { withDemand } from "../steps/demand.ts";
-import type { Flow, Marks } from "../steps/flow.ts";
-import type { FlowRequest, Refusal, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
+import { type Flow, type Marks, pendingProofs } from "../steps/flow.ts";
+import type { FlowRequest, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
 import { localesOf } from "../steps/step-frame.ts";
+import { type FoundNext, findNext } from "./find-next.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
+import { demandMore } from "./judge-sign-in.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
 import { proceed, signInAgain } from "./proceed.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
 
 /**
  * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the begin of
- * the flow. Cost: that of the page. Calls that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0 for the sign-in page without a
- * session, 3/2/1 for the consent page.
+ * the flow, and one of a step that writes leads to the step that is next. Cost: that of the page; for a step that writes beside it that of find-next.ts. Calls
+ * that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0 for the sign-in page without a session, 3/2/1 for the consent page.
  */
 export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
   const opened = await openLive(at, flowParameter(at));
@@ -34,12 +36,29 @@ export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
   const token = await formToken(at.context, await tokenPurpose(open, step), browser.id);
   const f = flowParameter(at) ?? "";
   const form = { action: `/flow/${step.name}`, fields: { f, form_token: token } };
-  return step.page({ ...open, form, restart: `/flow/restart?${new URLSearchParams({ f })}` });
+  const show = () => step.page({ ...open, form, restart: `/flow/restart?${new URLSearchParams({ f })}` });
+  if (!step.writes) return show();
+  const [found, page] = await Promise.all([findNext(open), show()]);
+  return isNext(found, step) ? page : redirect(await pathToNext(at, opened, found));
+}
+
+function isNext({ next }: FoundNext, step: Step): boolean {
+  return next.kind === "page" && next.step.name === step.name;
 }
 
 /**
- * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: that of `submit`; then as in
- * proceed.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
+ * Going back, an old tab or a typed address: the person goes on where the flow is, or in a new one if it has ended. A page sends nothing, so the next step has
+ * not begun.
+ */
+function pathToNext(at: FlowRequest, { flow, browser }: OpenFlow, { next, whom }: FoundNext): Promise<string> {
+  const isEnded = flow.isOpened || (flow.proofs.length > 0 && whom === undefined);
+  if (next.kind !== "page" || isEnded) return pathOf(at, flow, browser, "restart");
+  return pathOf(at, { ...flow, problem: undefined }, browser, next.step.name);
+}
+
+/**
+ * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: for a step that writes that of find-next.ts; that of
+ * `submit`; then as in proceed.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
  */
 export async function submitStep(at: FlowRequest, step: Step): Promise<Response> {
   const form = readForm(at.request);
@@ -51,15 +70,47 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
   try {
-    return await continueWith(at, step, open, await step.submit(open, form));
+    return await judgeForm(at, step, open, form);
   } catch (error) {
     if (!(error instanceof WriteRefused)) throw error;
     return signInAgain(at, flow, browser, { kind: "cut off" });
   }
 }
 
-/** A page for a person needs one; all but that of recovery codes, a client too. */
-async function mayBeAt({ person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
+async function judgeForm(at: FlowRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
+  if (!step.writes) return continueWith(at, step, open, await step.submit(open, form));
+  const { flow, browser } = open;
+  const found = await findNext(open);
+  // The flow goes on as if this form had not been sent.
+  if (!isNext(found, step)) return proceed(at, { flow, browser, person: await open.person() });
+  const judged = await judgeBefore(at, step, open, found);
+  if (judged instanceof OAuthError) return withCookies(await refuse(at, open, judged), [browser.setCookie]);
+  if (judged !== undefined) return proceed(at, { flow: judged, browser, person: await open.person() });
+  return continueWith(at, step, open, await step.submit({ ...open, factors: found.factors }, form));
+}
+
+/**
+ * The hook is asked before anything is stored, not only before a session: the flow in which more is to be proven, or a refusal. A page for a signed-in person
+ * comes after it was asked, and of a newcomer there is nothing to ask.
+ */
+async function judgeBefore(
+  at: FlowRequest,
+  { isForPerson }: Step,
+  { flow, policy, authorization }: StepRequest,
+  { whom }: FoundNext,
+): Promise<Flow | OAuthError | undefined> {
+  if (whom === undefined || isForPerson) return undefined;
+  try {
+    return await demandMore(at, { flow, policy, session: whom, client: authorization?.client, isComplete: false });
+  } catch (error) {
+    if (error instanceof OAuthError && authorization !== undefined) return error;
+    throw error;
+  }
+}
+
+/** A page for a person needs one, in whose session all proofs are; all but that of recovery codes, a client too. */
+async function mayBeAt({ flow, person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
+  if (pendingProofs(flow).length > 0) return false;
   return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
@@ -86,7 +137,7 @@ async function responseAfter(at: FlowRequest, step: Step, open: StepRequest, res
     case "go to":
       return redirect(await pathOf(at, await flowAt(at, flow, result.step, result.marks), browser, result.step));
     case "refuse":
-      return refuse(at, open, result);
+      return refuse(at, open, new OAuthError(result.code, result.reason));
     case "done": {
       const { proofs = [], marks, isAnew = false } = result;
       const foreign = proofs.find(({ method }) => !step.methods.includes(method));
@@ -118,7 +169,7 @@ async function flowAt(at: FlowRequest, flow: Flow, step: StepName, marks: Marks 
 }
 
 /** Sends a refusal to the client, for example because the person cancelled. */
-async function refuse(at: FlowRequest, { flow }: StepRequest, { code, reason }: Refusal): Promise<Response> {
+async function refuse(at: FlowRequest, { flow }: StepRequest, refusal: OAuthError): Promise<Response> {
   const { context, isolate, request } = at;
   const { purpose } = flow;
   if (purpose.kind === "account") return redirect("/account");
@@ -127,7 +178,7 @@ async function refuse(at: FlowRequest, { flow }: StepRequest, { code, reason }: 
     return { client, target: checkResponseTarget(context.settings, client, parameters) };
   });
   const { pushedId } = purpose;
-  return sendRefusal(context, isolate, request, { client, target, pushedId }, new OAuthError(code, reason));
+  return sendRefusal(context, isolate, request, { client, target, pushedId }, refusal);
 }
 
 /**

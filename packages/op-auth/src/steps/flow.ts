@@ -52,6 +52,8 @@ export interface Marks {
   readonly mailed?: MailedCode | undefined;
   /** The person who gets new recovery codes, and the id of the set that they replace, "" for none. */
   readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
+  /** The person who has set up their first second factor in this flow: it waives no step that was needed before. */
+  readonly enrolled?: string | undefined;
   /** The person who is signing up. */
   readonly newcomer?: Newcomer | undefined;
   /** The demand of the hook `beforeSignIn` beyond the proofs. */

@@ -18,7 +18,21 @@ import type { Flow, Marks, Problem } from "./flow.ts";
  * **A step of a flow**: a folder beside this file exports one, and `flow/steps.ts` lists them in their order. `state` is pure and decides whether the
  * step is needed; `page` shows its form; `submit` judges a posted form. The page is at `/flow/{name}`.
  */
-export interface Step {
+export type Step = ProvingStep | WritingStep;
+
+/** It adds proofs and choices of a person, and may be opened at any time: by a link, by going back, in an old tab. */
+interface ProvingStep extends StepBase {
+  readonly writes: false;
+  submit(at: StepRequest, form: Form): Promise<StepResult>;
+}
+
+/** It stores something about a person, or shows what is about to be: it is served only while it is the next step of its flow (flow/find-next.ts). */
+interface WritingStep extends StepBase {
+  readonly writes: true;
+  submit(at: DecidedRequest, form: Form): Promise<StepResult>;
+}
+
+interface StepBase {
   readonly name: StepName;
   /** The methods whose proofs this step adds. A proof of another method is a bug, and is never used. */
   readonly methods: readonly ProofMethod[];
@@ -28,7 +42,6 @@ export interface Step {
   /** Runs when a form has led to the page, in its request: a page itself sends nothing. Returns what the flow keeps of it. */
   begin?(at: BegunFlow, sub: string): Promise<Pick<Flow, "marks" | "problem">>;
   page(at: StepPageRequest): Promise<Response>;
-  submit(at: StepRequest, form: Form): Promise<StepResult>;
 }
 
 export type StepName =
@@ -158,6 +171,12 @@ export interface StepRequest extends BegunFlow {
   readonly policy: Policy;
   /** The signed-in person; read once. Cost: 1 object call with a session cookie, else 0. */
   person(): Promise<SignedInPerson | undefined>;
+}
+
+/** The form of the step that is next. */
+export interface DecidedRequest extends StepRequest {
+  /** The person's second factors, if the decision depended on them. */
+  readonly factors: Factors | undefined;
 }
 
 export interface StepPageRequest extends StepRequest {

@@ -9,6 +9,7 @@ export const confirmBrowserStep: Step = {
   name: "confirm-browser",
   methods: ["mailedCode"],
   isForPerson: false,
+  writes: false,
   state: confirmBrowserState,
   begin: beginConfirmBrowser,
   page: showConfirmBrowser,

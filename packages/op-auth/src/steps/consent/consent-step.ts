@@ -8,6 +8,7 @@ export const consentStep: Step = {
   name: "consent",
   methods: [],
   isForPerson: true,
+  writes: true,
   state: consentState,
   page: showConsent,
   submit: submitConsent,

@@ -9,6 +9,7 @@ export const createAccountStep: Step = {
   name: "create-account",
   methods: ["password", ...passkeyMethods, "mailedCode"],
   isForPerson: false,
+  writes: true,
   state: createAccountState,
   page: showCreateAccount,
   submit: submitCreateAccount,

@@ -8,6 +8,7 @@ export const enrolStep: Step = {
   name: "enrol",
   methods: ["totp"],
   isForPerson: false,
+  writes: true,
   state: enrolState,
   page: showEnrol,
   submit: submitEnrol,

@@ -8,12 +8,12 @@ import { SetupApp } from "../../factors/setup-app.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
-import { findEnrolling } from "./find-enrolling.ts";
+import { findSubject } from "../subject.ts";
 
-/** **The page that sets up an authenticator app during a sign-in.** Loading it again shows the same key. Cost: 1 D1 call; 1 object call with a session. */
+/** **The page that sets up an authenticator app during a sign-in.** Loading it again shows the same key. Cost: 0; 1 object call with a session. */
 export async function showEnrol(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, browser, restart } = at;
-  const user = await findEnrolling(at);
+  const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
   const frame = stepFrame(at);
   const { language } = frame.t;

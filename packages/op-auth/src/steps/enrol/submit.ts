@@ -1,16 +1,15 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { confirmSetup } from "../../factors/app-setup.ts";
 import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed, findBasis } from "../subject.ts";
-import { findEnrolling } from "./find-enrolling.ts";
+import { findAllowed, findBasis, findSubject } from "../subject.ts";
 
-/** **The first code of a new app**, which stores it. Cost: 2 D1 calls after each other; 1 object call beside the first with a session cookie. */
+/** **The first code of a new app**, which stores it. Cost: 2 D1 calls beside each other. */
 export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   const { context, isolate, browser, flow } = at;
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
-  const [user, basis] = await Promise.all([findEnrolling(at), findBasis(at)]);
+  const [user, basis] = await Promise.all([findSubject(at), findBasis(at)]);
   if (user === undefined || basis === undefined) return { kind: "go to", step: "sign-in" };
   const { sub } = user;
   const setup = { user, browser, id: flow.fid };
@@ -25,6 +24,6 @@ export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResu
     proofs: [proof],
     allowed,
     cookies: [added.cookie],
-    marks: { newCodes: { sub, replaced: "" } },
+    marks: { newCodes: { sub, replaced: "" }, enrolled: sub },
   };
 }

@@ -8,6 +8,7 @@ export const linkStep: Step = {
   name: "link",
   methods: [],
   isForPerson: false,
+  writes: true,
   state: linkState,
   page: showLink,
   submit: submitLink,

@@ -6,7 +6,6 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
-import { readDeployment } from "../../deployment.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { CodeField, codeFieldLength } from "../../factors/setup-app.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
@@ -19,6 +18,7 @@ import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { findSubject } from "../subject.ts";
+import { offeredDays } from "./offered-days.ts";
 
 interface ProveMoreView {
   readonly form: StepForm;
@@ -41,7 +41,7 @@ interface ProveMoreView {
  * proven nothing in this flow.
  */
 export async function showProveMore(at: StepPageRequest): Promise<Response> {
-  const { context, isolate, authorization, form, policy, restart } = at;
+  const { context, isolate, authorization, form, restart } = at;
   const user = await findSubject(at);
   const factors = user && (await findFactors(context.env.DB, user.sub));
   if (user === undefined || factors === undefined) return redirect(restart);
@@ -56,11 +56,7 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
       : undefined,
     problem: problemOf(at),
     isRecovering: isRecovering(at.flow),
-    rememberDays: isRecovering(at.flow)
-      ? 0
-      : policy.secondFactor === "always"
-        ? 0
-        : readDeployment(context.env).secondFactor.rememberDeviceDays,
+    rememberDays: offeredDays(at),
   };
   const { problem } = view;
   const isThrottled = problem?.kind === "throttled";

@@ -9,6 +9,7 @@ export const proveMoreStep: Step = {
   name: "prove-more",
   methods: [...codeMethods, ...passkeyMethods],
   isForPerson: false,
+  writes: false,
   state: proveMoreState,
   page: showProveMore,
   submit: submitProveMore,

@@ -4,6 +4,7 @@ import { verifyCode } from "../../factors/verify-code.ts";
 import { verifyPasskeySignIn } from "../sign-in/passkey/verify-passkey-sign-in.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed, findSubject } from "../subject.ts";
+import { offeredDays } from "./offered-days.ts";
 
 /**
  * **A posted second factor** of the person who has proven something before: nobody is named here, so a code alone reaches no account. Cost: that of
@@ -32,8 +33,8 @@ export async function submitProveMore(at: StepRequest, form: Form): Promise<Step
   const proofs = [{ ...proof, atMs: context.arrivedAtMs, controlVersion }];
   if (result.kind === "signed in") return { ...result, kind: "done", proofs };
   const owner = { sub, epoch: result.epoch };
-  const device =
-    form.get("remember") === undefined ? undefined : await rememberDevice(context, request, browser, owner);
+  const isRemembering = form.get("remember") !== undefined && offeredDays(at) > 0;
+  const device = isRemembering ? await rememberDevice(context, request, browser, owner) : undefined;
   // The id of its set is the credential of a recovery code.
   const marks =
     proof.method === "recoveryCode" ? { newCodes: { sub, replaced: proof.credential ?? "" } } : { newCodes: undefined };

@@ -31,6 +31,11 @@ export function byAddress(database: D1Database, key: string): D1PreparedStatemen
   return database.prepare(select).bind(key);
 }
 
+export function bySub(database: D1Database, sub: string): D1PreparedStatement {
+  const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, ${factorColumns} FROM users u WHERE u.sub = ?1 AND u.status = 'active'`;
+  return database.prepare(select).bind(sub);
+}
+
 /** The account that has a temporary password. */
 export function byTemporaryPassword(database: D1Database, sub: string, atMs: number): D1PreparedStatement {
   const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, t.hash, ${factorColumns} FROM user_passwords t JOIN users u ON u.sub = t.sub

@@ -10,6 +10,7 @@ export const recoverStep: Step = {
   name: "recover",
   methods: ["mailedCode"],
   isForPerson: false,
+  writes: false,
   state: () => ({ kind: "done" }),
   page: showRecover,
   submit: submitRecover,

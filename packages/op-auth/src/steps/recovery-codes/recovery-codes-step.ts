@@ -11,6 +11,7 @@ export const recoveryCodesStep: Step = {
   name: "recovery-codes",
   methods: [],
   isForPerson: true,
+  writes: true,
   state: recoveryCodesState,
   page: showRecoveryCodes,
   submit: submitRecoveryCodes,

@@ -5,13 +5,13 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
-import { findRestoring } from "./find-restoring.ts";
+import { findSubject } from "../subject.ts";
 import { restoreMessages } from "./messages.ts";
 
-/** **The page on which a person keeps their account.** Cost: 1 D1 call. */
+/** **The page on which a person keeps their account.** Cost: 0. */
 export async function showRestore(at: StepPageRequest): Promise<Response> {
   const { authorization, form, restart } = at;
-  const user = await findRestoring(at);
+  const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
   const frame = stepFrame(at);
   const t = createTranslator(restoreMessages, frame.t.language);

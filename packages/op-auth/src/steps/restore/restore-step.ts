@@ -8,6 +8,7 @@ export const restoreStep: Step = {
   name: "restore",
   methods: [],
   isForPerson: false,
+  writes: true,
   state: restoreState,
   page: showRestore,
   submit: submitRestore,

@@ -4,14 +4,13 @@ import { changeDeletion } from "@edge-op/shared/users/leaving-users";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { changeAs, whileInForce } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
-import { findBasis } from "../subject.ts";
-import { findRestoring } from "./find-restoring.ts";
+import { findBasis, findSubject } from "../subject.ts";
 
-/** **The decision to keep an account.** The person is told. Cost: 1 D1 call, tell-person.ts and one control change over all live shards. */
+/** **The decision to keep an account.** The person is told. Cost: tell-person.ts and one control change over all live shards. */
 export async function submitRestore(at: StepRequest, form: Form): Promise<StepResult> {
   const { context } = at;
   if (form.get("decision") !== "keep") return { kind: "refuse", code: "access_denied", reason: "person-denied" };
-  const [user, basis] = await Promise.all([findRestoring(at), findBasis(at)]);
+  const [user, basis] = await Promise.all([findSubject(at), findBasis(at)]);
   if (user === undefined || basis === undefined) return { kind: "go to", step: "sign-in" };
   const { sub, claims } = user;
   const restored = { action: "account.restored", target: sub, actor: sub };

@@ -8,6 +8,7 @@ export const selectAccountStep: Step = {
   name: "select-account",
   methods: [],
   isForPerson: true,
+  writes: false,
   state: selectAccountState,
   page: showSelectAccount,
   submit: submitSelectAccount,

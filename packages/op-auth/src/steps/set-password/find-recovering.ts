@@ -3,19 +3,17 @@ import type { User } from "@edge-op/shared/users/user";
 import { findSignedInUser } from "../../browser/find-signed-in-user.ts";
 import type { Flow } from "../flow.ts";
 import { byAddress, byTemporaryPassword, findWithUser, type RecoveringAccount } from "../recover/find-by-address.ts";
-import { recoveryFactor, recoveryProof } from "../recovery.ts";
+import { recoveryProof } from "../recovery.ts";
 import type { FlowRequest } from "../step.ts";
 
 /**
- * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password, with the second factor that their
- * account asks for, and without any change since that ends what rests on it (ADR 28). The page of this step can be opened with the flow of any other one,
- * so nothing of this is known from being here. Cost: 1 D1 call.
+ * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password that has not ended, without any
+ * change since that ends what rests on it (ADR 28). Cost: 1 D1 call.
  */
 export async function findRecovering(at: FlowRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
   const proof = recoveryProof(at.flow);
-  if (proof === undefined) return undefined;
-  const found = await findRecoverable(at, proof, at.flow.fid);
-  return found !== undefined && recoveryFactor(at.flow, found.factors) === "none" ? { ...found, proof } : undefined;
+  const found = proof && (await findRecoverable(at, proof, at.flow.fid));
+  return found && { ...found, proof };
 }
 
 interface Recoverable extends Pick<RecoveringAccount, "factors" | "temporaryHash"> {

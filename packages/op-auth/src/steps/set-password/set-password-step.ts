@@ -11,6 +11,7 @@ export const setPasswordStep: Step = {
   name: "set-password",
   methods: ["password", ...keptMethods],
   isForPerson: false,
+  writes: true,
   state: ({ flow }) => (isRecovering(flow) ? { kind: "needed", error: "login_required" } : { kind: "done" }),
   page: showSetPassword,
   submit: submitSetPassword,

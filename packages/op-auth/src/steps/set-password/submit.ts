@@ -23,7 +23,7 @@ export const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary"
 
 /**
  * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; a password hash
- * after a temporary password; those of replace-password.ts; beside the first, 1 object call with a session cookie.
+ * after a temporary password; those of replace-password.ts.
  */
 export async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResult> {
   const { context, request, browser, flow } = at;
@@ -52,6 +52,7 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
     isAnew: true,
     proofs: [...kept.map((proof) => ({ ...proof, controlVersion })), password],
     allowed: await allowed,
+    factors: { ...factors, password: true },
     isActive: user.status === "active",
     cookies: [await rememberBrowser(context, request, browser, passwordWayIn(user.username))],
   };

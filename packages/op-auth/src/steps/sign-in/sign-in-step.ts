@@ -9,6 +9,7 @@ export const signInStep: Step = {
   name: "sign-in",
   methods: signInMethods.flatMap(({ proofMethods }) => proofMethods),
   isForPerson: false,
+  writes: false,
   state: signInState,
   page: showSignIn,
   submit: submitSignIn,

@@ -30,7 +30,7 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
   if (!isExpected) return needed;
   const needsFactor = neededFactor({ flow, facts, policy, nowMs });
   // The first proof stands, and a step after this one asks for what is missing.
-  if (needsFactor === "prove" || (needsFactor === "set up" && isProven)) return { kind: "done" };
+  if (needsFactor === "prove") return { kind: "done" };
   if (needsFactor === "set up") return hasFreshProof(person.proofs, nowMs) ? { kind: "done" } : needed;
   const reason = reasonToSignInAgain(policy, person.proofs, nowMs);
   if (reason === "required acr" && isProven) {

@@ -8,6 +8,7 @@ export const signUpStep: Step = {
   name: "sign-up",
   methods: [],
   isForPerson: false,
+  writes: false,
   state: signUpState,
   page: showSignUp,
   submit: submitSignUp,
