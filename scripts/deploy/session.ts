@@ -8,7 +8,7 @@ import { fetchOf } from "./reach-issuer.ts";
 import { Refusal } from "./refusal.ts";
 import { deployedWorkerName, workersOf } from "./shape.ts";
 import { type StoreNames, storeNames } from "./worker-configuration.ts";
-import { findToken, runWrangler, type SecretTexts } from "./wrangler.ts";
+import { findToken, runWrangler, type SecretTexts, showWrangler } from "./wrangler.ts";
 
 /** **One run of a command on an environment**: access to the account, and the inventory from before any change. */
 export interface Session {
@@ -24,6 +24,8 @@ export interface Session {
   readonly masterKey: { readonly key: string; readonly fingerprint: string } | undefined;
   readonly reach: typeof fetch;
   wrangler(...command: readonly string[]): Promise<void>;
+  /** In this terminal; returns its status. */
+  showWrangler(...command: readonly string[]): Promise<number>;
   /** The last argument is an option whose value is the file of the secrets. */
   wranglerWithSecrets(secrets: SecretTexts, ...command: readonly string[]): Promise<void>;
 }
@@ -63,6 +65,7 @@ export async function openSession(
     masterKey,
     reach: fetchOf(address.issuer, options.origin, environment.variables["MTLS_ORIGIN"]),
     wrangler: (...command) => runWrangler(command, access),
+    showWrangler: (...command) => showWrangler(command, access),
     wranglerWithSecrets: (secrets, ...command) => runWrangler(command, access, secrets),
   };
 }
