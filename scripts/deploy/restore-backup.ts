@@ -76,14 +76,14 @@ async function writeSql(session: Session, backup: string, path: string): Promise
   try {
     const tried = await tryRestore(migrations, backupStatements(begun, masterKey.key, read), write);
     for (const [name, value] of inventory.recorded ?? [])
-      await write(
-        `INSERT OR REPLACE INTO deployment VALUES (${quote(name)}, ${quote(value)}, ${Date.now()})`,
-      );
+      await write(`INSERT OR REPLACE INTO deployment VALUES (${quote(name)}, ${quote(value)}, ${Date.now()})`);
     console.log(`The backup ${begun} was restored on this machine: ${tried.rows} rows.`);
     showDifferences(tried.differences);
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw new Refusal([`The backup ${begun} cannot be restored: ${error instanceof Error ? error.message : String(error)}`]);
+    throw new Refusal([
+      `The backup ${begun} cannot be restored: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
   } finally {
     file.end();
     await once(file, "close");
@@ -142,5 +142,7 @@ function bucketOf({ account, environment: { resources, name } }: Session): strin
 async function listBackups(session: Session): Promise<void> {
   const names = await session.api.listPrefixes(bucketOf(session), "backup/");
   const lines = names.map((name) => `  ${name.split("/")[1]}`);
-  console.log(lines.length === 0 ? "The bucket has no backup." : `${lines.join("\n")}\n\nThe newest may not be complete.`);
+  console.log(
+    lines.length === 0 ? "The bucket has no backup." : `${lines.join("\n")}\n\nThe newest may not be complete.`,
+  );
 }

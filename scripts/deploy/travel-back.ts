@@ -39,7 +39,8 @@ export async function travelBack(session: Session, to: string, options: Options)
 /** With its zone: at night nobody computes offsets. */
 function readTime(text: string): string {
   const atMs = /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(atMs)) throw new Refusal([`"${text}" is no time with its zone, as 2030-01-31T04:05:00Z, and no bookmark.`]);
+  if (Number.isNaN(atMs))
+    throw new Refusal([`"${text}" is no time with its zone, as 2030-01-31T04:05:00Z, and no bookmark.`]);
   const nowMs = Date.now();
   if (atMs > nowMs || atMs < nowMs - keptMs) throw new Refusal([`${text} is not in the last 30 days.`]);
   return new Date(atMs).toISOString();

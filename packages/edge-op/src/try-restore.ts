@@ -14,7 +14,7 @@ export interface TriedRestore {
 export async function tryRestore(
   migrations: readonly Migration[],
   statements: AsyncIterable<string>,
-  each: (sql: string) => Promise<void> | undefined,
+  each: (sql: string) => Promise<void> | void,
 ): Promise<TriedRestore> {
   // Without a name it is a temporary file, which nobody else can open.
   const database = new DatabaseSync("");
