@@ -69,14 +69,15 @@ export interface Options {
 /** **Reads the command line of `npm run deploy`.** */
 export function readOptions(given: readonly string[]): Options {
   try {
-    return parse(given);
+    return parseOptions(given);
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     process.exit(2);
   }
 }
 
-function parse(given: readonly string[]): Options {
+/** Throws what is wrong with them. */
+export function parseOptions(given: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...given],
     allowPositionals: true,
