@@ -14,6 +14,7 @@ import { describePlan, nextSteps } from "./deploy/plan.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { replaceSecrets } from "./deploy/replace-secrets.ts";
 import { openBackup, restoreBackup } from "./deploy/restore-backup.ts";
+import { rollBack } from "./deploy/roll-back.ts";
 import { StepFailure } from "./deploy/run-steps.ts";
 import { openSession, refuseConflicts } from "./deploy/session.ts";
 import { showLog } from "./deploy/show-log.ts";
@@ -84,6 +85,7 @@ async function run({ command, dryRun }: Options): Promise<void> {
   if (command === "secrets") return replaceSecrets(session);
   const [first, second] = options.arguments;
   if (command === "tail") return showLog(session, first);
+  if (command === "rollback") return rollBack(session, options);
   if (command === "restore") return restoreBackup(session, first, options.confirm);
   if (command === "open-backup") return openBackup(session, first!, second);
   if (command === "time-travel") return travelBack(session, first!, options);

@@ -9,6 +9,7 @@ const usage = `npm run deploy -- [command] [options]
   status                versions, ids, fingerprints, shards, and what differs from the environment's file
   secrets               replace the master key, one step (docs/operating/rotate-keys.md)
   tail [worker]         show the log as it is written; separate Workers are named: token, management, state, …
+  rollback [version] [worker]  serve an earlier version of a Worker; without a version, list them
   restore [backup]      replace the database by a backup of the bucket or of a folder; without a name, list them
   open-backup <backup> [file]  verify a backup, and write the SQL that restores it
   time-travel <time>    set the database back to a time of the last 30 days, or to a bookmark
@@ -28,7 +29,7 @@ const usage = `npm run deploy -- [command] [options]
   --skip-verification   do not run a client against the deployment
   --origin <url>        reach the provider here, where the issuer's name does not resolve
   --audit               with time-travel: the audit database instead
-  --confirm <name>      destroy, restore or set back without questions
+  --confirm <name>      destroy, restore, set or roll back without questions
   --deployments <path>  another directory for the environments' files
   --verbose             print wrangler's output`;
 
@@ -39,6 +40,7 @@ const commands = {
   status: [0, 0],
   secrets: [0, 0],
   tail: [0, 1],
+  rollback: [0, 2],
   restore: [0, 1],
   "open-backup": [1, 2],
   "time-travel": [1, 1],

@@ -1,3 +1,4 @@
+import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { chooseAccount } from "./accounts.ts";
 import { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
@@ -82,20 +83,28 @@ export function query(session: Session, database: string, sql: string): Promise<
   return queryDatabase(session.api, session.account, database, sql);
 }
 
-interface DeploymentList {
+export interface DeploymentList {
   readonly deployments: readonly {
     readonly created_on: string;
     readonly versions: readonly { readonly version_id: string; readonly percentage: number }[];
   }[];
 }
 
+/** The deployments of a Worker, newest first; none if it does not exist. */
+export async function readDeployments(
+  { api, account, environment }: Session,
+  name: WorkerName,
+): Promise<DeploymentList> {
+  const script = deployedWorkerName(environment.prefix, name);
+  const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
+  return found ?? { deployments: [] };
+}
+
 /** The version of each existing Worker that most requests reach. */
-export async function readVersions({ api, account, environment }: Session): Promise<Record<string, string>> {
+export async function readVersions(session: Session): Promise<Record<string, string>> {
   const versions = await Promise.all(
-    workersOf(environment).map(async ({ name }): Promise<[string, string][]> => {
-      const script = deployedWorkerName(environment.prefix, name);
-      const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
-      const [newest] = found?.deployments ?? [];
+    workersOf(session.environment).map(async ({ name }): Promise<[string, string][]> => {
+      const [newest] = (await readDeployments(session, name)).deployments;
       const [version] = [...(newest?.versions ?? [])].sort((a, b) => b.percentage - a.percentage);
       return version === undefined ? [] : [[name, version.version_id]];
     }),

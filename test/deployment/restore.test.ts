@@ -1,5 +1,5 @@
 /**
- * **docs/operating/backup.md as written**, in both shapes: its blocks are pasted on a machine that has only the environment's file and the key, with
+ * **docs/operating/backup.md and rollback.md as written**, in both shapes: their blocks are pasted on a machine that has only the environment's file and the key, with
  * no configuration that a deployment has generated.
  */
 
@@ -13,8 +13,10 @@ import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
 import { Operator } from "./operator.ts";
 
-const page = readFileSync(join(repositoryRoot, "docs/operating/backup.md"), "utf8");
-const blockOf = (mark: string) => new RegExp(`<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
+const text = ["backup.md", "rollback.md"].map((page) =>
+  readFileSync(join(repositoryRoot, "docs/operating", page), "utf8"),
+);
+const blockOf = (mark: string) => new RegExp(`<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(text.join())![1]!;
 
 describe.each(["compact", "separate"] as const)("%s", (shape) => {
   const files = { "production.json": { issuer: "https://op.example.com", shape, resources: { BACKUP: "op-backup" } } };
@@ -132,6 +134,19 @@ describe.each(["compact", "separate"] as const)("%s", (shape) => {
     expect(travelled?.path).toContain(`/d1/database/${id}/`);
     const late = await elsewhere.paste(blockOf("time travel"), { TIME: "2020-01-01T00:00:00Z" });
     expect([late.code, late.output]).toEqual([2, expect.stringContaining("is not in the last 30 days")]);
+  });
+
+  test("the Worker that has an endpoint is rolled back to a version that it has served, and to no other", async () => {
+    const script = local.account.scripts.get(shape === "compact" ? "op-state" : "op-token")!;
+    const version = script.deployments[0]!.versionId;
+    const { code, output } = await elsewhere.paste(blockOf("rollback"), { VERSION: version });
+    expect([code, output]).toEqual([0, expect.stringContaining(`${version} 100 %`)]);
+    expect(script.deployments.at(-1)).toMatchObject({
+      versionId: version,
+      ...(shape === "compact" ? { codeUpdateStrategy: { mode: "immediate" } } : {}),
+    });
+    const refused = await elsewhere.paste(blockOf("rollback"), { VERSION: "other" });
+    expect([refused.code, script.deployments.at(-1)?.versionId]).toEqual([2, version]);
   });
 
   test("the log of the Worker that has an endpoint, by its name", async () => {
