@@ -27,7 +27,7 @@ const longFiles = [
   "test/compatibility/*.test.ts",
   "test/conformance/{soak,soak-judge,slow-stores,unavailable-objects,ends-of-grants,ends-on-two-generations,lost-control}.test.ts",
   "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement,hooks,rehearse-restore}.test.ts",
-  "test/deployment/{certificate-host,deploy,deploy-button,interruption,shapes}.test.ts",
+  "test/deployment/{certificate-host,deploy,deploy-button,interruption,restore,shapes}.test.ts",
   "test/memory/*.test.ts",
 ];
 const runsAll = process.env["LONG_TESTS"] !== "off";

@@ -13,9 +13,13 @@ import { type Options, readOptions } from "./deploy/options.ts";
 import { describePlan, nextSteps } from "./deploy/plan.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { replaceSecrets } from "./deploy/replace-secrets.ts";
+import { openBackup, restoreBackup } from "./deploy/restore-backup.ts";
+import { rollBack } from "./deploy/roll-back.ts";
 import { StepFailure } from "./deploy/run-steps.ts";
 import { openSession, refuseConflicts } from "./deploy/session.ts";
+import { showLog } from "./deploy/show-log.ts";
 import { showStatus } from "./deploy/show-status.ts";
+import { travelBack } from "./deploy/travel-back.ts";
 
 /**
  * **`npm run deploy`**: one command from an account to a verified provider, and from a release to the next (docs/operating/deploy.md). It checks
@@ -79,6 +83,12 @@ async function run({ command, dryRun }: Options): Promise<void> {
   if (command === "status") return showStatus(session);
   if (command === "destroy") return destroyEnvironment(session, options.confirm);
   if (command === "secrets") return replaceSecrets(session);
+  const [first, second] = options.arguments;
+  if (command === "tail") return showLog(session, first);
+  if (command === "rollback") return rollBack(session, options);
+  if (command === "restore") return restoreBackup(session, first, options.confirm);
+  if (command === "open-backup") return openBackup(session, first!, second);
+  if (command === "time-travel") return travelBack(session, first!, options);
   refuseConflicts(session);
   const agreed = options.takeOver.length === 0 ? {} : { takeOver: options.takeOver };
   if (isNew) {

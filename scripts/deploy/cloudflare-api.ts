@@ -20,7 +20,12 @@ interface Envelope<T> {
   readonly success: boolean;
   readonly result: T;
   readonly errors?: readonly ApiFault[];
-  readonly result_info?: { readonly page?: number; readonly total_pages?: number };
+  readonly result_info?: {
+    readonly page?: number;
+    readonly total_pages?: number;
+    readonly cursor?: string;
+    readonly delimited?: readonly string[];
+  };
 }
 
 const attempts = 3;
@@ -73,6 +78,31 @@ export class CloudflareApi {
     return found;
   }
 
+  /** The folders of a bucket below a prefix, in order. */
+  async listPrefixes(path: string, prefix: string): Promise<string[]> {
+    const found = new Set<string>();
+    let cursor = "";
+    for (let page = 1; page <= mostPages; page += 1) {
+      const query = new URLSearchParams({ prefix, delimiter: "/", ...(cursor === "" ? {} : { cursor }) });
+      const { result_info: info } = await this.#call<unknown>("GET", `${path}?${query}`);
+      for (const each of info?.delimited ?? []) found.add(each);
+      cursor = info?.cursor ?? "";
+      if (cursor === "") break;
+    }
+    return [...found].sort();
+  }
+
+  /** An object of a bucket; `undefined` if it does not exist. */
+  async download(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await this.#fetch("GET", path, undefined);
+      if (response.ok) return new Uint8Array(await response.arrayBuffer());
+      if (response.status === 404) return undefined;
+      const envelope = parseEnvelope<null>(await response.text());
+      await waitOrThrow(attempt, new CloudflareError(`GET ${path}`, response.status, envelope?.errors ?? []));
+    }
+  }
+
   async send<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
     return (await this.#call<T>(method, path, body)).result;
   }
@@ -81,25 +111,32 @@ export class CloudflareApi {
     for (let attempt = 1; ; attempt += 1) {
       const { status, envelope } = await this.#attempt<T>(method, path, body);
       if (envelope?.success === true) return envelope;
+      const error = new CloudflareError(`${method} ${path}`, status, envelope?.errors ?? []);
       // Only reads are repeated, because a write may have been carried out.
-      if (method !== "GET" || attempt === attempts || (status < 500 && status !== 429)) {
-        throw new CloudflareError(`${method} ${path}`, status, envelope?.errors ?? []);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 1_000 * attempt));
+      if (method !== "GET") throw error;
+      await waitOrThrow(attempt, error);
     }
   }
 
   async #attempt<T>(method: string, path: string, body: unknown) {
+    const response = await this.#fetch(method, path, body);
+    return { status: response.status, envelope: parseEnvelope<T>(await response.text()) };
+  }
+
+  #fetch(method: string, path: string, body: unknown): Promise<Response> {
     const init: RequestInit = {
       method,
       headers: { Authorization: `Bearer ${this.#token}`, "Content-Type": "application/json" },
       signal: AbortSignal.timeout(callMs),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    const response = await fetch(`${this.#base}${path}`, init);
-    const text = await response.text();
-    return { status: response.status, envelope: parseEnvelope<T>(text) };
+    return fetch(`${this.#base}${path}`, init);
   }
+}
+
+async function waitOrThrow(attempt: number, error: CloudflareError): Promise<void> {
+  if (attempt === attempts || (error.status < 500 && error.status !== 429)) throw error;
+  await new Promise((resolve) => setTimeout(resolve, 1_000 * attempt));
 }
 
 /** `undefined` for anything except the API's JSON, such as a proxy's error page. */

@@ -41,7 +41,7 @@ export async function deployEnvironment(session: Session, options: DeployOptions
   }
 }
 
-function storesStep(session: Session, progress: Progress): DeployStep {
+export function storesStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "Stores",
     async run() {
@@ -52,18 +52,22 @@ function storesStep(session: Session, progress: Progress): DeployStep {
   };
 }
 
+export function migrationsStep(session: Session, progress: Progress): DeployStep {
+  return {
+    title: "Migrations",
+    async run() {
+      for (const { binding, worker } of databasesToMigrate(session)) {
+        const path = writeConfiguration(session, progress, worker);
+        await session.wrangler("d1", "migrations", "apply", binding, "--remote", "--config", path);
+      }
+      return undefined;
+    },
+  };
+}
+
 function configurationSteps(session: Session, progress: Progress): DeployStep[] {
   return [
-    {
-      title: "Migrations",
-      async run() {
-        for (const { binding, worker } of databasesToMigrate(session)) {
-          const path = writeConfiguration(session, progress, worker);
-          await session.wrangler("d1", "migrations", "apply", binding, "--remote", "--config", path);
-        }
-        return undefined;
-      },
-    },
+    migrationsStep(session, progress),
     {
       title: "Choices of this deployment",
       async run() {

@@ -1,6 +1,6 @@
-import { createInterface } from "node:readline/promises";
 import { scriptOf, workers } from "../../packages/edge-op/src/workers.ts";
 import { CloudflareError } from "./cloudflare-api.ts";
+import { confirm } from "./confirm.ts";
 import { forgetSecrets } from "./made-secrets.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
@@ -33,7 +33,10 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
   );
   const remains = remaining(session);
   if (remains.length > 0) console.log(`These stay:\n${remains.map((what) => `  ${what}`).join("\n")}`);
-  await confirm(environment.name, confirmed);
+  await confirm(environment.name, confirmed, [
+    ["Type the name of the environment to delete it: ", environment.name],
+    [`There is no way back. Type "delete ${environment.name}": `, `delete ${environment.name}`],
+  ]);
   await runDeploySteps(steps(session));
   forgetSecrets(session.directory);
   console.log(`Deleted. deployments/${environment.name} is still there; delete it if you will not deploy again.`);
@@ -64,7 +67,7 @@ function ownWorkers({ environment, inventory }: Session): string[] {
 }
 
 /** Stores with these names that belong to another environment or something else. */
-function refuseForeign({ environment, inventory, names }: Session): void {
+export function refuseForeign({ environment, inventory, names }: Session): void {
   const foreign = [...inventory.workers].filter(([, owner]) => owner !== environment.name).map(([name]) => name);
   const errors = foreign.map(
     (name) => `The Worker "${deployedWorkerName(environment.prefix, name)}" was not deployed as "${environment.name}".`,
@@ -74,23 +77,6 @@ function refuseForeign({ environment, inventory, names }: Session): void {
     errors.push(`The database "${names.databases["DB"]}" belongs to the environment "${owner}".`);
   if (inventory.databaseIsForeign) errors.push(`The database "${names.databases["DB"]}" was not made by this command.`);
   if (errors.length > 0) throw new Refusal(errors);
-}
-
-async function confirm(name: string, given: string | undefined): Promise<void> {
-  if (given !== undefined) {
-    if (given === name) return;
-    throw new Refusal([`--confirm must be the name of the environment, "${name}", not "${given}".`]);
-  }
-  if (!process.stdin.isTTY) throw new Refusal([`Not a terminal: confirm with --confirm ${name}.`]);
-  const terminal = createInterface({ input: process.stdin, output: process.stdout, terminal: false });
-  try {
-    const first = await terminal.question(`Type the name of the environment to delete it: `);
-    if (first !== name) throw new Refusal(["That is not its name."]);
-    const second = await terminal.question(`There is no way back. Type "delete ${name}": `);
-    if (second !== `delete ${name}`) throw new Refusal(["Not confirmed."]);
-  } finally {
-    terminal.close();
-  }
 }
 
 function steps(session: Session): DeployStep[] {

@@ -12,6 +12,8 @@ export interface Inventory {
   readonly account: string;
   /** The existing Workers and the environment to which each belongs; `undefined` for another's. */
   readonly workers: ReadonlyMap<WorkerName, string | undefined>;
+  /** Whether a Worker binds a database that is gone: the environment's is a new one. */
+  readonly bindsOtherDatabase: boolean;
   /** The environment's Workers that only the other shape has. */
   readonly otherShape: readonly WorkerName[];
   /** Database ids by name. */
@@ -74,7 +76,7 @@ export async function readInventory(
       names
         .map((name) => ({ name, script: deployedWorkerName(environment.prefix, name) }))
         .filter(({ script }) => scriptIds.has(script))
-        .map(async ({ name, script }) => ({ name, owner: await environmentOfWorker(api, account, script) })),
+        .map(async ({ name, script }) => ({ name, ...(await readBindings(api, account, script)) })),
     );
   const own = workersOf(environment).map(({ name }): WorkerName => name);
   const taken = new Set(own.map((name) => scriptOf(name)));
@@ -86,6 +88,7 @@ export async function readInventory(
   return {
     account,
     workers: new Map(owners.map(({ name, owner }) => [name, owner])),
+    bindsOtherDatabase: owners.some(({ database }) => database !== undefined && database !== mainId),
     otherShape: others.filter(({ owner }) => owner === environment.name).map(({ name }) => name),
     databases: databaseIds,
     namespaces: new Map(namespaces.map(({ id, title }) => [title, id])),
@@ -111,13 +114,16 @@ interface WorkerBinding {
   readonly name: string;
   readonly type: string;
   readonly text?: string;
+  readonly id?: string;
 }
 
-async function environmentOfWorker(api: CloudflareApi, account: string, script: string): Promise<string | undefined> {
+/** The environment to which a Worker belongs, and its database. */
+async function readBindings(api: CloudflareApi, account: string, script: string) {
   const settings = await api.find<{ bindings?: WorkerBinding[] }>(
     `/accounts/${account}/workers/scripts/${script}/settings`,
   );
-  return settings?.bindings?.find(({ name }) => name === "DEPLOYMENT_ENVIRONMENT")?.text;
+  const find = (binding: string) => settings?.bindings?.find(({ name }) => name === binding);
+  return { owner: find("DEPLOYMENT_ENVIRONMENT")?.text, database: find("DB")?.id };
 }
 
 async function consumersOf(api: CloudflareApi, account: string, queue: string): Promise<string[]> {

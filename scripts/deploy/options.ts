@@ -8,6 +8,11 @@ const usage = `npm run deploy -- [command] [options]
   init                  create the environment's file, and nothing else
   status                versions, ids, fingerprints, shards, and what differs from the environment's file
   secrets               replace the master key, one step (docs/operating/rotate-keys.md)
+  tail [worker]         show the log as it is written; separate Workers are named: token, management, state, …
+  rollback [version] [worker]  serve an earlier version of a Worker; without a version, list them
+  restore [backup]      replace the database by a backup of the bucket or of a folder; without a name, list them
+  open-backup <backup> [file]  verify a backup, and write the SQL that restores it
+  time-travel <time>    set the database back to a time of the last 30 days, or to a bookmark
   destroy               delete an environment with everything that it stores
 
   --issuer <origin>     https://op.example.com, on a zone of the account; for the first deployment
@@ -23,14 +28,30 @@ const usage = `npm run deploy -- [command] [options]
   --dry-run             print the plan; no network
   --skip-verification   do not run a client against the deployment
   --origin <url>        reach the provider here, where the issuer's name does not resolve
-  --confirm <name>      destroy without questions
+  --audit               with time-travel: the audit database instead
+  --confirm <name>      destroy, restore, set or roll back without questions
   --deployments <path>  another directory for the environments' files
   --verbose             print wrangler's output`;
 
-const commands = ["deploy", "init", "status", "secrets", "destroy"] as const;
+/** The number of arguments that a command needs, and has at most. */
+const commands = {
+  deploy: [0, 0],
+  init: [0, 0],
+  status: [0, 0],
+  secrets: [0, 0],
+  tail: [0, 1],
+  rollback: [0, 2],
+  restore: [0, 1],
+  "open-backup": [1, 2],
+  "time-travel": [1, 1],
+  destroy: [0, 0],
+} as const;
+
+type Command = keyof typeof commands;
 
 export interface Options {
-  readonly command: (typeof commands)[number];
+  readonly command: Command;
+  readonly arguments: readonly string[];
   readonly environment: string;
   /** The members of the environment's file that the options contain. */
   readonly file: EnvironmentFile;
@@ -42,6 +63,7 @@ export interface Options {
   readonly skipVerification: boolean;
   readonly origin: string | undefined;
   readonly confirm: string | undefined;
+  readonly audit: boolean;
   readonly deployments: string | undefined;
   readonly verbose: boolean;
 }
@@ -49,14 +71,15 @@ export interface Options {
 /** **Reads the command line of `npm run deploy`.** */
 export function readOptions(given: readonly string[]): Options {
   try {
-    return parse(given);
+    return parseOptions(given);
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     process.exit(2);
   }
 }
 
-function parse(given: readonly string[]): Options {
+/** Throws what is wrong with them. */
+export function parseOptions(given: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...given],
     allowPositionals: true,
@@ -75,6 +98,7 @@ function parse(given: readonly string[]): Options {
       "skip-verification": { type: "boolean", default: false },
       origin: { type: "string" },
       confirm: { type: "string" },
+      audit: { type: "boolean", default: false },
       deployments: { type: "string" },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -85,10 +109,13 @@ function parse(given: readonly string[]): Options {
     process.exit(0);
   }
   const [named = "deploy", ...more] = positionals;
-  const command = commands.find((each) => each === named);
-  if (command === undefined || more.length > 0) throw new Error(`Unknown command: ${positionals.join(" ")}`);
+  const command = (Object.keys(commands) as Command[]).find((each) => each === named);
+  const [least, most] = command === undefined ? [0, 0] : commands[command];
+  if (command === undefined || more.length > most) throw new Error(`Unknown command: ${positionals.join(" ")}`);
+  if (more.length < least) throw new Error(`${command} needs an argument`);
   return {
     command,
+    arguments: more,
     environment: values.environment,
     file: fileOf(values),
     account: values.account,
@@ -98,6 +125,7 @@ function parse(given: readonly string[]): Options {
     skipVerification: values["skip-verification"],
     origin: values.origin,
     confirm: values.confirm,
+    audit: values.audit,
     deployments: values.deployments,
     verbose: values.verbose,
   };

@@ -1,3 +1,4 @@
+import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { chooseAccount } from "./accounts.ts";
 import { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
@@ -8,7 +9,7 @@ import { fetchOf } from "./reach-issuer.ts";
 import { Refusal } from "./refusal.ts";
 import { deployedWorkerName, workersOf } from "./shape.ts";
 import { type StoreNames, storeNames } from "./worker-configuration.ts";
-import { findToken, runWrangler, type SecretTexts } from "./wrangler.ts";
+import { findToken, runWrangler, type SecretTexts, showWrangler } from "./wrangler.ts";
 
 /** **One run of a command on an environment**: access to the account, and the inventory from before any change. */
 export interface Session {
@@ -24,6 +25,8 @@ export interface Session {
   readonly masterKey: { readonly key: string; readonly fingerprint: string } | undefined;
   readonly reach: typeof fetch;
   wrangler(...command: readonly string[]): Promise<void>;
+  /** In this terminal; returns its status. */
+  showWrangler(...command: readonly string[]): Promise<number>;
   /** The last argument is an option whose value is the file of the secrets. */
   wranglerWithSecrets(secrets: SecretTexts, ...command: readonly string[]): Promise<void>;
 }
@@ -63,6 +66,7 @@ export async function openSession(
     masterKey,
     reach: fetchOf(address.issuer, options.origin, environment.variables["MTLS_ORIGIN"]),
     wrangler: (...command) => runWrangler(command, access),
+    showWrangler: (...command) => showWrangler(command, access),
     wranglerWithSecrets: (secrets, ...command) => runWrangler(command, access, secrets),
   };
 }
@@ -79,20 +83,28 @@ export function query(session: Session, database: string, sql: string): Promise<
   return queryDatabase(session.api, session.account, database, sql);
 }
 
-interface DeploymentList {
+export interface DeploymentList {
   readonly deployments: readonly {
     readonly created_on: string;
     readonly versions: readonly { readonly version_id: string; readonly percentage: number }[];
   }[];
 }
 
+/** The deployments of a Worker, newest first; none if it does not exist. */
+export async function readDeployments(
+  { api, account, environment }: Session,
+  name: WorkerName,
+): Promise<DeploymentList> {
+  const script = deployedWorkerName(environment.prefix, name);
+  const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
+  return found ?? { deployments: [] };
+}
+
 /** The version of each existing Worker that most requests reach. */
-export async function readVersions({ api, account, environment }: Session): Promise<Record<string, string>> {
+export async function readVersions(session: Session): Promise<Record<string, string>> {
   const versions = await Promise.all(
-    workersOf(environment).map(async ({ name }): Promise<[string, string][]> => {
-      const script = deployedWorkerName(environment.prefix, name);
-      const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
-      const [newest] = found?.deployments ?? [];
+    workersOf(session.environment).map(async ({ name }): Promise<[string, string][]> => {
+      const [newest] = (await readDeployments(session, name)).deployments;
       const [version] = [...(newest?.versions ?? [])].sort((a, b) => b.percentage - a.percentage);
       return version === undefined ? [] : [[name, version.version_id]];
     }),

@@ -24,7 +24,8 @@ export function workerSteps(session: Session, progress: Progress): DeployStep[] 
   const endpoints = environment.shape === "compact" ? [] : endpointSteps(session, progress);
   return [
     ...(isChange ? [releaseQueuesStep(session)] : []),
-    ...(isChange ? [...endpoints, ...objects] : [...objects, ...endpoints]),
+    // Endpoints whose database is gone cannot report what the objects run.
+    ...(isChange || inventory.bindsOtherDatabase ? [...endpoints, ...objects] : [...objects, ...endpoints]),
     ...(inventory.otherShape.length > 0 ? [deleteOtherShapeStep(session)] : []),
     recordShapeStep(session, () => databaseOf(progress)),
   ];

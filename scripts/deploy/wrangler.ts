@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -24,6 +25,14 @@ export async function runWrangler(
   const { code, output } = await spawnWrangler(command, environment, secrets && JSON.stringify(secrets));
   if (access.verbose || code !== 0) console.log(output.trimEnd());
   if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
+}
+
+/** Runs it in this terminal until it ends, with its output as it is. */
+export async function showWrangler(command: readonly string[], { token, account }: WranglerAccess): Promise<number> {
+  const env = { ...process.env, CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_ACCOUNT_ID: account };
+  const child = spawn("wrangler", command, { cwd: repositoryRoot, stdio: "inherit", env });
+  const [code] = (await once(child, "close")) as [number | null];
+  return code ?? 1;
 }
 
 /** The token in the environment, else that of `wrangler login`. */

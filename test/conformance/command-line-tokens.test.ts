@@ -251,7 +251,7 @@ describe("why", () => {
 
   test("what nobody recorded is 6, and says where the reason is", async () => {
     const { code, errors } = await own.run(["why", crypto.randomUUID()]);
-    expect([code, errors.includes("wrangler tail")]).toEqual([6, true]);
+    expect([code, errors.includes("npm run -s deploy -- tail")]).toEqual([6, true]);
     expect((await own.run(["why", "unknown", "--log", "-"], { input: "{}" })).code).toBe(6);
   });
 });

@@ -50,6 +50,17 @@ export class Operator {
     }
   }
 
+  /** Pastes a block of a page: its `npm run deploy` is this operator's, who confirms what it asks. */
+  async paste(block: string, environment: Readonly<Record<string, string>>): Promise<CommandResult> {
+    const from = this.#local.calls.length;
+    const own = `--deployments '${this.deployments}' --origin '${this.#local.edgeOrigin}' --confirm production`;
+    const npm = `npm() { [ "$1 $2 $3" = "run deploy --" ] || return 9; shift 3; "$NODE" scripts/deploy.ts "$@" ${own}; }`;
+    const variables = { HOME: this.deployments, NODE: process.execPath, ...environment };
+    const command = ["-c", `set -eu\n${npm}\n${block}`];
+    const { code, output } = await startNode(this.#local, repositoryRoot, command, variables, "bash").result;
+    return { code, output, calls: this.#local.calls.slice(from) };
+  }
+
   #start(args: readonly string[], environment: Readonly<Record<string, string>>): StartedNode {
     const command = ["scripts/deploy.ts", ...args, "--deployments", this.deployments];
     return startNode(this.#local, repositoryRoot, [...command, "--origin", this.#local.edgeOrigin], {
@@ -91,8 +102,9 @@ function startNode(
   checkout: string,
   command: readonly string[],
   environment: Readonly<Record<string, string>>,
+  program = process.execPath,
 ): StartedNode {
-  const child = spawn(process.execPath, command, {
+  const child = spawn(program, command, {
     cwd: checkout,
     stdio: ["ignore", "pipe", "pipe"],
     // A separate process group.

@@ -101,7 +101,9 @@ describe("the alert rules", () => {
       "incident_alert",
     ]);
     for (const { description } of policies) expect(sections).toContain(description.replace("respond.md#", ""));
-    expect(new Set(read("cloudflare-alerts.json").match(/\$\w+/g))).toEqual(new Set(["$HEALTH_CHECK", "$EMAIL"]));
+    expect(new Set(read("cloudflare-alerts.json").match(/\$\w+/g))).toEqual(
+      new Set(["$HEALTH_CHECK", "$READY_CHECK", "$EMAIL"]),
+    );
     expect(monitor).toContain("(cloudflare-alerts.json)");
   });
 

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { backupStatements } from "./backup-statements.ts";
-import type { Builds } from "./builds.ts";
+import type { Builds, Migration } from "./builds.ts";
 import { AdminApi, basicAuthorization, type Credentials, postForm } from "./provider-api.ts";
 import { type LocalProvider, runProvider } from "./run-provider.ts";
 import { Person } from "./testing/person.ts";
+import { tryRestore } from "./try-restore.ts";
 
 const waitMs = 30_000;
 const redirectUri = "http://localhost:1/callback";
@@ -34,7 +35,7 @@ export async function rehearseRestore(builds: Builds, print: (line: string) => v
   const stateDir = mkdtempSync(join(tmpdir(), "edge-op-rehearsal-"));
   const provider = await runProvider(builds, { stateDir, shape: "compact" });
   try {
-    await new Rehearsal(provider, print).run();
+    await new Rehearsal(provider, await builds.migrations("DB"), print).run();
   } finally {
     await provider.stop();
     rmSync(stateDir, { recursive: true, force: true });
@@ -48,12 +49,14 @@ interface Tokens {
 
 class Rehearsal {
   readonly #provider: LocalProvider;
+  readonly #migrations: readonly Migration[];
   readonly #print: (line: string) => void;
   readonly #api: AdminApi;
   #secret = "";
 
-  constructor(provider: LocalProvider, print: (line: string) => void) {
+  constructor(provider: LocalProvider, migrations: readonly Migration[], print: (line: string) => void) {
     this.#provider = provider;
+    this.#migrations = migrations;
     this.#print = print;
     this.#api = new AdminApi(provider.origin, provider.admin);
   }
@@ -230,7 +233,12 @@ class Rehearsal {
   async #restore(begun: string): Promise<void> {
     const statements: { readonly sql: string }[] = [];
     const { masterKey, readBackup, execute } = this.#provider.stores;
-    for await (const sql of backupStatements(begun, masterKey, readBackup)) statements.push({ sql });
+    const opened = backupStatements(begun, masterKey, readBackup);
+    const { rows, differences } = await tryRestore(this.#migrations, opened, (sql) => void statements.push({ sql }));
+    this.#require(
+      differences.length === 0,
+      `the backup has ${rows} rows, and is restored into an empty database whole`,
+    );
     await execute(statements);
     // As after Time Travel, no isolate has stopped, and each has its copies.
   }

@@ -14,6 +14,7 @@ export interface ApiRequest {
 export interface ApiRoute {
   readonly method: string;
   readonly pattern: RegExp;
+  /** Returns the result, or a response without the envelope of the API. */
   handle(local: LocalCloudflare, request: ApiRequest, parts: Readonly<Record<string, string>>): unknown;
 }
 
@@ -28,8 +29,8 @@ export class ApiFault extends Error {
   }
 }
 
-/** `/accounts/{account}/queues`: each name in braces is a part. */
+/** `/accounts/{account}/queues`: each name in braces is a part; `{name}` at the end has the rest of the path. */
 export function route(method: string, path: string, handle: ApiRoute["handle"]): ApiRoute {
-  const expression = path.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+  const expression = path.replace(/\{name\}$/, "(?<name>.+)").replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
   return { method, pattern: new RegExp(`^${expression}$`), handle };
 }

@@ -40,6 +40,8 @@ export class LocalCloudflare {
   readonly accounts: AccountState[];
   readonly zones: Zone[];
   readonly workers: UploadedWorkers;
+  /** Files of SQL that are to be carried out. */
+  readonly uploads = new Map<string, string>();
   readonly #servers: Server[] = [];
   readonly #stateDir = mkdtempSync(join(tmpdir(), "local-cloudflare-"));
   /** Called after a call was carried out and before its response is sent; if it returns `true`, the response is lost. */
@@ -118,11 +120,13 @@ export class LocalCloudflare {
       outgoing.destroy();
       return;
     }
-    outgoing.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(content));
+    if (content instanceof Response)
+      outgoing.writeHead(status, [...content.headers].flat()).end(Buffer.from(await content.arrayBuffer()));
+    else outgoing.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(content));
   }
 
   async #respond(request: ApiRequest, { headers }: IncomingMessage): Promise<{ status: number; content: unknown }> {
-    if (headers.authorization !== `Bearer ${this.token}`)
+    if (headers.authorization !== `Bearer ${this.token}` && !request.path.startsWith("/uploads/"))
       return fault(new ApiFault(401, 10000, "Authentication error"));
     const index = this.#failures.findIndex(({ method, path }) => method === request.method && path.test(request.path));
     if (index >= 0) {
@@ -134,6 +138,7 @@ export class LocalCloudflare {
       if (match === null) continue;
       try {
         const result = await handle(this, request, match.groups ?? {});
+        if (result instanceof Response) return { status: result.status, content: result };
         const page = { page: 1, per_page: 100, count: 0, total_count: 0, total_pages: 1 };
         return { status: 200, content: { success: true, errors: [], messages: [], result, result_info: page } };
       } catch (error) {

@@ -53,6 +53,34 @@ const databaseRoutes = [
       throw new ApiFault(400, 7500, error instanceof Error ? error.message : String(error));
     }
   }),
+  // wrangler d1 execute --file: begins, uploads to an address of its own, and asks to carry it out.
+  route("POST", `${account}/d1/database/{database}/import`, async (local, request, parts) => {
+    const { action, etag } = objectBody(request) as { action: string; etag: string };
+    const common = { success: true, type: "import", at_bookmark: "b", messages: [] };
+    const filename = `${etag}.sql`;
+    if (action === "init") return { ...common, filename, upload_url: `${local.apiUrl}/uploads/${filename}` };
+    const sql = local.uploads.get(filename)!;
+    try {
+      const results = await local.workers.query(parts.database!, sql, []);
+      const meta = { duration: 1, rows_read: 0, rows_written: 0, size_after: 0 };
+      const result = { num_queries: results.length, final_bookmark: "b", meta };
+      return { ...common, status: "complete", result };
+    } catch (error) {
+      return { ...common, success: false, status: "error", error: String(error) };
+    }
+  }),
+  route("PUT", "/uploads/{file}", (local, { body }, parts) => {
+    local.uploads.set(parts.file!, String(body));
+    return new Response("", { headers: { etag: `"${parts.file!.replace(".sql", "")}"` } });
+  }),
+  // The state of no earlier moment is kept.
+  route("GET", `${account}/d1/database/{database}/time_travel/bookmark`, (_local, { search }) => ({
+    bookmark: `${Date.parse(search.get("timestamp")!).toString(16).slice(-8)}-00000000-00000000-${"0".repeat(32)}`,
+  })),
+  route("POST", `${account}/d1/database/{database}/time_travel/restore`, (_local, { search }) => ({
+    bookmark: search.get("bookmark"),
+    previous_bookmark: `ffffffff-ffffffff-ffffffff-${"f".repeat(32)}`,
+  })),
   route("DELETE", `${account}/d1/database/{database}`, (local, _request, parts) => {
     accountOf(local, parts.account).databases.delete(parts.database!);
     local.workers.change();
@@ -82,11 +110,30 @@ const bucketRoutes = [
   route("POST", `${account}/r2/buckets`, (local, request, parts) => {
     const name = String(objectBody(request)["name"]);
     accountOf(local, parts.account).buckets.add(name);
+    local.workers.change();
     return { name };
   }),
   route("GET", `${account}/r2/buckets/{bucket}`, (local, _request, parts) => {
     if (!accountOf(local, parts.account).buckets.has(parts.bucket!)) throw new ApiFault(404, 10006, "no such bucket");
     return { name: parts.bucket };
+  }),
+  route("GET", `${account}/r2/buckets/{bucket}/objects`, async (local, { search }, parts) => {
+    const [prefix, delimiter] = [search.get("prefix") ?? "", search.get("delimiter") ?? ""];
+    const bucket = await local.workers.bucket(parts.bucket!);
+    const { objects, delimitedPrefixes } = await bucket.list({ prefix, delimiter });
+    const info = { result_info: { delimited: delimitedPrefixes, is_truncated: false, per_page: 20 } };
+    return Response.json({
+      success: true,
+      errors: [],
+      messages: [],
+      result: objects.map(({ key }) => ({ key })),
+      ...info,
+    });
+  }),
+  route("GET", `${account}/r2/buckets/{bucket}/objects/{name}`, async (local, _request, parts) => {
+    const found = await (await local.workers.bucket(parts.bucket!)).get(decodeURIComponent(parts.name!));
+    if (found === null) throw new ApiFault(404, 10007, "no such object");
+    return new Response(await found.arrayBuffer());
   }),
 ];
 

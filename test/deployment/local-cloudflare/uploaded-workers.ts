@@ -44,6 +44,11 @@ export class UploadedWorkers {
     return keys.map(({ name }) => name);
   }
 
+  async bucket(name: string) {
+    const runtime = await this.#current();
+    return runtime.getR2Bucket(name, "stores");
+  }
+
   async stop(): Promise<void> {
     await this.#runtime?.dispose();
   }
@@ -85,6 +90,7 @@ function storesWorker(accounts: readonly AccountState[]): V4WorkerOptions {
     compatibilityDate: "2026-10-20",
     d1Databases: Object.fromEntries(ids.map((id) => [id, id])),
     kvNamespaces: Object.fromEntries(namespaces.map((id) => [id, id])),
+    r2Buckets: Object.fromEntries(accounts.flatMap(({ buckets }) => [...buckets]).map((name) => [name, name])),
   };
 }
 
@@ -153,6 +159,7 @@ function describeWorker(account: AccountState, script: Script, version: Version)
     bindings: { ...variables, ...Object.fromEntries(versionBindings) },
     d1Databases: named("d1", "id"),
     kvNamespaces: named("kv_namespace", "namespace_id"),
+    r2Buckets: named("r2_bucket", "bucket_name"),
     queueProducers: named("queue", "queue_name"),
     queueConsumers: Object.fromEntries(consumed.map(({ name }) => [name, { maxBatchTimeout: 1 }])),
     serviceBindings: Object.fromEntries(

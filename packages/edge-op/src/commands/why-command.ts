@@ -71,7 +71,7 @@ export const whyCommand: Command = {
     "edge-op why redirect-uri-not-registered",
     "edge-op why 01JD2K7Q9XW3",
     "edge-op why --client photos --limit 3",
-    "npx wrangler tail op --format json | edge-op why 01JD2K7Q9XW3 --log -",
+    "npm run -s deploy -- tail token | edge-op why 01JD2K7Q9XW3 --log -",
   ],
   notes: [
     "A response never contains the reason. The deployment keeps the recent refusals for a day (scope admin:audit), as far as there are not too many; the log has every one.",
@@ -125,7 +125,7 @@ async function printRefusalsOf(call: Call, client: string): Promise<void> {
 function notRecorded(request: string): Failure {
   return new Failure(
     "notFound",
-    `The request ${request} is neither among the recent refusals nor in the audit log: it was not refused within a day, and changed nothing. The log has every refusal:\n  npx wrangler tail op --format json | edge-op why ${request} --log -`,
+    `The request ${request} is neither among the recent refusals nor in the audit log: it was not refused within a day, and changed nothing. The log has every refusal:\n  npm run -s deploy -- tail token | edge-op why ${request} --log -`,
   );
 }
 

@@ -116,6 +116,7 @@ export class AdminEventRelay {
       }
       this.#sql.exec("UPDATE admin_relay SET seq = ?, fingerprint = ?", last.seq, fingerprintOf(last));
     });
+    for (const { action, target } of rows) if (action === "client.repair") log("client-repaired", { clientId: target });
   }
 
   /**

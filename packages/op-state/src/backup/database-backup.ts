@@ -19,7 +19,6 @@ export interface BackupEnv extends MasterKeyBindings {
 }
 
 const everyMs = 86_400_000;
-const rowsOfPart = 500;
 const partsPerRun = 4;
 const pauseMs = 500;
 
@@ -45,11 +44,18 @@ export class DatabaseBackup {
   readonly #sql: SqlStorage;
   readonly #env: BackupEnv;
   readonly #whenMade: (name: string, rows: number, atMs: number) => void;
+  readonly #rowsOfPart: number;
 
-  constructor(sql: SqlStorage, env: BackupEnv, whenMade: (name: string, rows: number, atMs: number) => void) {
+  constructor(
+    sql: SqlStorage,
+    env: BackupEnv,
+    whenMade: (name: string, rows: number, atMs: number) => void,
+    rowsOfPart = 500,
+  ) {
     this.#sql = sql;
     this.#env = env;
     this.#whenMade = whenMade;
+    this.#rowsOfPart = rowsOfPart;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS database_backup (
         id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL, progress TEXT)`);
@@ -115,7 +121,7 @@ export class DatabaseBackup {
       rows: table.rows + rows.length,
     };
     const last = rows.at(-1);
-    const isEnd = rows.length < rowsOfPart || last === undefined;
+    const isEnd = rows.length < this.#rowsOfPart || last === undefined;
     return {
       begunMs,
       tables: tables.with(current, counted),
@@ -129,7 +135,7 @@ export class DatabaseBackup {
     const where = after === null ? "" : `WHERE (${order}) > (${after.map(() => "?").join(", ")})`;
     const values = (after ?? []).map((value) => (Array.isArray(value) ? new Uint8Array(value) : value));
     const select = this.#env.DB.prepare(
-      `SELECT ${columns.join(", ")} FROM ${name} ${where} ORDER BY ${order} LIMIT ${rowsOfPart}`,
+      `SELECT ${columns.join(", ")} FROM ${name} ${where} ORDER BY ${order} LIMIT ${this.#rowsOfPart}`,
     ).bind(...values);
     const { results } = await queryDatabase(() => select.all<Record<string, BackedUpRow[number]>>());
     return results.map((row) => columns.map((column) => row[column] ?? null));

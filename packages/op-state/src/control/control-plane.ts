@@ -14,6 +14,7 @@ import type {
 } from "@edge-op/shared/control/control-plane-rpc";
 import type { RecordName } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
@@ -86,9 +87,10 @@ export class ControlPlane
     this.#fence = new Fence(ctx.storage.sql);
     this.#endings = new SessionEndings(ctx.storage.sql, env);
     this.#copies = new RecordCopies(ctx, env);
-    this.#backup = new DatabaseBackup(ctx.storage.sql, env, (name, rows, atMs) =>
-      this.#outbox.append({ type: "deployment.backed-up", payload: { name, rows } }, atMs),
-    );
+    this.#backup = new DatabaseBackup(ctx.storage.sql, env, (name, rows, atMs) => {
+      this.#outbox.append({ type: "deployment.backed-up", payload: { name, rows } }, atMs);
+      log("backed-up", { name, rows });
+    });
     this.#log = new AnnouncedLog(ctx.storage.sql);
     this.#followers = new Followers(ctx, env, this.#log, this.#ledger, (atMs) => this.#alarms.wakeBy(atMs));
     this.#cutOffs = new CutOffWork({

@@ -40,6 +40,17 @@ export const stateEvents = {
       "An object did not end a session of a user who was suspended or deleted, or whose password was changed. The call is repeated until it does.",
     fields: { sid: text("The session."), cause },
   },
+  "backed-up": {
+    level: "info",
+    meaning: "A backup of D1 is complete, once a day with the bucket `BACKUP`: see [backup](../operating/backup.md).",
+    fields: { name: text("The name of the backup."), rows: number("How many rows it has.") },
+  },
+  "client-repaired": {
+    level: "warn",
+    meaning:
+      "`npm run admin-client` gave an administrator's client a new secret, by write access to D1: see [getting in](../operating/getting-in.md).",
+    fields: { clientId: text("The client.") },
+  },
   "keys-not-announced": {
     level: "error",
     meaning:
