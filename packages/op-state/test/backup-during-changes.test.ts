@@ -182,7 +182,7 @@ describe("a backup that is made while", () => {
         );
         expect(needless).toEqual([]);
       }),
-      { numRuns: LONG_TESTS === "off" ? 20 : 100 },
+      { numRuns: LONG_TESTS === "off" ? 8 : 25 },
     );
   }, 120_000);
 });
