@@ -19,7 +19,8 @@ const rule: IssuerRule = {
   ...{ rule_id: "apps", status: "active", uses: ["software_statement"], subject: { type: "client" } },
   ...{ claims: { software_id: { exact: "agent" } }, audiences: [], resources: [], scopes: [] },
 };
-const fetchedKeys = { rules: [rule], jwks: undefined, jwks_uri: `${publisher}/keys` };
+/** JSON omits `jwks`. */
+const fetchedKeys: object = { rules: [rule], jwks: undefined, jwks_uri: `${publisher}/keys` };
 const keysNotFetched = "The keys for the signature, the encryption or the certificate could not be fetched.";
 
 let app: ReturnType<typeof createApp>;
