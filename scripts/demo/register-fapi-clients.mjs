@@ -1,14 +1,19 @@
 /**
  * **Registers the clients of OpenID's conformance suite for FAPI 2.0**, and writes a configuration for each pair (docs/operating/certify.md). Reads
- * ISSUER, SUITE, ALIAS and ADMIN, an access token, from the environment, and `.op/suite.json` for the browser's commands.
+ * ISSUER, SUITE, ALIAS and ADMIN, an access token, from the environment, and `.op/suite.json` for the browser's commands. With RESOURCE, the URL of an
+ * API, the clients are for plain OAuth: without OpenID Connect, UserInfo cannot be the resource.
  */
 
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 
-const { ISSUER, SUITE, ALIAS, ADMIN } = process.env;
+const { ISSUER, SUITE, ALIAS, ADMIN, RESOURCE } = process.env;
 const callback = `${SUITE}/test/a/${ALIAS}/callback`;
-const scope = "openid profile email address phone offline_access";
+const api =
+  RESOURCE === undefined
+    ? { prefix: "", scope: "openid profile email address phone offline_access", resourceUrl: `${ISSUER}/userinfo` }
+    : { prefix: "plain-oauth-", scope: "api:read", resourceUrl: RESOURCE, audiences: [RESOURCE] };
+const { prefix, scope, resourceUrl, audiences } = api;
 const names = ["client", "client2"];
 const authentications = {
   private_key_jwt: () => ({ token_endpoint_auth_method: "private_key_jwt" }),
@@ -38,9 +43,9 @@ for (const [title, profile] of Object.entries(profiles)) {
         for (const name of names) clients[name] = await register(profile, alg, { ...members(name), ...bound });
         const description = `Edge OP, ${title}, ${authentication}, ${sender}, ${alg}`;
         const certificates = { mtls: certificate("client"), mtls2: certificate("client2") };
-        const rest = { resource: { resourceUrl: `${ISSUER}/userinfo` }, browser, override: overrides() };
+        const rest = { resource: { resourceUrl }, browser, override: overrides() };
         const configuration = { alias: ALIAS, description, server, ...clients, ...certificates, ...rest };
-        const file = `.op/fapi2-${title}-${authentication}-${sender}${suffix}.json`;
+        const file = `.op/fapi2-${prefix}${title}-${authentication}-${sender}${suffix}.json`;
         writeFileSync(file, JSON.stringify(configuration, null, 2));
       }
     }
@@ -53,7 +58,7 @@ async function register(profile, alg, members) {
   const { publicKey, privateKey } = generateKeyPairSync(type, options);
   const use = { kid: "suite", use: "sig", alg };
   const body = {
-    ...{ client_name: "Conformance suite", security_profile: profile, ...members, scope },
+    ...{ client_name: "Conformance suite", security_profile: profile, ...members, scope, audiences },
     ...{ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] },
     redirect_uris: [callback, `${callback}?dummy1=lorem&dummy2=ipsum`],
     ...{ id_token_signed_response_alg: alg, authorization_signed_response_alg: alg },
@@ -73,7 +78,8 @@ function overrides() {
   const [authorization, ...others] = browser;
   const [signIn, ...later] = authorization.tasks;
   const withCommands = (commands) => ({ ...signIn, commands });
-  const [screenshot, ...typing] = signIn.commands;
+  const [wait, ...typing] = signIn.commands;
+  const screenshot = [...wait, ".*", "update-image-placeholder-optional"];
   const cancelled = { ...authorization, tasks: [withCommands([["click", "id", "cancel"]]), ...later] };
   const seen = { ...authorization, "match-limit": 1, tasks: [withCommands([screenshot])] };
   const signedIn = { ...authorization, tasks: [withCommands(typing), ...later] };

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
-import { createHash, X509Certificate } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
@@ -22,17 +22,18 @@ interface Task {
 }
 
 interface Configuration {
-  readonly server: { readonly discoveryUrl: string };
+  readonly server: { readonly discoveryUrl: string; readonly allow_unexpected_metadata_fields: readonly string[] };
   readonly client: Credentials;
   readonly client2: Credentials;
   readonly client_secret_post: Credentials;
-  readonly override: Readonly<Record<string, { readonly client: Credentials }>>;
+  readonly override: Readonly<Record<string, { readonly client?: Credentials; readonly browser?: Browser }>>;
   readonly browser: Browser;
 }
 
 type Browser = readonly { readonly match: string; readonly "match-limit"?: number; readonly tasks: readonly Task[] }[];
 
 interface FapiClient extends Pick<Credentials, "client_id"> {
+  readonly scope: string;
   readonly jwks: { readonly keys: readonly object[] };
   readonly dpop_signing_alg: string;
 }
@@ -148,8 +149,11 @@ const screenshots = (commands: Task["commands"]) =>
 describe("docs/operating/certify.md, followed literally", () => {
   test("registers each client as its modules require", async () => {
     const { client, client2, client_secret_post, override } = configuration;
-    const backchannel = override["oidcc-backchannel-rp-initiated-logout"]!.client;
-    const frontchannel = override["oidcc-frontchannel-rp-initiated-logout"]!.client;
+    const backchannel = override["oidcc-backchannel-rp-initiated-logout"]!.client!;
+    const frontchannel = override["oidcc-frontchannel-rp-initiated-logout"]!.client!;
+    for (const each of [client, client2, client_secret_post, backchannel, frontchannel]) {
+      expect(await registered(each)).toHaveProperty("id_token_claims", "requested");
+    }
     expect(await registered(frontchannel)).toMatchObject({
       frontchannel_logout_uri: `${suite}/test/a/edge-op/frontchannel_logout`,
       frontchannel_logout_session_required: true,
@@ -172,6 +176,47 @@ describe("docs/operating/certify.md, followed literally", () => {
     expect(new URL(issuer).origin).not.toBe(new URL(suite).origin);
   });
 
+  test("the suite's certificate names its host, and nginx of the Compose file has it with its key", () => {
+    const file = (name: string) => readFileSync(join(directory, ".op", name), "utf8");
+    const certificate = new X509Certificate(file("suite.crt"));
+    expect(certificate.subjectAltName).toBe("DNS:localhost");
+    expect(certificate.checkPrivateKey(createPrivateKey(file("suite.key")))).toBe(true);
+    const compose = file("suite-compose.yml");
+    expect(compose.match(/network_mode: host/g)).toHaveLength(3);
+    expect(compose).toContain(
+      `"${join(realpathSync(directory), ".op/suite.crt")}:/etc/ssl/certs/nginx-selfsigned.crt:ro"`,
+    );
+    expect(compose).toContain(
+      `"${join(realpathSync(directory), ".op/suite.key")}:/etc/ssl/private/nginx-selfsigned.key:ro"`,
+    );
+    expect(compose).toContain(`--fintechlabs.base_url=${suite} `);
+    expect(compose).toContain(`["\${SOURCE:?}/target:/server:ro"]`);
+  });
+
+  test("the metadata that the suite does not know are those that the configuration allows", async () => {
+    const metadata = await fetch(`${provider.origin}/.well-known/openid-configuration`);
+    const { allow_unexpected_metadata_fields: allowed } = configuration.server;
+    expect(Object.keys((await metadata.json()) as object)).toEqual(expect.arrayContaining([...allowed]));
+  });
+
+  test("each plan of the commands has one configuration, and the script is told of each skipped and failed module", () => {
+    const read = (name: string) =>
+      JSON.parse(readFileSync(join(directory, ".op", name), "utf8")) as Record<string, unknown>[];
+    const entries = [...read("expected-failures.json"), ...read("expected-skips.json")];
+    expect(entries.map((entry) => entry["test-name"])).toEqual([
+      "oidcc-server-rotate-keys",
+      "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported",
+      "oidcc-ensure-request-object-with-redirect-uri",
+    ]);
+    for (const { "configuration-filename": pattern, variant } of entries) {
+      expect([pattern, variant]).toEqual(["*suite.json", "*"]);
+    }
+    for (const { "test-name": name } of entries) expect(page).toContain(`\`${name as string}\``);
+    const plans = [...page.matchAll(/^ {2,}"(oidcc|fapi2)\S*-test-plan\S*" "?\$\w+\S*"?/gm)];
+    expect(plans).toHaveLength(7 + 7 + 2);
+    expect(page).not.toMatch(/oidcc-test-plan(\[|\$)\S*(STATIC|server_metadata)/);
+  });
+
   test("the browser commands sign in, consent and reach the error page", async () => {
     const viaProxy = proxiedFetch(provider.issuer, provider.origin);
     const person = new Person(provider.issuer, { username: "alice", password: "" }, viaProxy);
@@ -185,6 +230,7 @@ describe("docs/operating/certify.md, followed literally", () => {
       "text password",
       "click sign-in",
     ]);
+    expect(screenshots(typing)).toEqual([]);
     const consent = await person.submit(signIn, { "sign-in": typedIn(typing) });
     if (consent.kind !== "page") throw new Error("no consent was asked for");
     expect(namesOf(commandsFor(start.href, interaction(consent), consent))).toEqual(["click allow"]);
@@ -202,6 +248,24 @@ describe("docs/operating/certify.md, followed literally", () => {
     const refused = await person.openPage(wrong);
     expect(refused.status).toBe(400);
     expect(screenshots(commandsFor(wrong.href, wrong.href, refused))).toHaveLength(1);
+  });
+
+  test.each([
+    ["oidcc-prompt-login", ["text #username:not([readonly])", "text password", "click sign-in"]],
+    ["oidcc-max-age-1", ["text #username:not([readonly])", "text password", "click sign-in"]],
+    ["oidcc-registration-logo-uri", []],
+    ["oidcc-registration-policy-uri", []],
+    ["oidcc-registration-tos-uri", []],
+  ])("%s has a screenshot of the sign-in page, and the person does what it needs", async (name, then) => {
+    const person = new Person(provider.issuer, demoUsers.alice, proxiedFetch(provider.issuer, provider.origin));
+    const start = authorizationUrl();
+    const signIn = await person.openPage(start);
+    const url = `${provider.issuer}/flow/${signIn.name}?f=sealed`;
+    for (const file of [".op/suite.json", ".op/suite-dynamic.json"]) {
+      const { override } = JSON.parse(readFileSync(join(directory, file), "utf8")) as Configuration;
+      const commands = commandsFor(start.href, url, signIn, override[name]!.browser!);
+      expect([namesOf(commands), screenshots(commands)]).toEqual([["wait sign-in", ...then], [commands[0]]]);
+    }
   });
 
   test("a logout is confirmed before its screenshot, and so is one with an error", async () => {
@@ -230,7 +294,7 @@ describe("docs/operating/certify.md, followed literally", () => {
   test("dynamic registration: the configuration names no client, and a client like the suite's registers and signs in", async () => {
     const dynamic = JSON.parse(readFileSync(join(directory, ".op/suite-dynamic.json"), "utf8")) as Configuration;
     expect(dynamic.browser).toEqual(configuration.browser);
-    expect(dynamic).not.toHaveProperty("override");
+    expect(Object.values(dynamic.override).filter(({ client }) => client !== undefined)).toEqual([]);
     expect(dynamic.client).toEqual({ client_name: "Conformance suite" });
     const viaProxy = proxiedFetch(provider.issuer, provider.origin);
     const register = async (members: object) => {
@@ -293,6 +357,36 @@ describe("docs/operating/certify.md, followed literally", () => {
       }
     },
   );
+
+  test.each(pairs.filter(([, , , , alg]) => alg === "ES256"))(
+    "plain OAuth, FAPI 2.0 %s: the clients for %s and %s have tokens for the API, and no openid",
+    async (title, auth, sender, profile) => {
+      const file = readFileSync(join(directory, `.op/fapi2-plain-oauth-${title}-${auth}-${sender}.json`), "utf8");
+      const fapi = JSON.parse(file) as FapiConfiguration;
+      const resource = "https://localhost:9444/";
+      expect([fapi.resource.resourceUrl, fapi.client.scope]).toEqual([resource, "api:read"]);
+      const expected = { security_profile: profile, scope: "api:read", audiences: [resource] };
+      for (const client of [fapi.client, fapi.client2]) expect(await registered(client)).toMatchObject(expected);
+    },
+  );
+
+  test("plain OAuth: the API challenges a request without a token, by the credentials of its client", async () => {
+    const api = JSON.parse(readFileSync(join(directory, ".op/api.json"), "utf8")) as Credentials;
+    expect(await registered(api)).toMatchObject({ introspection: { audiences: ["https://localhost:9444/"] } });
+    const port = await findFreePort("127.0.0.1");
+    const env = { ...process.env, ISSUER: provider.origin, RESOURCE: "https://localhost:9444/" };
+    const args = [join(repositoryRoot, "scripts/demo/fapi-api.ts"), String(port)];
+    const server = spawn(process.execPath, args, { cwd: directory, env, stdio: "inherit" });
+    try {
+      const call = (headers = {}) =>
+        fetch(`http://127.0.0.1:${port}/`, { headers }).then(({ status }) => status, String);
+      await expect.poll(() => call(), { timeout: 20_000 }).toBe(401);
+      // Refused by the response of the introspection: a failure of it would be 503.
+      expect(await call({ authorization: "Bearer unknown" })).toBe(401);
+    } finally {
+      server.kill();
+    }
+  });
 
   test("FAPI 2.0: a person cancels at sign-in, and leaves a first page, whose screenshot is the only one", async () => {
     const file = readFileSync(join(directory, ".op/fapi2-security-profile-mtls-dpop.json"), "utf8");

@@ -172,6 +172,8 @@ async function requireSignature({ context, isolate }: At, config: Configuration,
     header !== undefined &&
     uri !== undefined &&
     (await isolate.clientKeys.isSignedBySource(context, { jwks_uri: uri }, token, header.alg, header.kid));
+  const failure = isSigned ? undefined : isolate.clientKeys.failure(context, { jwks_uri: uri });
+  if (failure !== undefined) throw new UpstreamUnreachable(failure);
   if (!isSigned) throw new Error("the ID token is not signed by the issuer");
 }
 

@@ -48,7 +48,7 @@ export async function createClient(
     throw takenError("client_id", "was the sub of a deleted user, and is never given again");
   }
   if (registersItself) requireRegistrationSize(metadata);
-  await requireSector(metadata, settings.issuer);
+  await requireSector(request.context, metadata);
   const clientId = chosen ?? newClientId();
   const atMs = nowMs();
   const origin = registersItself ? "registration" : undefined;

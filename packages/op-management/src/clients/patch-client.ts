@@ -53,6 +53,6 @@ async function patchMetadata(call: PatchCall, known: ClientMetadata): Promise<Cl
   const { merged, keepOthers } = patchStored(metadataSchema, known, patch);
   const metadata = keepOthers(await requireDocument(merged, settings));
   requireAuthorityOver(call.actor, metadata);
-  if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, settings.issuer);
+  if (sectorMembers.some((name) => name in patch)) await requireSector(call.context, metadata);
   return metadata;
 }

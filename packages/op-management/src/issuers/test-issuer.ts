@@ -39,7 +39,12 @@ async function testIssuer(call: TestCall, issuer: TrustedIssuer): Promise<TestRe
     return { accepted: false, faults: ["not a signed JWT"], signature: "invalid", rules: [] };
   }
   const faults = findTokenFaults(issuer, decoded, { use, ownIssuer, atMs: nowMs() });
-  const signature = await verifySignature(call, issuer, token, decoded);
+  const isSigned =
+    token === undefined || (await call.isolate.issuerKeys.isSigned(call.context, issuer, token, decoded));
+  const failure = isSigned ? undefined : await call.isolate.issuerKeys.failure(call.context, issuer);
+  if (failure !== undefined) faults.push(`the keys could not be fetched: ${failure}`);
+  const isChecked = token !== undefined && failure === undefined;
+  const signature = isChecked ? (isSigned ? "valid" : "invalid") : "not checked";
   const presentation = { use, clientId, audiences: audience, resources: resource };
   const rules = issuer.document.rules.map((rule) => {
     const { reasons, target } = refuseRule(rule, decoded.claims, presentation, ownIssuer);
@@ -76,16 +81,6 @@ function describedToken(
     typ: typ ?? (use === "id_jag" ? idJagType : undefined),
   };
   return { header, claims: { ...usual, ...claims } };
-}
-
-async function verifySignature(
-  { context, isolate }: TestCall,
-  issuer: TrustedIssuer,
-  token: string | undefined,
-  decoded: DecodedJwt,
-): Promise<TestResult["signature"]> {
-  if (token === undefined) return "not checked";
-  return (await isolate.issuerKeys.isSigned(context, issuer, token, decoded)) ? "valid" : "invalid";
 }
 
 async function describeOutcome(

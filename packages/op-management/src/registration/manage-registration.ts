@@ -90,7 +90,7 @@ async function replaceOnce(
   const metadata = await requireDocument({ ...imposedOn(client.metadata), ...own.metadata, ...scope }, settings);
   requireRegistrationSize(metadata);
   const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);
-  if (!isSame) await requireSector(metadata, settings.issuer);
+  if (!isSame) await requireSector(context, metadata);
   const atMs = nowMs();
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);

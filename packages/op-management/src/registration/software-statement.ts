@@ -2,6 +2,7 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { describeClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { keysNotFetched } from "@edge-op/shared/clients/client-keys";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { clockFaultOf, findTokenFaults } from "@edge-op/shared/issuers/check-token";
 import { matchRules } from "@edge-op/shared/issuers/match-rule";
@@ -64,6 +65,8 @@ async function verify(
   const clock = clockFaultOf(claims, context.arrivedAtMs);
   if (faults.length > 0) throw invalidStatement(`${issuer.issuerId}: ${faults.join(", ")}`, clock);
   if (!(await isolate.issuerKeys.isSigned(context, issuer, statement, decoded))) {
+    const failure = await isolate.issuerKeys.failure(context, issuer);
+    if (failure !== undefined) throw unverifiable(`${issuer.issuerId}: ${failure}`);
     throw invalidStatement(`${issuer.issuerId}: not signed by a key of the issuer`);
   }
   return claims;
@@ -79,6 +82,8 @@ async function verifyBySetting(
   if (issuer === undefined) throw unapproved("iss is not a trusted issuer");
   const source = { jwks_uri: issuer.jwksUri };
   const isSigned = await isolate.clientKeys.isSignedBySource(context, source, statement, alg, kid);
+  const failure = isSigned ? undefined : isolate.clientKeys.failure(context, source);
+  if (failure !== undefined) throw unverifiable(failure);
   if (!isSigned) throw invalidStatement("not signed by its issuer");
   const clock = clockFaultOf(claims, context.arrivedAtMs);
   if (clock !== undefined) throw invalidStatement(clock, clock);
@@ -89,6 +94,11 @@ async function verifyBySetting(
 function invalidStatement(detail: string, clock?: string): OAuthError {
   const description = describeClockFault("software statement", clock);
   return new OAuthError("invalid_software_statement", "software-statement-invalid", { detail, description });
+}
+
+function unverifiable(failure: string): OAuthError {
+  const { reason, ...told } = keysNotFetched(failure);
+  return new OAuthError("invalid_software_statement", reason, told);
 }
 
 function unapproved(detail: string): OAuthError {

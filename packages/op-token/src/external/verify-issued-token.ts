@@ -41,6 +41,8 @@ export async function verifyIssuedToken(
     return clock === undefined ? refusal : { ...refusal, clock };
   }
   if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
+    const failure = await issuerKeys.failure(context, issuer);
+    if (failure !== undefined) return refused("keys-not-fetched", `${issuer.issuerId}: ${failure}`);
     return refused("issued-token-signature", `${issuer.issuerId}: not signed by a key of the issuer`);
   }
   return { kind: "verified", issuer, claims: decoded.claims };

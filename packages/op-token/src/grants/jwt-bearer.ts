@@ -84,7 +84,10 @@ async function verifyAssertion({ context, isolate, client, form }: AssertionRequ
     algorithms: allowedAlgorithms(context.settings, client, undefined),
     typ: assertionTypes,
   });
-  if (verified === undefined) throw new OAuthError("invalid_grant", "assertion-signature");
+  if (verified === undefined) {
+    const unverified = isolate.clientKeys.explain(context, client, "assertion-signature");
+    throw new OAuthError("invalid_grant", unverified.reason, unverified);
+  }
   const refusal = refuseAssertionClaims(verified.claims, context.settings, "/token", context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal.reason, refusal);
   return verified.claims;

@@ -167,6 +167,8 @@ const reasons = {
   "jwt-bearer-policy-missing": "The client has no `jwt_bearer` policy.",
   "key-not-found": "Admin API: there is no such key.",
   "key-revoked": "Admin API: the key was revoked in the meantime.",
+  "keys-not-fetched":
+    "The keys of a client or of a trusted issuer could not be fetched, so that nothing can be verified by them, or encrypted; `detail` has the URL and the reason.",
   "keys-too-many": "Admin API: too many keys are still published to rotate again.",
   "language-unknown": "The chosen language of pages is unknown.",
   "logout-client-differs": "Logout: `id_token_hint` was not issued to `client_id`.",

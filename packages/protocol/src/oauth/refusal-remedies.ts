@@ -212,6 +212,8 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "jwt-bearer-policy-missing": "Give the client a `jwt_bearer` policy.",
   "key-not-found": "List the keys (`GET /admin/keys`).",
   "key-revoked": "Rotate again: the successor is another key.",
+  "keys-not-fetched":
+    "Fetch the URL in `detail` from outside: it must return a JWK set with status 200, without a redirect, by a host whose certificate names it.",
   "keys-too-many": "Wait until an earlier key is no longer published; `GET /admin/keys` says when.",
   "language-unknown": "Choose a language of the list on the page.",
   "logout-client-differs": "Send the `client_id` to which the ID token was issued, or none.",

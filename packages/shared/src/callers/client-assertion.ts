@@ -37,7 +37,10 @@ export async function verifyClientAssertion(
     algorithms: allowedAlgorithms(settings, client, client.metadata.token_endpoint_auth_signing_alg),
     typ: assertionTypes,
   });
-  if (verified === undefined) throw invalidClient("assertion-signature", false);
+  if (verified === undefined) {
+    const refusal = isolate.clientKeys.explain(context, client, "assertion-signature");
+    throw invalidClient(refusal.reason, false, refusal);
+  }
   // FAPI 2.0 §5.3.2.1 item 8: with the URL of an endpoint, another provider's metadata could lead the client to address this one.
   if (isFapi(settings, client) && verified.claims["aud"] !== settings.issuer) {
     throw invalidClient("assertion-aud-not-issuer", false);

@@ -31,8 +31,9 @@ export async function requireCertificate(
   }
   if (client.metadata.token_endpoint_auth_method === "self_signed_tls_client_auth") {
     const isRegistered = await isolate.clientKeys.hasCertificate(context, client, certificate.thumbprint);
-    if (!isRegistered) throw invalidClient("certificate-not-registered", false);
-    return client;
+    if (isRegistered) return client;
+    const refusal = isolate.clientKeys.explain(context, client, "certificate-not-registered");
+    throw invalidClient(refusal.reason, false, refusal);
   }
   if (!certificate.isVerified) throw invalidClient("certificate-not-verified", false);
   if (!isRegisteredName(client.metadata, names)) {

@@ -2,10 +2,10 @@ import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import * as z from "zod";
 import { isolateMemory, limits } from "../config/limits.ts";
-import { fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
+import { type ClientUrlResult, fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
 import { HostBudget, HostBusyError } from "../http/host-budget.ts";
+import type { RequestContext } from "../http/request-context.ts";
 import { invalidFields, requireValid, validate, wrongMembers } from "../http/require-valid.ts";
-import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { ClientMetadata } from "./client.ts";
 import { withDefaults } from "./client-defaults.ts";
@@ -51,21 +51,31 @@ const sectorBudget = new HostBudget({
  *
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
  */
-export async function requireSector(metadata: ClientMetadata, issuer: string): Promise<void> {
+export async function requireSector(context: RequestContext<unknown>, metadata: ClientMetadata): Promise<void> {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
   if (uri === undefined) return;
-  const retryAfterSeconds = sectorBudget.spend(uri, nowMs());
+  const retryAfterSeconds = sectorBudget.spend(uri, context.arrivedAtMs);
   if (retryAfterSeconds !== undefined) throw new HostBusyError(uri, retryAfterSeconds);
-  const outcome = await fetchClientUrl(uri, issuer);
-  const listed =
-    outcome.kind === "response" && outcome.status === 200 && isJsonResponse(outcome.headers)
-      ? readStrings(outcome.body)
-      : undefined;
-  const message =
-    listed === undefined ? "must return a JSON array of strings" : "must list every redirection URI of the client";
-  if (listed === undefined || redirectUris.some((redirectUri) => !listed.includes(redirectUri))) {
-    throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
+  const message = findSectorFault(context, uri, await fetchClientUrl(uri, context.settings.issuer), redirectUris);
+  if (message !== undefined) throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
+}
+
+function findSectorFault(
+  { requestId }: RequestContext<unknown>,
+  url: string,
+  result: ClientUrlResult,
+  redirectUris: readonly string[],
+): string | undefined {
+  if (result.kind !== "response" || result.status !== 200) {
+    const reason = result.kind === "response" ? `status ${result.status}` : result.reason;
+    log("document-not-fetched", { kind: "sector_identifier_uri", url, reason, requestId });
+    // A text of the platform, such as a fault of the server's certificate, is for the log alone.
+    return `could not be fetched: ${result.kind === "failed" ? "no complete response" : reason}`;
   }
+  const listed = isJsonResponse(result.headers) ? readStrings(result.body) : undefined;
+  if (listed === undefined) return "must return a JSON array of strings";
+  const isComplete = redirectUris.every((redirectUri) => listed.includes(redirectUri));
+  return isComplete ? undefined : "must list every redirection URI of the client";
 }
 
 /** Many servers send no media type for a file; a media type other than JSON is refused. */

@@ -138,7 +138,7 @@ export class ClientDirectory {
     if (held !== undefined) return { ...stored, metadata: held.value };
     if (freshUntilMs > context.arrivedAtMs) return stored;
     const isUsable = freshUntilMs + staleDocumentMs > context.arrivedAtMs;
-    if (isUsable && this.#documents.isFailing(context, clientId)) return stored;
+    if (isUsable && this.#documents.failure(context, clientId) !== undefined) return stored;
     const document = await this.#documents.find(context, clientId).catch((error: unknown) => {
       if (error instanceof HostBusyError && isUsable) return { kind: "unreachable" } as const;
       throw error;

@@ -11,6 +11,7 @@ import {
   type SigningAlgorithm,
 } from "@edge-op/protocol/jwt/signing-algorithms";
 import { certificateThumbprint } from "@edge-op/protocol/mtls/client-certificate";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { compactVerify } from "jose";
 import { isolateMemory, limits } from "../config/limits.ts";
 import { HostBudget } from "../http/host-budget.ts";
@@ -40,6 +41,19 @@ export interface KeySource {
 }
 
 const keysTried = 4;
+
+/** A refusal that names the key set, not the token, if no key set was read. */
+interface KeyRefusal {
+  readonly reason: RefusalReason;
+  readonly detail?: string;
+  readonly description?: string;
+}
+
+/** The caller learns that the fetch failed; only the log has the other server's fault. */
+export function keysNotFetched(detail: string) {
+  const description = "The keys for the signature, the encryption or the certificate could not be fetched.";
+  return { reason: "keys-not-fetched", detail, description } as const;
+}
 
 interface KeySet {
   readonly keys: readonly Jwk[];
@@ -127,6 +141,18 @@ export class ClientKeys {
     if (found === undefined) return undefined;
     const entries = encryptionMembers.flatMap((name) => (found[name] === undefined ? [] : [[name, found[name]]]));
     return Object.fromEntries(entries);
+  }
+
+  /** Why the keys of a source could not be fetched, if a recent fetch failed: then it is not known whether a signature is theirs. */
+  failure(context: RequestContext<unknown>, { jwks_uri: uri }: KeySource): string | undefined {
+    const reason = uri === undefined ? undefined : this.#sets.failure(context, uri);
+    return reason === undefined ? undefined : `${uri}: ${reason}`;
+  }
+
+  /** The refusal of what no key of the client fits: `reason`, unless the keys could not be fetched. */
+  explain(context: RequestContext<unknown>, { metadata }: Client, reason: RefusalReason): KeyRefusal {
+    const failure = this.failure(context, metadata);
+    return failure === undefined ? { reason } : keysNotFetched(failure);
   }
 
   async #candidates(

@@ -31,9 +31,11 @@ export async function encryptForClient(
   const enc = client.metadata[`${purpose}_encrypted_response_enc`] ?? "A128CBC-HS256";
   const key = await keys.findEncryptionKey(context, client, alg);
   if (key === undefined) {
-    throw new OAuthError("invalid_request", "client-encryption-key-missing", {
+    const { reason, ...told } = keys.explain(context, client, "client-encryption-key-missing");
+    throw new OAuthError("invalid_request", reason, {
       detail: `no key of the client for ${alg}`,
       description: "The client registered encrypted responses, but its key set has no key for them.",
+      ...told,
     });
   }
   const { kid, ...jwk } = key;

@@ -52,6 +52,14 @@ export class IssuerKeys {
     return source !== undefined && this.#clientKeys.isSignedBySource(context, source, token, alg, kid);
   }
 
+  /** Why the keys of an issuer could not be fetched, if a recent fetch of them or of its metadata failed. */
+  async failure(context: RequestContext<unknown>, issuer: TrustedIssuer): Promise<string | undefined> {
+    const { discovery_uri: uri } = issuer.document;
+    const source = await this.#source(context, issuer);
+    if (source !== undefined) return this.#clientKeys.failure(context, source);
+    return uri && `${uri}: ${this.#metadata.failure(context, uri) ?? "metadata of another issuer"}`;
+  }
+
   async #source(context: RequestContext<unknown>, issuer: TrustedIssuer): Promise<KeySource | undefined> {
     const { jwks, jwks_uri: uri, discovery_uri: discoveryUri } = issuer.document;
     if (jwks !== undefined) return { jwks };

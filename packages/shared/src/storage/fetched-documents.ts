@@ -102,9 +102,9 @@ export class FetchedDocuments<Value extends object> {
     return held !== undefined && held.freshUntilMs > context.arrivedAtMs ? held : undefined;
   }
 
-  /** Whether a recent fetch failed, so that no fetch is made for a while. */
-  isFailing(context: RequestContext<unknown>, url: string): boolean {
-    return this.#failed.get(url, context.arrivedAtMs) !== undefined;
+  /** Why a recent fetch failed, so that no fetch is made for a while. */
+  failure(context: RequestContext<unknown>, url: string): string | undefined {
+    return this.#failed.get(url, context.arrivedAtMs)?.outcome.reason;
   }
 
   /** The document, fetched if no fresh copy is held; a stale copy while its server fails. */
@@ -130,7 +130,7 @@ export class FetchedDocuments<Value extends object> {
       if (this.#renewed.get(url, arrivedAtMs)) return undefined;
       this.#renewed.set(url, true, arrivedAtMs + renewalMs);
     }
-    if (this.isFailing(context, url)) return undefined;
+    if (this.failure(context, url) !== undefined) return undefined;
     const fetched = await this.#share(context, url);
     return fetched.kind === "document" ? fetched.value : undefined;
   }

@@ -38,7 +38,10 @@ export async function readRequestObject(
     algorithms: allowedAlgorithms(context.settings, client, client.metadata.request_object_signing_alg),
     typ: ["oauth-authz-req+jwt", "application/oauth-authz-req+jwt", "JWT"],
   });
-  if (verified === undefined) throw refusal("request-object-signature");
+  if (verified === undefined) {
+    const { reason, detail, description } = isolate.clientKeys.explain(context, client, "request-object-signature");
+    throw refusal(reason, detail, description);
+  }
   const problem = findProblem(context, client, verified.claims);
   if (problem !== undefined) throw refusal("request-object-claims", problem);
   const now = toSeconds(context.arrivedAtMs);
