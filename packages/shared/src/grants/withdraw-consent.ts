@@ -1,5 +1,6 @@
+import { queryDatabase } from "../storage/query-database.ts";
 import { deleteConsent, emptyConsent } from "../users/consents.ts";
-import { listOfflineGrants, type OfflineGrant } from "../users/offline-grants.ts";
+import { deleteOfflineGrants, listOfflineGrants, type OfflineGrant } from "../users/offline-grants.ts";
 import { dismissClients, type EndingContext, type SessionEnder } from "./end-session.ts";
 import { revokeGrants } from "./revoke-grants.ts";
 
@@ -36,7 +37,10 @@ export async function withdrawConsent(
   await dismissClients(context, isolate, { sub, clientId }, endings[by]);
   const grants = await listOfflineGrants(DB, sub, clientId);
   await revokeOfflineGrants(context, isolate, by, grants);
-  await deleteConsent(DB, sub, clientId, grants, event);
+  // The event comes first: its condition (`hasAccess`) sees the rows.
+  const events = event === undefined ? [] : [event];
+  const forgotten = [deleteOfflineGrants(DB, sub, grants), deleteConsent(DB, sub, clientId)];
+  await queryDatabase(() => DB.batch([...events, ...forgotten]));
 }
 
 /** Cost: that of {@link revokeGrants}. Their rows stay. */

@@ -1,6 +1,5 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
-import { deleteOfflineGrants, type OfflineGrant } from "./offline-grants.ts";
 
 export interface Consent {
   readonly clientId: string;
@@ -132,20 +131,10 @@ export const hasAccess = `EXISTS (SELECT 1 FROM consents WHERE sub = ?3 AND clie
 
 /**
  * The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. A consent that was given
- * meanwhile stays. `event` is written before the rows are deleted, in the same transaction, so that its condition ({@link hasAccess}) sees them.
+ * meanwhile stays.
  */
-export async function deleteConsent(
-  database: D1Database,
-  sub: string,
-  clientId: string,
-  revoked: readonly OfflineGrant[],
-  event?: D1PreparedStatement,
-): Promise<void> {
-  await queryDatabase(() =>
-    database.batch([
-      ...(event === undefined ? [] : [event]),
-      deleteOfflineGrants(database, sub, revoked),
-      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2 AND allowed = '[]'").bind(sub, clientId),
-    ]),
-  );
+export function deleteConsent(database: D1Database, sub: string, clientId: string): D1PreparedStatement {
+  return database
+    .prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2 AND allowed = '[]'")
+    .bind(sub, clientId);
 }
