@@ -18,7 +18,12 @@ const end = "none: an end. It is repeated until it is complete, and what it ends
 
 /** The statements of each file, and the condition of each. `*`: the table is a parameter. */
 const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "edge-op/src/backup-statements.ts": { "DELETE *": "an empty database that is restored", "INSERT *": "the same" },
+  "edge-op/src/administrators.ts": { "DELETE *": "the role gives no admin scope yet; the command has the database" },
+  "edge-op/src/backup-statements.ts": {
+    "DELETE *": "a database that is restored",
+    "INSERT *": "the same",
+    "UPDATE users": "the same",
+  },
   "op-auth/src/account/commit-address.ts": {
     "INSERT user_addresses": guarded,
     "UPDATE user_addresses": guarded,
