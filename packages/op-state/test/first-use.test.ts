@@ -241,6 +241,9 @@ describe("R7: a family that ends before its first use stays ended when the row o
       [old.isolate, young],
     ] as const;
     for (const [isolate, of] of ends) await byId("administrator")({ ...of, isolate });
+    for (const { address, family } of [old, young]) {
+      expect(await rows(address, family)).toEqual({ family: 0, ended_grant: 1 });
+    }
     for (const { token } of [old, young]) {
       expect(await new Isolate().use(token)).toMatchObject({ reason: "refresh-family-ended" });
     }
