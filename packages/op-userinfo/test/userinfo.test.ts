@@ -170,6 +170,8 @@ describe("browsers and costs", () => {
     const direct = { ...userinfoEnv, REVOCATION_MODE: "direct" };
     expect((await fixtures.get(token, direct)).headers.has("Server-Timing")).toBe(false);
     const shown = await fixtures.get(token, { ...direct, SERVER_TIMING: "true" });
-    expect(shown.headers.get("Server-Timing")).toBe("object;dur=1, kv;dur=0, d1;dur=0");
+    expect(shown.headers.get("Server-Timing")).toBe(
+      'object;dur=1;desc="calls", kv;dur=0;desc="calls", d1;dur=0;desc="calls", rows;dur=0;desc="rows read in D1"',
+    );
   });
 });

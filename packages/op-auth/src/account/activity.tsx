@@ -49,10 +49,10 @@ export function showActivity(at: AccountRequest): Promise<Response> {
 
 /** `next` is where the next page begins; absent at the end. */
 async function readActivity({ context }: AccountRequest, sub: string, before: EventPlace | undefined) {
-  const rows = await listEvents(context.env.AUDIT_DB, { sub, before }, readAtOnce);
+  const { rows, next } = await listEvents(context.env.AUDIT_DB, { sub, before }, readAtOnce);
   const known = rows.filter(({ type }) => isShownEvent(type));
   const shown = known.slice(0, shownAtOnce);
-  const last = known.length > shownAtOnce ? shown.at(-1) : rows.length === readAtOnce ? rows.at(-1) : undefined;
+  const last = known.length > shownAtOnce ? shown.at(-1) : next;
   return { events: shown.map((row) => showEventTo(sub, row)), next: last && formatPlace(last) };
 }
 

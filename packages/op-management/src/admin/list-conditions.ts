@@ -6,8 +6,8 @@ import type { RowCondition } from "./select-page.ts";
 export interface ListCondition {
   readonly schema: z.ZodType<string | undefined>;
   readonly column: string;
-  /** `text`: a value, or its beginning followed by `*`. `literal`: one of the few values of the schema. */
-  readonly match: "exact" | "text" | "literal";
+  /** `text`: a value, or its beginning followed by `*`. */
+  readonly match: "exact" | "text";
   /** The form in which the column has a value; `undefined`: none has it. */
   toStored?(text: string): string | undefined;
 }
@@ -47,5 +47,5 @@ export function rowCondition(
   const asked = isPrefix ? text.slice(0, -1) : text;
   const value = toStored === undefined || asked === "" ? asked : toStored(asked);
   if (value === undefined) return null;
-  return { column, value, match: isPrefix ? "prefix" : match === "text" ? "exact" : match };
+  return { column, value, match: isPrefix ? "prefix" : "exact" };
 }

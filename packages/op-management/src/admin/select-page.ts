@@ -7,8 +7,7 @@ import { invalidCursor } from "./paging.ts";
 export interface RowCondition {
   readonly column: string;
   readonly value: string;
-  /** `literal`: the value is part of the statement, so that a partial index can be used; never input. */
-  readonly match: "exact" | "prefix" | "literal";
+  readonly match: "exact" | "prefix";
 }
 
 /** A part of a SELECT. `place`: the expression of a row's place, after which the next page begins. */
@@ -30,7 +29,6 @@ export function selectPage(order: string, after: string, condition: RowCondition
   const plain = { order, place: order };
   if (condition === undefined) return { ...plain, where: `${order} > ?`, values: [after] };
   const { column, value, match } = condition;
-  if (match === "literal") return { ...plain, where: `${column} = '${value}' AND ${order} > ?`, values: [after] };
   if (match === "exact") return { ...plain, where: `${column} = ? AND ${order} > ?`, values: [value, after] };
   const end = value + lastCharacter;
   // Each selection has one lower bound, with which the index begins.

@@ -37,15 +37,8 @@ const list = defineRoute({
   async handle({ context, query }) {
     const { limit, cursor, client_id: clientId, request_id: requestId, from: fromMs, to: toMs, ...others } = query;
     const filter = { ...others, clientId, requestId, fromMs, toMs, before: readPlace(cursor) };
-    const rows = await listEvents(context.env.AUDIT_DB, filter, limit + 1);
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      body: {
-        events: page.map(showEvent),
-        ...(rows.length > limit && last !== undefined ? { next_cursor: writePlace(last) } : {}),
-      },
-    };
+    const { rows, next } = await listEvents(context.env.AUDIT_DB, filter, limit);
+    return { body: { events: rows.map(showEvent), ...(next && { next_cursor: writePlace(next) }) } };
   },
 });
 

@@ -102,7 +102,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     shown,
     created,
     conditions: {
-      status: { schema: status.optional().describe("Clients with this status."), column: "status", match: "literal" },
+      status: { schema: status.optional().describe("Clients with this status."), column: "status", match: "exact" },
       client_id: { schema: textParameter("A client's id."), column: "client_id", match: "text" },
       client_name: {
         schema: textParameter("A client's name; a to z are A to Z."),

@@ -49,9 +49,10 @@ const list = defineRoute({
   },
   async handle({ context, query: { cursor, limit } }) {
     await callObject("control plane", async () => controlPlane(context).wakeAudit(), limits.objectCallMs);
+    const [, afterKind = "", afterId = ""] = /^(\S*) (.*)$/s.exec(readCursor(cursor)) ?? [];
     const select = context.env.DB.prepare(
-      "SELECT * FROM held_records WHERE kind || ' ' || id > ?1 ORDER BY kind || ' ' || id LIMIT ?2",
-    ).bind(readCursor(cursor), limit + 1);
+      "SELECT * FROM held_records WHERE (kind, id) > (?1, ?2) ORDER BY kind, id LIMIT ?3",
+    ).bind(afterKind, afterId, limit + 1);
     const { results } = await queryDatabase(() => select.all());
     const { page, next } = cutPage(z.array(rowSchema).parse(results), limit, (row) => `${row.kind} ${row.id}`);
     const shown = page.map(({ held_at_ms: heldAtMs, ...row }) => ({ ...row, held_at: toSeconds(heldAtMs) }));

@@ -150,9 +150,10 @@ const list = defineRoute({
       .meta({ id: "InvitationList" }),
   },
   async handle({ context, query: { cursor, limit } }) {
-    const page = { after: readCursor(cursor), count: limit + 1, atMs: nowMs() };
-    const { page: shown, next } = cutPage(await listInvitations(context.env.DB, page), limit, ({ id }) => id);
-    return { body: { invitations: shown.map(show), ...next } };
+    const stored = await listInvitations(context.env.DB, { after: readCursor(cursor), count: limit + 1 });
+    const { page, next } = cutPage(stored, limit, ({ id }) => id);
+    const atMs = nowMs();
+    return { body: { invitations: page.filter(({ untilMs }) => untilMs > atMs).map(show), ...next } };
   },
 });
 

@@ -59,14 +59,12 @@ export async function isInvited(database: D1Database, key: string): Promise<bool
   return (await queryDatabase(() => select.first())) !== null;
 }
 
-/** In the order of their ids. */
+/** In the order of their ids, with those that have ended since the last sweep. */
 export async function listInvitations(
   database: D1Database,
-  { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
+  { after, count }: { readonly after: string; readonly count: number },
 ): Promise<StoredInvitation[]> {
-  const select = database
-    .prepare("SELECT * FROM invitations WHERE id > ?1 AND until_ms > ?2 ORDER BY id LIMIT ?3")
-    .bind(after, atMs, count);
+  const select = database.prepare("SELECT * FROM invitations WHERE id > ?1 ORDER BY id LIMIT ?2").bind(after, count);
   const { results } = await queryDatabase(() => select.all<InvitationRow>());
   return results.map(toInvitation);
 }

@@ -86,7 +86,7 @@ export const userSchema = z
   });
 
 export const userConditions = {
-  status: { schema: status.optional().describe("Users with this status."), column: "status", match: "literal" },
+  status: { schema: status.optional().describe("Users with this status."), column: "status", match: "exact" },
   sub: { schema: textParameter("A user's sub."), column: "sub", match: "text" },
   username: {
     schema: textParameter("A username, in any spelling of it (RFC 8265)."),

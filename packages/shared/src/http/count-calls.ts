@@ -1,20 +1,28 @@
 /**
- * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, by wrapping the bindings. Used for `Server-Timing` if
- * enabled, and by the tests that compare each endpoint with its stated cost.
+ * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, and the rows that D1 reads, by wrapping the bindings. Used
+ * for `Server-Timing` if enabled, and by the tests that compare each endpoint with its stated cost.
  */
 
 export interface CallCounts {
   object: number;
   kv: number;
   d1: number;
+  /** Rows that D1 has read, as it bills them, in the calls that have ended; counted if the member is present. */
+  rows?: number;
 }
 
-export type Store = keyof CallCounts;
+export type Store = Exclude<keyof CallCounts, "rows">;
 
 /** Makes one call to a store, or does something before and after it. `object` is the name of the object that is called. */
 export type AroundCall = (store: Store, call: () => unknown, object?: string) => unknown;
 
-const d1Calls = new Set(["first", "run", "all", "raw"]);
+const d1Calls = new Set(["run", "all", "raw"]);
+
+async function firstOf(all: unknown, [column]: readonly unknown[]): Promise<unknown> {
+  const row = ((await all) as D1Result<Readonly<Record<string, unknown>>>).results[0];
+  if (row === undefined) return null;
+  return column === undefined ? row : row[String(column)];
+}
 
 /** Statements delegate to the real one. `batch` needs the real one again, so `originals` stores it. */
 function wrapDatabase(database: D1Database, around: AroundCall): D1Database {
@@ -26,6 +34,8 @@ function wrapDatabase(database: D1Database, around: AroundCall): D1Database {
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
           const call = (): unknown => Reflect.apply(value, object, args);
+          // `first` returns no metadata; it is `all` without the other rows.
+          if (property === "first") return firstOf(around("d1", () => object.all()), args);
           if (d1Calls.has(String(property))) return around("d1", call);
           return property === "bind" ? wrapStatement(call() as D1PreparedStatement) : call();
         };
@@ -107,6 +117,13 @@ export function wrapCalls<Env extends object>(env: Env, around: AroundCall): Env
 export function countCalls<Env extends object>(env: Env, counts: CallCounts): Env {
   return wrapCalls(env, (store, call) => {
     counts[store] += 1;
-    return call();
+    return store === "d1" && counts.rows !== undefined ? countRows(counts, call()) : call();
   });
+}
+
+async function countRows(counts: CallCounts, called: unknown): Promise<unknown> {
+  const result = await called;
+  const results = (Array.isArray(result) ? result : [result]) as readonly Partial<D1Result>[];
+  counts.rows = results.reduce((sum, { meta }) => sum + (meta?.rows_read ?? 0), counts.rows ?? 0);
+  return result;
 }

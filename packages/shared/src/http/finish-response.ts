@@ -1,3 +1,4 @@
+import type { CallCounts } from "./count-calls.ts";
 import { type EndpointResponse, JsonResponse, noStore } from "./json-response.ts";
 import { type ObservedContext, observeRequest } from "./observe-request.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -12,8 +13,8 @@ type Finished = Pick<RequestContext<unknown>, "counts" | "settings" | "requestId
   (ObservedContext | { readonly endpoint: undefined; readonly progress?: undefined });
 
 /**
- * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage calls of the request.
- * A count is a metric's `dur`, its one numeric member (docs/README.md). A `Response` is changed in place, because copying one costs
+ * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage calls of the request
+ * and the rows that they read in D1. A count is a metric's `dur`, its one numeric member (docs/reference/endpoints.md#server-timing). A `Response` is changed in place, because copying one costs
  * as much as creating it.
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
@@ -38,6 +39,12 @@ export function finishResponse(context: Finished, response: EndpointResponse, mo
   return new Response(status === 304 ? null : (text ?? JSON.stringify(body)), { status, headers });
 }
 
+/** Each metric names its unit, because `dur` is not a time here. */
+function serverTiming({ object, kv, d1, rows }: CallCounts): string {
+  const calls = Object.entries({ object, kv, d1 }).map(([store, count]) => `${store};dur=${count};desc="calls"`);
+  return [...calls, `rows;dur=${rows ?? 0};desc="rows read in D1"`].join(", ");
+}
+
 /** The headers that differ from response to response. */
 function varyingHeaders(
   counts: RequestContext<unknown>["counts"],
@@ -45,9 +52,8 @@ function varyingHeaders(
   requestId: string | undefined,
 ): HeaderRecord | undefined {
   if (counts === undefined && dpopNonce === undefined && requestId === undefined) return undefined;
-  const { object, kv, d1 } = counts ?? {};
   return {
-    ...(counts === undefined ? none : { "Server-Timing": `object;dur=${object}, kv;dur=${kv}, d1;dur=${d1}` }),
+    ...(counts === undefined ? none : { "Server-Timing": serverTiming(counts) }),
     ...(dpopNonce === undefined ? none : { "DPoP-Nonce": dpopNonce }),
     ...(requestId === undefined ? none : { "Request-Id": requestId }),
   };

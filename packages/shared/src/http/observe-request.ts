@@ -30,7 +30,7 @@ export function observeRequest(context: ObservedContext, endpoint: string, respo
     doubles: [durationMs, status, counts?.object ?? -1, counts?.kv ?? -1, counts?.d1 ?? -1],
   });
   if (status < 400 && !isSampled) return;
-  const calls = counts && `object=${counts.object} kv=${counts.kv} d1=${counts.d1}`;
+  const calls = counts && `object=${counts.object} kv=${counts.kv} d1=${counts.d1} rows=${counts.rows}`;
   const { requestId, traceId } = context;
   log("request", { endpoint, method, status, outcome, code, clientId, durationMs, calls, requestId, traceId });
 }

@@ -138,7 +138,7 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
   ) {
     this.settings = readSettings(env);
     this.isSampled = endpoint !== undefined && isSampled(this.settings.requestLogPercent, this.arrivedAtMs);
-    this.counts = this.settings.serverTiming || this.isSampled ? { object: 0, kv: 0, d1: 0 } : undefined;
+    this.counts = this.settings.serverTiming || this.isSampled ? { object: 0, kv: 0, d1: 0, rows: 0 } : undefined;
     this.env = this.counts === undefined ? env : countCalls(env, this.counts);
     this.endpoint = endpoint;
     this.reports = reports;

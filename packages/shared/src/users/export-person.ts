@@ -40,11 +40,10 @@ export async function exportPerson(
 async function readEvents({ AUDIT_DB }: ExportBindings, sub: string): Promise<ShownEvent[]> {
   const events: ShownEvent[] = [];
   let before: EventPlace | undefined;
-  while (events.length <= exportedEvents) {
-    const rows = await listEvents(AUDIT_DB, { sub, before }, eventsAtOnce);
+  do {
+    const { rows, next } = await listEvents(AUDIT_DB, { sub, before }, eventsAtOnce);
     events.push(...rows.map((row) => showEventTo(sub, row)));
-    before = rows.at(-1);
-    if (rows.length < eventsAtOnce) break;
-  }
+    before = next;
+  } while (before !== undefined && events.length <= exportedEvents);
   return events;
 }

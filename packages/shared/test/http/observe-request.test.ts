@@ -42,7 +42,7 @@ describe("one line per request", () => {
         code: "invalid_grant",
         clientId: "app",
         durationMs: expect.any(Number),
-        calls: "object=0 kv=0 d1=0",
+        calls: "object=0 kv=0 d1=0 rows=0",
         requestId: "ray-1",
         traceId: "0af7651916cd43dd8448eb211c80319c",
       },
