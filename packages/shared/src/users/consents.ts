@@ -36,17 +36,28 @@ export async function findConsent(database: D1Database, sub: string, clientId: s
   return row === null ? undefined : toConsent(row);
 }
 
-/** Includes clients without consent that hold a grant that outlives the session, so that every access can be seen and ended. ?1: the user; ?2: now. */
-const accesses = `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
+/**
+ * Includes clients without consent that hold a grant that outlives the session, so that every access can be seen and ended. ?1: the user; ?2: now.
+ * `condition` is of the client_id.
+ */
+function selectAccesses(condition: string): string {
+  return `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1 AND ${condition}
   UNION ALL
-  SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM user_grants
-   WHERE sub = ?1 AND until_ms > ?2 AND client_id IN (SELECT client_id FROM clients)
-     AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)`;
+  SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM user_grants g
+   WHERE sub = ?1 AND ${condition} AND until_ms > ?2 AND EXISTS (SELECT 1 FROM clients k WHERE k.client_id = g.client_id)
+     AND NOT EXISTS (SELECT 1 FROM consents c WHERE c.sub = ?1 AND c.client_id = g.client_id)`;
+}
+
+const everyAccess = selectAccesses("true");
+const oneAccess = selectAccesses("client_id = ?3");
+/** The page ends at a consent, if there are enough of them: grants of clients after it are not read. ?3: where it begins; ?4: how many. */
+const pageOfAccesses = selectAccesses(`client_id > ?3 AND client_id <= coalesce(
+  (SELECT client_id FROM consents WHERE sub = ?1 AND client_id > ?3 ORDER BY client_id LIMIT 1 OFFSET ?4), char(1114111))`);
 
 /** The newest first. */
 export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
-    database.prepare(`${accesses} ORDER BY updated_at_ms DESC, client_id`).bind(sub, atMs).all<ConsentRow>(),
+    database.prepare(`${everyAccess} ORDER BY updated_at_ms DESC, client_id`).bind(sub, atMs).all<ConsentRow>(),
   );
   return results.map(toConsent);
 }
@@ -59,7 +70,7 @@ export async function findAccess(
   atMs: number,
 ): Promise<Consent | undefined> {
   const row = await queryDatabase(() =>
-    database.prepare(`SELECT * FROM (${accesses}) WHERE client_id = ?3`).bind(sub, atMs, clientId).first<ConsentRow>(),
+    database.prepare(oneAccess).bind(sub, atMs, clientId).first<ConsentRow>(),
   );
   return row === null ? undefined : toConsent(row);
 }
@@ -72,7 +83,7 @@ export async function pageConsents(
 ): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
     database
-      .prepare(`SELECT * FROM (${accesses}) WHERE client_id > ?3 ORDER BY client_id LIMIT ?4`)
+      .prepare(`${pageOfAccesses} ORDER BY client_id LIMIT ?4`)
       .bind(sub, atMs, after, count)
       .all<ConsentRow>(),
   );
