@@ -1,8 +1,9 @@
 import { type AuditMessage, canonicalJson, chainStart } from "@edge-op/shared/audit/audit-event";
+import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashEvent } from "../src/audit/verify-chain.ts";
 import { writeEvents } from "../src/audit/write-events.ts";
-import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
+import { AdminCaller, bindings, runsLong } from "./fixtures/admin-fixtures.ts";
 
 /** `/admin/audit`: queries of the audit log, its verification and its gaps. */
 const { AUDIT_DB } = bindings;
@@ -119,6 +120,84 @@ describe("GET /admin/audit", () => {
     const { status, body } = await admin.call("GET", `/audit${query}`);
     expect([status, body.error]).toEqual([400, "invalid_request"]);
     expect(body.error_description).toContain(path);
+  });
+
+  it("every combination of filters gives what it selects, in order and once, page by page", async () => {
+    const ids = ["a", "b", undefined];
+    const members = { sub: "sub", client_id: "clientId", actor: "actor", target: "target", request_id: "requestId" };
+    const event = fc.record({
+      type: fc.constantFrom("client.create", "client.update", "clients", "sign-in.failed"),
+      atMs: fc.integer({ min: 1, max: 6 }).map((second) => second * 1_000),
+      ...Object.fromEntries(Object.keys(members).map((name) => [name, fc.constantFrom(...ids)])),
+    });
+    const filter = fc.record({
+      type: fc.constantFrom(undefined, "client.*", "client.update", "*", "zzz", "client"),
+      from: fc.constantFrom(undefined, "3"),
+      to: fc.constantFrom(undefined, "5"),
+      ...Object.fromEntries(Object.keys(members).map((name) => [name, fc.constantFrom(...ids, undefined, undefined)])),
+    });
+    type Given = Readonly<Record<string, string | undefined>>;
+    const isSelected = (happened: Given & { readonly atMs: number }, { type, from, to, ...others }: Given) =>
+      (type === undefined ||
+        (type.endsWith("*") ? happened.type!.startsWith(type.slice(0, -1)) : happened.type === type)) &&
+      (from === undefined || happened.atMs >= Number(from) * 1_000) &&
+      (to === undefined || happened.atMs < Number(to) * 1_000) &&
+      Object.entries(others).every(([name, value]) => value === undefined || happened[name] === value);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { minLength: 30, maxLength: 40 }),
+        fc.array(filter, { minLength: 10, maxLength: 10 }),
+        async (events, filters) => {
+          const stored = events as unknown as readonly (Given & { readonly atMs: number })[];
+          await AUDIT_DB.prepare("DELETE FROM audit_events").run();
+          const rows = stored.map(({ type, atMs, ...given }, index) => {
+            const payload = Object.entries(members).map(([name, member]) => [member, given[name]]);
+            return { position: index + 1, type, atMs, payload: JSON.stringify(Object.fromEntries(payload)) };
+          });
+          await AUDIT_DB.prepare(
+            `INSERT INTO audit_events (position, shard, seq, at_ms, type, payload, previous, hash, chain)
+               SELECT value ->> 'position', 'control', value ->> 'position', value ->> 'atMs', value ->> 'type', value ->> 'payload', x'00', x'00', x'00'
+                 FROM json_each(?1)`,
+          )
+            .bind(JSON.stringify(rows))
+            .run();
+          for (const chosen of filters as unknown as readonly Given[]) {
+            const expected = stored
+              .map((happened, index) => ({ happened, position: index + 1 }))
+              .filter(({ happened }) => isSelected(happened, chosen))
+              .sort((a, b) => b.happened.atMs - a.happened.atMs || b.position - a.position);
+            const given = Object.entries(chosen).filter(([, value]) => value !== undefined) as [string, string][];
+            const query = new URLSearchParams([["limit", "11"], ...given]);
+            const seen: number[] = [];
+            do {
+              const { status, body } = await admin.call("GET", `/audit?${query}`);
+              expect(status, JSON.stringify(body)).toBe(200);
+              seen.push(...body.events.map(({ position }: { position: number }) => position));
+              if (body.next_cursor === undefined) break;
+              query.set("cursor", body.next_cursor);
+            } while (seen.length <= stored.length);
+            expect(seen, String(query)).toEqual(expected.map(({ position }) => position));
+          }
+        },
+      ),
+      { numRuns: runsLong ? 20 : 2 },
+    );
+  });
+
+  it("with two identities, a page may be short or empty while next_cursor leads on", async () => {
+    await AUDIT_DB.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+       INSERT INTO audit_events (position, shard, seq, at_ms, type, payload, previous, hash, chain)
+         SELECT i, 'control', i, i, 'client.update', json_object('actor', 'root', 'clientId', iif(i = 2, 'app', 'other')), x'00', x'00', x'00' FROM n`,
+    ).run();
+    const pages: number[][] = [];
+    let cursor = "";
+    do {
+      const { body } = await admin.call("GET", `/audit?actor=root&client_id=app${cursor}`);
+      pages.push(body.events.map(({ position }: { position: number }) => position));
+      cursor = body.next_cursor === undefined ? "" : `&cursor=${body.next_cursor}`;
+    } while (cursor !== "");
+    expect(pages).toEqual([[], [], [2]]);
   });
 
   it("requires the scope admin:audit, which no other admin scope includes", async () => {

@@ -111,10 +111,7 @@ const rows: readonly (readonly [D1Database, string])[] = [
        SELECT 'u' || i, 'u' || i, 'u' || i, iif(i < 2500, 'suspended', 'active'),
          json_object('name', 'Anna', 'email', 'u' || i || '@example.com'), 1, 1 FROM n`,
   ],
-  [
-    DB,
-    "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('u', 'u', 'u', 1, 1)",
-  ],
+  [DB, "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('u', 'u', 'u', 1, 1)"],
   [
     DB,
     `${numbered(5_000)} INSERT INTO clients (client_id, status, metadata, created_at_ms, updated_at_ms)

@@ -116,7 +116,11 @@ const looked = "looked(type, at_ms, position, shard, seq, payload, hash, matches
 const event = "e.type, e.at_ms, e.position, e.shard, e.seq, e.payload, e.hash";
 
 /** By the index of the time; the events of a request are few. */
-function selectByTime({ identity = "true", from, end, matches }: Selection, type: string | undefined, bind: Bind): string {
+function selectByTime(
+  { identity = "true", from, end, matches }: Selection,
+  type: string | undefined,
+  bind: Bind,
+): string {
   const [least, below] = typesOf(type);
   const types = `+type >= ${bind(least)} AND +type < ${bind(below)}`;
   return `WITH ${looked} AS (SELECT ${event}, ${matches} FROM audit_events e WHERE ${identity} AND ${types} AND ${from} AND (at_ms, position) < (${end.join(", ")})`;

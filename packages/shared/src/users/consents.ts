@@ -69,9 +69,7 @@ export async function findAccess(
   clientId: string,
   atMs: number,
 ): Promise<Consent | undefined> {
-  const row = await queryDatabase(() =>
-    database.prepare(oneAccess).bind(sub, atMs, clientId).first<ConsentRow>(),
-  );
+  const row = await queryDatabase(() => database.prepare(oneAccess).bind(sub, atMs, clientId).first<ConsentRow>());
   return row === null ? undefined : toConsent(row);
 }
 
@@ -82,10 +80,7 @@ export async function pageConsents(
   { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
 ): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
-    database
-      .prepare(`${pageOfAccesses} ORDER BY client_id LIMIT ?4`)
-      .bind(sub, atMs, after, count)
-      .all<ConsentRow>(),
+    database.prepare(`${pageOfAccesses} ORDER BY client_id LIMIT ?4`).bind(sub, atMs, after, count).all<ConsentRow>(),
   );
   return results.map(toConsent);
 }
