@@ -71,7 +71,7 @@ export const rowBytes = {
   session_clients: 180,
   session_grants: 460,
   spent_code: 120,
-  audit_events: 580,
+  audit_events: 620,
 } as const;
 
 /** The lifetime of rows in days: a refresh family (`REFRESH_TOKEN_LIFETIME`), and the maximum for a session (`SESSION_LIFETIME`). */

@@ -27,7 +27,7 @@ const sources = written.map(({ path, text }) => {
   return { path, text: named };
 });
 
-/** The definition of a table, its columns of later releases, and its indexes. */
+/** The definition of a table, its columns of later releases, and the indexes that no release has dropped. */
 function definitionOf({ table, where }: StoredRows): string[] {
   const folder = where === "D1" ? "migrations/" : where === "audit database" ? "audit-migrations/" : "packages/";
   const texts = sources.filter(({ path }) => path.startsWith(folder)).map(({ text }) => text);
@@ -35,7 +35,9 @@ function definitionOf({ table, where }: StoredRows): string[] {
   const created = found(new RegExp(`CREATE TABLE (?:IF NOT EXISTS )?${table}\\s*\\([\\s\\S]*?(?:;|\`)`, "g"));
   const added = found(new RegExp(`ALTER TABLE ${table} ADD COLUMN [^;\`"]+`, "g"));
   const indexed = found(new RegExp(`CREATE (?:UNIQUE )?INDEX (?:IF NOT EXISTS )?\\w+ ON ${table} \\([^;\`"]+`, "g"));
-  return [created[0] ?? "", ...added, ...indexed].map((statement) => statement.replace(/[;`]\s*$/, ""));
+  const dropped = new Set(texts.flatMap((text) => [...text.matchAll(/DROP INDEX (\w+)/g)].map(([, name]) => name)));
+  const kept = indexed.filter((statement) => !dropped.has(/INDEX (?:IF NOT EXISTS )?(\w+)/.exec(statement)![1]));
+  return [created[0] ?? "", ...added, ...kept].map((statement) => statement.replace(/[;`]\s*$/, ""));
 }
 
 interface Column {

@@ -21,7 +21,11 @@ export const requestEvents = {
       code: optional(text("The error code of the response.")),
       clientId: optional(text("The client, once it has authenticated or its token was verified.")),
       durationMs: number("From the complete request to the response."),
-      calls: optional(text("Calls of objects, KV and D1, and the rows that D1 read, if the request was sampled: `object=1 kv=0 d1=2 rows=7`.")),
+      calls: optional(
+        text(
+          "Calls of objects, KV and D1, and the rows that D1 read, if the request was sampled: `object=1 kv=0 d1=2 rows=7`.",
+        ),
+      ),
       requestId,
       traceId: optional(text("The trace id of the `traceparent` header, if the request has one.")),
     },
