@@ -74,7 +74,8 @@ async function printTable({ terminal }: Call, pages: AsyncGenerator<Page>, { col
     table ??= new Table(columns ?? shortColumns(page.items), terminal.columns);
     await terminal.write(table.add(page.items));
   }
-  if (count === 0) terminal.note("There are none.\n");
+  // A page that was searched for two conditions may be empty, and not the last one.
+  if (count === 0) terminal.note(last?.cursor === undefined ? "There are none.\n" : "There are none so far.\n");
   for (const [name, value] of Object.entries(last?.beside ?? {})) {
     terminal.note(`${name}: ${printable(JSON.stringify(value))}\n`);
   }

@@ -31,7 +31,8 @@ const list = defineRoute({
   }),
   response: {
     status: 200,
-    description: "A page of events.",
+    description:
+      "A page of events. With two of `sub`, `client_id`, `actor`, `target` and `request_id` it looks at 500 events and may be short, or empty, while `next_cursor` is present.",
     schema: z.strictObject({ events: z.array(eventSchema), next_cursor: nextCursor }).meta({ id: "AuditEventList" }),
   },
   async handle({ context, query }) {
