@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { createAuditConsumer } from "../../packages/op-management/src/audit/audit-consumer.ts";
@@ -26,7 +26,11 @@ const objectClasses = {
 };
 
 const migration = readFileSync(join(repositoryRoot, "migrations/0001_schema.sql"), "utf8");
-const auditMigration = readFileSync(join(repositoryRoot, "audit-migrations/0001_audit.sql"), "utf8");
+const auditMigrations = join(repositoryRoot, "audit-migrations");
+const auditSchema = readdirSync(auditMigrations)
+  .sort()
+  .map((name) => readFileSync(join(auditMigrations, name), "utf8"))
+  .join("\n");
 /** How long a queue collects messages for its consumer. */
 const queueMs = 5_000;
 
@@ -77,7 +81,7 @@ export class SimulatedWorld implements Timeline {
     this.meter = options.meter;
     const regions = (shards: number) => JSON.stringify({ wnam: { shards, hint: "wnam" } });
     this.d1.script(migration);
-    if (options.meter !== undefined) this.#auditDatabase.script(auditMigration);
+    if (options.meter !== undefined) this.#auditDatabase.script(auditSchema);
     this.d1.run({
       sql: "UPDATE shard_generations SET regions = CASE store WHEN 'revocation' THEN ? ELSE ? END",
       values: [regions(options.shards), regions(1)],

@@ -46,12 +46,14 @@ describe("/admin/invitations", () => {
     const ids = [];
     for (const each of ["a", "b", "c"]) ids.push((await invite({ email: `${each}@example.com` })).body.invitation_id);
     await DB.prepare("UPDATE invitations SET until_ms = 1 WHERE address = 'c@example.com'").run();
-    const first = (await admin.call("GET", "/invitations?limit=1")).body;
-    const second = (await admin.call("GET", `/invitations?limit=1&cursor=${first.next_cursor}`)).body;
-    const shown = [...first.invitations, ...second.invitations];
-    const listed = shown.map(({ invitation_id: id }) => id);
-    expect(listed).toEqual(ids.slice(0, 2).toSorted());
-    expect(second.next_cursor).toBeUndefined();
+    const shown: { invitation_id: string }[] = [];
+    // A page with one that has ended is short, and not the last one.
+    for (let cursor: string | undefined = ""; cursor !== undefined; ) {
+      const { body } = await admin.call("GET", `/invitations?limit=1${cursor && `&cursor=${cursor}`}`);
+      shown.push(...body.invitations);
+      cursor = body.next_cursor;
+    }
+    expect(shown.map(({ invitation_id: id }) => id)).toEqual(ids.slice(0, 2).toSorted());
     expect(shown).toContainEqual((await admin.call("GET", `/invitations/${ids[0]}`)).body);
     expect((await admin.call("DELETE", `/invitations/${ids[0]}`)).status).toBe(204);
     for (const gone of [ids[0], ids[2]]) {

@@ -3,6 +3,7 @@
  * many rows have one value and none has both. The lists and their filters are those of the route table: a new one needs an entry here.
  */
 
+import { countCalls } from "@edge-op/shared/http/count-calls";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { AdminRoute } from "../src/admin/define-route.ts";
@@ -148,6 +149,21 @@ function queriesOf(filters: NonNullable<List["filters"]>): ReadonlyMap<string, r
   );
   return new Map([["", []], ...given.map(({ name, query }): [string, string[]] => [query, [name]]), ...pairs]);
 }
+
+it("Server-Timing has the rows that D1 reads in each kind of call, and not those of calls that are not counted", async () => {
+  const counts = { object: 0, kv: 0, d1: 0, rows: 0 };
+  const database = countCalls({ DB }, counts).DB;
+  await DB.prepare(`${numbered(7)} INSERT INTO group_roles SELECT 'g', 'r' || i FROM n`).run();
+  const select = database.prepare("SELECT role FROM group_roles WHERE group_name = ?1").bind("g");
+  expect(await select.first()).toEqual({ role: "r1" });
+  expect(await select.first("role")).toBe("r1");
+  expect(await database.prepare("SELECT 1 FROM group_roles WHERE group_name = 'none'").first()).toBeNull();
+  expect((await select.all()).results.length).toBe(7);
+  await database.batch([select, select]);
+  await database.prepare("UPDATE group_roles SET role = role WHERE group_name = 'g'").run();
+  const read = counts.rows;
+  expect({ ...counts, rows: read >= 6 * 7 && read <= 7 * 7 }).toEqual({ object: 0, kv: 0, d1: 6, rows: true });
+});
 
 it("a list of the admin API and its filters are measured here", () => {
   const declared = adminRouteTable.filter(isList);
