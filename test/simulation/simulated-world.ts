@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { createAuditConsumer } from "../../packages/op-management/src/audit/audit-consumer.ts";

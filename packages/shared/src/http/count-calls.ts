@@ -35,11 +35,8 @@ function wrapDatabase(database: D1Database, around: AroundCall): D1Database {
         return (...args: unknown[]) => {
           const call = (): unknown => Reflect.apply(value, object, args);
           // `first` returns no metadata; it is `all` without the other rows.
-          if (property === "first")
-            return firstOf(
-              around("d1", () => object.all()),
-              args,
-            );
+          const readAll = (): unknown => Reflect.apply(object.all, object, []);
+          if (property === "first") return firstOf(around("d1", readAll), args);
           if (d1Calls.has(String(property))) return around("d1", call);
           return property === "bind" ? wrapStatement(call() as D1PreparedStatement) : call();
         };
