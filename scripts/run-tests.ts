@@ -52,7 +52,7 @@ async function runVitest(vitestArguments: readonly string[]): Promise<Run> {
   if (storesInMemory()) process.env["TMPDIR"] = memoryDisk;
   const reporters = [
     "--silent=passed-only",
-    "--reporter=default",
+    "--reporter=./scripts/file-reporter.ts",
     "--reporter=json",
     `--outputFile.json=${reportPath}`,
   ];
