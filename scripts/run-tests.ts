@@ -57,7 +57,10 @@ async function runVitest(vitestArguments: readonly string[]): Promise<Run> {
     `--outputFile.json=${reportPath}`,
   ];
   const { code } = await runCommand("vitest", ["run", ...reporters, ...vitestArguments], { show: true });
-  if (!existsSync(report)) return { files: undefined, code };
+  if (!existsSync(report)) {
+    console.log("Vitest wrote no report. What was written before it ended is in test-output/output.log.");
+    return { files: undefined, code };
+  }
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as { readonly testResults: readonly FileResult[] };
   return { files: testResults, code };
 }
