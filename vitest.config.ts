@@ -234,7 +234,15 @@ export default defineConfig({
         resolve: inNode,
         test: { name: "simulation", include: ["test/simulation/**/*.test.ts"], testTimeout: 240_000 },
       },
-      { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
+      {
+        test: {
+          name: "reference",
+          ...oneRuntime,
+          include: ["test/{reference,topology}/**/*.test.ts"],
+          // A test of test/topology bundles every Worker.
+          testTimeout: 120_000,
+        },
+      },
       {
         test: {
           name: "deployment",
@@ -268,7 +276,7 @@ export default defineConfig({
         test: {
           name: "conformance",
           ...oneRuntime,
-          include: ["test/{conformance,topology,products}/**/*.test.ts"],
+          include: ["test/{conformance,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,

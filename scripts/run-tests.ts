@@ -52,12 +52,15 @@ async function runVitest(vitestArguments: readonly string[]): Promise<Run> {
   if (storesInMemory()) process.env["TMPDIR"] = memoryDisk;
   const reporters = [
     "--silent=passed-only",
-    "--reporter=default",
+    "--reporter=./scripts/file-reporter.ts",
     "--reporter=json",
     `--outputFile.json=${reportPath}`,
   ];
   const { code } = await runCommand("vitest", ["run", ...reporters, ...vitestArguments], { show: true });
-  if (!existsSync(report)) return { files: undefined, code };
+  if (!existsSync(report)) {
+    console.log("Vitest wrote no report. What was written before it ended is in test-output/output.log.");
+    return { files: undefined, code };
+  }
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as { readonly testResults: readonly FileResult[] };
   return { files: testResults, code };
 }

@@ -1,14 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
+
+const sources = repositoryFiles("packages").filter((path) => /^packages\/[^/]+\/src\/.*\.tsx?$/.test(path));
 
 /** The sources that name `name` as a member or variable. */
 function filesNaming(name: string): string[] {
-  const files = readdirSync(join(repositoryRoot, "packages"), { recursive: true, encoding: "utf8" });
-  return files
-    .filter((path) => /^[^/]+\/src\/.*\.tsx?$/.test(path))
-    .filter((path) => new RegExp(`\\b${name}\\b`).test(readFileSync(join(repositoryRoot, "packages", path), "utf8")))
+  const named = new RegExp(`\\b${name}\\b`);
+  return sources
+    .filter((path) => named.test(readRepositoryFile(path)))
+    .map((path) => path.replace("packages/", ""))
     .toSorted();
 }
 
