@@ -6,6 +6,7 @@ import { firebaseHash, firebasePassword, importedHashes, importedPassword } from
 import { Application } from "./fixtures/application.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { sources } from "./fixtures/import-sources.ts";
+import { sourcesOfApis } from "./fixtures/import-sources-of-apis.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 
@@ -38,7 +39,7 @@ async function exported(): Promise<Record<string, unknown>[]> {
   return linesOf(out);
 }
 
-describe.each(sources)("files of $from", ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0 }) => {
+describe.each([...sources, ...sourcesOfApis])("files of $from", ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0 }) => {
   test("become users with what they have, and a second run changes nothing", async () => {
     const [path = "", beside] = files.map(({ name, content }) => own.file(name, content));
     const report = join(own.folder, `${from}-report.jsonl`);
@@ -78,6 +79,35 @@ test("refused lines are named with the reason, the others are imported; --skip l
   const { code, errors, output } = await own.run(["import", "users", path]);
   expect([code, errors]).toEqual([1, expect.stringContaining("2 l2 (l1): username: is taken")]);
   expect(output).toMatch(/read +3\ncreated +1\nexists +1\nrefused +1/);
+});
+
+test("a line that no request can have is refused by itself, and so is one with a role that the token may not give", async () => {
+  await fixtures.admin.require("PUT", "/roles/operators", { permissions: ["admin:keys"] });
+  const lines = [
+    ...['{"sub":"r1","username":"r1"}', '{"sub":"r2",', '{"sub":"r3","username":"r3","roles":["operators"]}'],
+    `{"sub":"r4","username":"r4","claims":{"name":"${"x".repeat(300_000)}"}}`,
+    `{"sub":"r5","username":"r5","claims":{"x":${"[".repeat(20_000)}${"]".repeat(20_000)}}}`,
+    ...['{"sub":"r6","username":"\\ud800"}', "\r", '{"sub":"r7","username":"r7"}'],
+  ];
+  const { code, errors, output } = await own.run(["import", "users", own.file("refused.jsonl", lines.join("\n"))]);
+  expect([code, output]).toEqual([1, expect.stringMatching(/read +7\ncreated +2\nexists +0\nrefused +5\n/)]);
+  expect(errors).toMatch(/^2 r2: is no JSON\n3 r3: .*\n4 r4: has 293 KiB, and a request has 255 KiB at most\n5 r5: .*\n6 r6/);
+});
+
+test("--without-unusable-hashes lets people in without a hash that is too expensive or unknown, and counts them", async () => {
+  const users = [
+    { sub: "h1", username: "h1", password_hash: `$2b$15$${"a".repeat(53)}` },
+    { sub: "h2", username: "h2", password_hash: "{SSHA}c2VjcmV0" },
+    { sub: "h3", username: "h3", password_hash: importedHashes[0]![1] },
+  ];
+  const path = own.file("hashes.jsonl", users.map((user) => JSON.stringify(user)).join("\n"));
+  const refused = await own.run(["import", "users", path, "--json", "--dry-run"]);
+  expect([refused.code, refused.json]).toMatchObject([1, { created: 1, refused: 2, must_set_password: 0 }]);
+  const report = join(own.folder, "hashes-report.jsonl");
+  const { json } = await own.require("import", "users", path, "--without-unusable-hashes", "--report", report, "--json");
+  expect(json).toMatchObject({ read: 3, created: 3, refused: 0, must_set_password: 2 });
+  const lost = ["password_hash, which cannot be used"];
+  expect(linesOf(report)).toMatchObject([{ line: 1, sub: "h1", left_out: lost }, { line: 2, left_out: lost }]);
 });
 
 test.each<[string, string[]]>([

@@ -7,6 +7,7 @@ import { readUsers, type SourceUser, userReaders } from "../../packages/edge-op/
 import type { ReaderOptions } from "../../packages/edge-op/src/import/source-user.ts";
 import { runCount } from "../simulation/run-count.ts";
 import { sources } from "./fixtures/import-sources.ts";
+import { sourcesOfApis } from "./fixtures/import-sources-of-apis.ts";
 import { mutated, random } from "./fixtures/mutated-file.ts";
 
 /** The readers of `edge-op import`: whatever is in a file, each record is there once. */
@@ -93,7 +94,7 @@ test.each<[string, string, unknown]>([
   expect(await seen("cognito", file(content))).toEqual(expected);
 });
 
-describe.each(sources)("mutated files of $from", ({ from, files, options }) => {
+describe.each([...sources, ...sourcesOfApis])("mutated files of $from", ({ from, files, options }) => {
   const [source, second] = files;
   const bytes = Buffer.from(typeof source.content === "string" ? source.content : JSON.stringify(source.content, null, 1));
   const beside = second === undefined ? undefined : file(second.content, second.name);

@@ -1,10 +1,16 @@
 import { auth0Reader } from "./auth0.ts";
 import { betterAuthReader } from "./better-auth.ts";
+import { clerkReader } from "./clerk.ts";
 import { cognitoReader } from "./cognito.ts";
+import { entraReader } from "./entra.ts";
 import { firebaseReader } from "./firebase.ts";
 import { keycloakReader } from "./keycloak.ts";
+import { kratosReader } from "./kratos.ts";
+import { oktaReader } from "./okta.ts";
 import { readRecords } from "./read-records.ts";
 import { type Fault, isObject, type Json, type ReaderOptions, type ReadUser, textOf, type UserReader } from "./source-user.ts";
+import { supabaseReader } from "./supabase.ts";
+import { zitadelReader } from "./zitadel.ts";
 
 /** Our own lines: the provider decides about all of their members. */
 const ownReader: UserReader = { lists: ["users"], open: () => (user) => ({ kind: "user", user, leftOut: [] }) };
@@ -16,6 +22,12 @@ export const userReaders: Readonly<Record<string, UserReader>> = {
   firebase: firebaseReader,
   cognito: cognitoReader,
   "better-auth": betterAuthReader,
+  clerk: clerkReader,
+  supabase: supabaseReader,
+  okta: oktaReader,
+  entra: entraReader,
+  kratos: kratosReader,
+  zitadel: zitadelReader,
 };
 
 /** **A record of the files, and what becomes of it.** */
