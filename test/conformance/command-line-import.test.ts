@@ -39,26 +39,29 @@ async function exported(): Promise<Record<string, unknown>[]> {
   return linesOf(out);
 }
 
-describe.each([...sources, ...sourcesOfApis])("files of $from", ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0 }) => {
-  test("become users with what they have, and a second run changes nothing", async () => {
-    const [path = "", beside] = files.map(({ name, content }) => own.file(name, content));
-    const report = join(own.folder, `${from}-report.jsonl`);
-    const words = ["import", "users", path, "--from", from, ...options, ...(beside ? ["--beside", beside] : [])];
-    const dry = await own.require(...words, "--dry-run", "--json");
-    const all = { read: users.length + skipped, refused: 0, left_out: skipped, must_set_password: mustSetPassword };
-    expect(dry.json).toEqual({ dry_run: true, ...all, created: users.length, exists: 0 });
-    const ran = await own.run([...words, "--report", report, "--json"]);
-    expect([ran.code, ran.json]).toEqual([0, { ...all, created: users.length, exists: 0 }]);
-    const stored = await exported();
-    for (const user of users) {
-      expect(stored.find(({ sub }) => sub === user.sub)).toMatchObject(user);
-    }
-    const reported = readFileSync(report, "utf8") === "" ? [] : linesOf(report);
-    expect(reported.map((line) => line["left_out"])).toEqual(leftOut);
-    const again = { ...all, created: 0, exists: users.length, must_set_password: 0 };
-    expect((await own.require(...words, "--json")).json).toEqual(again);
-  });
-});
+describe.each([...sources, ...sourcesOfApis])(
+  "files of $from",
+  ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0 }) => {
+    test("become users with what they have, and a second run changes nothing", async () => {
+      const [path = "", beside] = files.map(({ name, content }) => own.file(name, content));
+      const report = join(own.folder, `${from}-report.jsonl`);
+      const words = ["import", "users", path, "--from", from, ...options, ...(beside ? ["--beside", beside] : [])];
+      const dry = await own.require(...words, "--dry-run", "--json");
+      const all = { read: users.length + skipped, refused: 0, left_out: skipped, must_set_password: mustSetPassword };
+      expect(dry.json).toEqual({ dry_run: true, ...all, created: users.length, exists: 0 });
+      const ran = await own.run([...words, "--report", report, "--json"]);
+      expect([ran.code, ran.json]).toEqual([0, { ...all, created: users.length, exists: 0 }]);
+      const stored = await exported();
+      for (const user of users) {
+        expect(stored.find(({ sub }) => sub === user.sub)).toMatchObject(user);
+      }
+      const reported = readFileSync(report, "utf8") === "" ? [] : linesOf(report);
+      expect(reported.map((line) => line["left_out"])).toEqual(leftOut);
+      const again = { ...all, created: 0, exists: users.length, must_set_password: 0 };
+      expect((await own.require(...words, "--json")).json).toEqual(again);
+    });
+  },
+);
 
 test("an import of deleted users is refused: their subs are never given again", async () => {
   const before = await exported();
@@ -89,9 +92,15 @@ test("a line that no request can have is refused by itself, and so is one with a
     `{"sub":"r5","username":"r5","claims":{"x":${"[".repeat(20_000)}${"]".repeat(20_000)}}}`,
     ...['{"sub":"r6","username":"\\ud800"}', "\r", '{"sub":"r7","username":"r7"}'],
   ];
-  const { code, errors, output } = await own.run(["import", "users", own.file("refused.jsonl", lines.join("\n"))]);
+  const limited = await fixtures.client({ scope: "admin:users", audiences: [`${provider.issuer}/admin`] });
+  await own.login(provider.issuer, limited, "limited");
+  const path = own.file("refused.jsonl", lines.join("\n"));
+  const { code, errors, output } = await own.run(["import", "users", path, "--context", "limited"]);
+  await own.require("context", "use", "default");
   expect([code, output]).toEqual([1, expect.stringMatching(/read +7\ncreated +2\nexists +0\nrefused +5\n/)]);
-  expect(errors).toMatch(/^2 r2: is no JSON\n3 r3: .*\n4 r4: has 293 KiB, and a request has 255 KiB at most\n5 r5: .*\n6 r6/);
+  expect(errors).toMatch(
+    /^2 r2: is no JSON\n3 r3: insufficient_scope: .* The scope admin:keys is required.*\n4 r4: has 294 KiB, and a request has 255 KiB at most\n5 r5: .*\n6 r6/,
+  );
 });
 
 test("--without-unusable-hashes lets people in without a hash that is too expensive or unknown, and counts them", async () => {
@@ -104,10 +113,21 @@ test("--without-unusable-hashes lets people in without a hash that is too expens
   const refused = await own.run(["import", "users", path, "--json", "--dry-run"]);
   expect([refused.code, refused.json]).toMatchObject([1, { created: 1, refused: 2, must_set_password: 0 }]);
   const report = join(own.folder, "hashes-report.jsonl");
-  const { json } = await own.require("import", "users", path, "--without-unusable-hashes", "--report", report, "--json");
+  const { json } = await own.require(
+    "import",
+    "users",
+    path,
+    "--without-unusable-hashes",
+    "--report",
+    report,
+    "--json",
+  );
   expect(json).toMatchObject({ read: 3, created: 3, refused: 0, must_set_password: 2 });
   const lost = ["password_hash, which cannot be used"];
-  expect(linesOf(report)).toMatchObject([{ line: 1, sub: "h1", left_out: lost }, { line: 2, left_out: lost }]);
+  expect(linesOf(report)).toMatchObject([
+    { line: 1, sub: "h1", left_out: lost },
+    { line: 2, left_out: lost },
+  ]);
 });
 
 test.each<[string, string[]]>([

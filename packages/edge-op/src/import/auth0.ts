@@ -54,7 +54,9 @@ async function readHashes(path: string, beside: Beside): Promise<Map<string, str
 
 /** The name of a column is that of its member, with capitals and spaces. */
 function withMembers(record: Json): Json {
-  const named = Object.entries(record).map(([name, value]) => [name.toLowerCase().replaceAll(" ", "_"), value] as const);
+  const named = Object.entries(record).map(
+    ([name, value]) => [name.toLowerCase().replaceAll(" ", "_"), value] as const,
+  );
   const { id, ...members } = Object.fromEntries(named);
   return { user_id: id, ...compact(members) };
 }

@@ -2,8 +2,8 @@ import { modularText, scryptText } from "./hash-text.ts";
 import {
   addressClaims,
   compact,
-  idOf,
   identityOf,
+  idOf,
   isTrue,
   type Json,
   pictureOf,

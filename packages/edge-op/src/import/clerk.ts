@@ -4,8 +4,8 @@ import {
   appOfUrl,
   compact,
   hasContent,
-  idOf,
   identityOf,
+  idOf,
   isTrue,
   type Json,
   nameClaims,
@@ -49,7 +49,11 @@ function ofExport(user: Json): ReadUser {
     password_hash: toHash(user),
     totp: appsOf(textOf(user["totp_secret"])),
   });
-  return { kind: "user", user: line, leftOut: othersOf([...split(user, "verified"), ...split(user, "unverified")], email) };
+  return {
+    kind: "user",
+    user: line,
+    leftOut: othersOf([...split(user, "verified"), ...split(user, "unverified")], email),
+  };
 }
 
 function split(user: Json, kind: string): readonly string[] {
@@ -78,12 +82,16 @@ function ofApi(user: Json, options: ReaderOptions): ReadUser {
       ...phoneClaims(phone["phone_number"], isVerified(phone)),
     }),
     password_hash: toHash(user),
-    identities: objectsOf(user["external_accounts"]).map(({ provider, provider_user_id: subject, email_address: label }) =>
-      identityOf(options, [provider, textOf(provider)?.replace(/^oauth_/, "")], subject, label),
+    identities: objectsOf(user["external_accounts"]).map(
+      ({ provider, provider_user_id: subject, email_address: label }) =>
+        identityOf(options, [provider, textOf(provider)?.replace(/^oauth_/, "")], subject, label),
     ),
   });
   const leftOut = [
-    ...othersOf(objectsOf(user["email_addresses"]).flatMap((each) => textOf(each["email_address"]) ?? []), email),
+    ...othersOf(
+      objectsOf(user["email_addresses"]).flatMap((each) => textOf(each["email_address"]) ?? []),
+      email,
+    ),
     ...["public_metadata", "private_metadata", "unsafe_metadata", "passkeys"].filter((name) => hasContent(user[name])),
     ...(isTrue(user["password_enabled"]) && toHash(user) === undefined ? ["password"] : []),
     ...(isTrue(user["two_factor_enabled"]) ? ["MFA"] : []),

@@ -49,7 +49,11 @@ export async function* readCsvRows(lines: AsyncIterable<Piece>, form: CsvForm): 
       const lacking = form.required.filter((names) => !names.some((name) => columns!.includes(name)));
       if (lacking.length === 0) continue;
       const names = lacking.map((each) => each.join(" or ")).join(", ");
-      yield { line: first.line, text, fault: `The header lacks ${names}; it has ${columns.join(", ")}. No row is read.` };
+      yield {
+        line: first.line,
+        text,
+        fault: `The header lacks ${names}; it has ${columns.join(", ")}. No row is read.`,
+      };
       return;
     }
     const { taken, cells } = await takeRow(source, { text, delimiter, columns });

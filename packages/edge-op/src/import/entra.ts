@@ -1,8 +1,8 @@
 import {
   addressClaims,
   compact,
-  idOf,
   identityOf,
+  idOf,
   type Json,
   nameClaims,
   objectsOf,
@@ -33,8 +33,11 @@ function toUser(user: Json, options: ReaderOptions): ReadUser {
   const signInNames = identities.filter(({ signInType }) => signInType === "emailAddress" || signInType === "userName");
   // External users of a customer directory have a principal name that nobody types.
   const username = textOf(signInNames[0]?.["issuerAssignedId"]) ?? textOf(user["userPrincipalName"]);
-  if (id === undefined || username === undefined) return { kind: "refused", reason: "has no id or no userPrincipalName" };
-  const email = textOf(user["mail"]) ?? textOf(signInNames.find((each) => each["signInType"] === "emailAddress")?.["issuerAssignedId"]);
+  if (id === undefined || username === undefined)
+    return { kind: "refused", reason: "has no id or no userPrincipalName" };
+  const email =
+    textOf(user["mail"]) ??
+    textOf(signInNames.find((each) => each["signInType"] === "emailAddress")?.["issuerAssignedId"]);
   const line = compact({
     sub: id,
     username,

@@ -112,7 +112,8 @@ function prepare(source: SourceUser, withoutUnusableHashes: boolean): Prepared {
     return refused("is nested too deeply");
   }
   const kibibytes = Math.ceil(bytes / 1024);
-  if (bytes > mostLineBytes) return refused(`has ${kibibytes} KiB, and a request has ${mostLineBytes / 1024} KiB at most`);
+  if (bytes > mostLineBytes)
+    return refused(`has ${kibibytes} KiB, and a request has ${mostLineBytes / 1024} KiB at most`);
   return { bytes, line, isHashDropped: fault !== undefined };
 }
 
@@ -128,11 +129,21 @@ async function reportBatch(
 ): Promise<readonly LineReport[]> {
   const { isDryRun, withoutUnusableHashes } = options;
   const sent = batch.filter(({ line }) => line !== undefined);
-  const results = await sendLines(connection, sent.map(({ line }) => line!), isDryRun);
-  const resultOf = new Map(sent.map((each, index) => [each, { ...results[index]!, isHashDropped: each.isHashDropped }]));
+  const results = await sendLines(
+    connection,
+    sent.map(({ line }) => line!),
+    isDryRun,
+  );
+  const resultOf = new Map(
+    sent.map((each, index) => [each, { ...results[index]!, isHashDropped: each.isHashDropped }]),
+  );
   if (withoutUnusableHashes) {
     const unusable = sent.filter((each) => isOnlyForHash(resultOf.get(each)!));
-    const again = await sendLines(connection, unusable.map(({ line }) => withoutHash(line!)), isDryRun);
+    const again = await sendLines(
+      connection,
+      unusable.map(({ line }) => withoutHash(line!)),
+      isDryRun,
+    );
     unusable.forEach((each, index) => resultOf.set(each, { ...again[index]!, isHashDropped: true }));
   }
   return batch.map((each) => reportOf(each, resultOf.get(each)));
@@ -205,5 +216,5 @@ function isAboutLines({ outcome }: Failure, lines: readonly Json[]): boolean {
 function fieldsOf({ message, detail }: Failure): readonly Field[] {
   const fields = detail["fields"] as readonly Field[] | undefined;
   const own = fields?.map(({ path, message: why }) => ({ path: path.replace(/^users\[0\]\.?/, ""), message: why }));
-  return own ?? [{ path: "", message }];
+  return own ?? [{ path: "", message: message.replaceAll(/\n\s*/g, " ") }];
 }

@@ -21,9 +21,12 @@ export async function importClients(call: Call): Promise<Outcome> {
   const counts = { read: 0, created: 0, exists: 0, refused: 0, left_out: 0 };
   const secrets: Record<string, unknown> = {};
   try {
-    for await (const { line, list, value, fault, name } of readRecords(call.arguments["path"]!, { lists: ["clients"] })) {
+    for await (const { line, list, value, fault, name } of readRecords(call.arguments["path"]!, {
+      lists: ["clients"],
+    })) {
       // A file of a realm's users has no clients.
-      if (list === undefined && isObject(value) && !("client_id" in value || "clientId" in value) && isRealm(value)) continue;
+      if (list === undefined && isObject(value) && !("client_id" in value || "clientId" in value) && isRealm(value))
+        continue;
       counts.read += 1;
       const place = { record: counts.read, line, ...(name === undefined ? {} : { name }) };
       const add = (result: Pick<LineReport, "sub" | "result" | "fields" | "left_out">) => {

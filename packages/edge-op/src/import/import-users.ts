@@ -84,7 +84,11 @@ export async function importUsers(call: Call): Promise<Outcome> {
   const { created, exists, refused, left_out: left } = counts;
   const records = Math.max(0, read - skip);
   if (records !== created + exists + refused + left) {
-    throw new Failure("refused", `${records} records were read, and the counts have another sum. Please report it.`, counts);
+    throw new Failure(
+      "refused",
+      `${records} records were read, and the counts have another sum. Please report it.`,
+      counts,
+    );
   }
   return finishImport(call, { ...(isDryRun ? { dry_run: true } : {}), read: records, ...counts });
 }

@@ -26,8 +26,9 @@ interface Candidate {
   isContainer: boolean;
 }
 
-const [quote, backslash, comma, colon, openList, closeList, openObject, closeObject] = Buffer.from('"\\,:[]{}') as never as
-  readonly [number, number, number, number, number, number, number, number];
+const [quote, backslash, comma, colon, openList, closeList, openObject, closeObject] = Buffer.from(
+  '"\\,:[]{}',
+) as never as readonly [number, number, number, number, number, number, number, number];
 const isBlank = (byte: number) => byte === 32 || byte === 9 || byte === 10 || byte === 13;
 
 /**
@@ -184,21 +185,22 @@ export class JsonPieces {
   #breakRecord(at: number): void {
     const open = this.#open.at(-1);
     if (open === undefined) return;
-    if (open.isContainer) return this.#blame("has objects outside of its lists, which are not read");
-    open.fault ??= "is not closed";
-    this.#levels.length = open.depth;
-    this.#finish(at);
+    if (open.isContainer) this.#blame("has objects outside of its lists, which are not read");
+    else {
+      open.fault ??= "is not closed";
+      this.#levels.length = open.depth;
+      this.#finish(at);
+    }
   }
 
   #close(byte: number, at: number): void {
     const opener = byte === closeList ? openList : openObject;
     const depth = this.#levels.findLastIndex((level) => level.opener === opener);
-    if (depth === -1 || (opener === openObject && this.#levels.at(-1)?.records !== undefined)) {
-      return this.#blame("has brackets that do not match");
-    }
     if (depth < this.#levels.length - 1) this.#blame("has brackets that do not match");
+    if (depth === -1 || (opener === openObject && this.#levels.at(-1)?.records !== undefined)) return;
     // What the bracket closes contains the record.
-    for (let open = this.#open.at(-1); open !== undefined && open.depth > depth; open = this.#open.at(-1)) this.#finish(at);
+    for (let open = this.#open.at(-1); open !== undefined && open.depth > depth; open = this.#open.at(-1))
+      this.#finish(at);
     this.#levels.length = depth;
     if (this.#isAtRecord()) this.#finish(at + 1);
   }

@@ -27,7 +27,9 @@ export function toKeycloakClient(client: Json): SourceClient {
   const leftOut = [
     ...(client["implicitFlowEnabled"] === true ? ["implicit flow"] : []),
     ...(client["directAccessGrantsEnabled"] === true ? ["direct access grants"] : []),
-    ...(usesSecret && (isMasked || secret === undefined) ? ["the secret, which the file does not have: a new one"] : []),
+    ...(usesSecret && (isMasked || secret === undefined)
+      ? ["the secret, which the file does not have: a new one"]
+      : []),
   ];
   return {
     client: compact({

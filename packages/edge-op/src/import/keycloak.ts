@@ -4,8 +4,8 @@ import { argon2Text, pbkdf2Text, unknownHash } from "./hash-text.ts";
 import {
   addressClaims,
   compact,
-  idOf,
   identityOf,
+  idOf,
   isObject,
   type Json,
   nameClaims,

@@ -87,7 +87,8 @@ function parsed({ line, list, bytes, fault }: ListedPiece): FileRecord {
 /** A record that cannot be parsed has a name all the same. */
 function nameIn(text: string): { readonly name?: string } {
   const names = /"(?:username|userName|user_id|email|sub|localId|id)"\s*:\s*"([^"\\\n]{1,100})"/;
-  const name = names.exec(text.slice(0, 65_536))?.[1] ?? /[^\s"',;<>]{1,64}@[^\s"',;<>]{1,64}/.exec(text.slice(0, 4096))?.[0];
+  const name =
+    names.exec(text.slice(0, 65_536))?.[1] ?? /[^\s"',;<>]{1,64}@[^\s"',;<>]{1,64}/.exec(text.slice(0, 4096))?.[0];
   return name === undefined ? {} : { name };
 }
 

@@ -8,7 +8,15 @@ import { keycloakReader } from "./keycloak.ts";
 import { kratosReader } from "./kratos.ts";
 import { oktaReader } from "./okta.ts";
 import { readRecords } from "./read-records.ts";
-import { type Fault, isObject, type Json, type ReaderOptions, type ReadUser, textOf, type UserReader } from "./source-user.ts";
+import {
+  type Fault,
+  isObject,
+  type Json,
+  type ReaderOptions,
+  type ReadUser,
+  textOf,
+  type UserReader,
+} from "./source-user.ts";
 import { supabaseReader } from "./supabase.ts";
 import { zitadelReader } from "./zitadel.ts";
 
@@ -51,7 +59,8 @@ export async function* readUsers(
   for await (const record of readRecords(path, withTables(reader), onRead)) {
     const { file, line, list, value, fault, name } = record;
     const place = { file, line };
-    if (fault !== undefined) yield { ...place, ...(name === undefined ? {} : { name }), kind: "refused", reason: fault };
+    if (fault !== undefined)
+      yield { ...place, ...(name === undefined ? {} : { name }), kind: "refused", reason: fault };
     else if (!isObject(value)) yield { ...place, kind: "refused", reason: `must be an object, not ${kindOf(value)}` };
     else if (!isTableRow(reader, list) && reader.isContainer?.(value) !== true) {
       const read = decide(toUser, value);
@@ -89,7 +98,8 @@ function decide(toUser: (record: Json) => ReadUser, value: Json): ReadUser {
 function nameOf(read: ReadUser, value: Json): { readonly name?: string } {
   const user = read.kind === "user" ? read.user : {};
   const members = ["username", "userName", "email", "sub", "id"];
-  const name = textOf(user["username"]) ?? members.map((member) => textOf(value[member])).find((text) => text !== undefined);
+  const name =
+    textOf(user["username"]) ?? members.map((member) => textOf(value[member])).find((text) => text !== undefined);
   return name === undefined ? {} : { name: name.slice(0, 255) };
 }
 

@@ -47,7 +47,10 @@ export class Report {
       return;
     }
     const place = `${file === undefined ? "" : `${file}:`}${line}${record === line ? "" : ` (record ${record})`}`;
-    const [id, shown] = [typeof sub === "string" ? sub : name, typeof sub === "string" && sub !== name ? name : undefined];
+    const [id, shown] = [
+      typeof sub === "string" ? sub : name,
+      typeof sub === "string" && sub !== name ? name : undefined,
+    ];
     const who = [...(id === undefined ? [] : [id]), ...(shown === undefined ? [] : [`(${shown})`])];
     const reasons = fields.map(({ path, message }) => `${path}${path === "" ? "" : ": "}${message}`).join("; ");
     this.#progress.note(`${[place, ...who].join(" ")}: ${reasons}`);

@@ -3,8 +3,8 @@ import {
   addressClaims,
   appOfUrl,
   compact,
-  idOf,
   identityOf,
+  idOf,
   isTrue,
   type Json,
   nameClaims,
@@ -68,10 +68,19 @@ function toUser(record: Json, options: ReaderOptions): ReadUser {
     password_hash: hash === undefined ? undefined : modularText(hash),
     totp: totp === undefined ? [] : [totp],
     identities: objectsOf(human["idps"] ?? human["idpLinks"]).map((link) =>
-      identityOf(options, [link["configId"] ?? link["idpId"]], link["externalUserId"] ?? link["userId"], link["displayName"]),
+      identityOf(
+        options,
+        [link["configId"] ?? link["idpId"]],
+        link["externalUserId"] ?? link["userId"],
+        link["displayName"],
+      ),
     ),
     created_at: secondsOf(details["creationDate"]),
     updated_at: secondsOf(details["changeDate"]),
   });
-  return { kind: "user", user: line, leftOut: hash === undefined && human["passwordChanged"] !== undefined ? ["password"] : [] };
+  return {
+    kind: "user",
+    user: line,
+    leftOut: hash === undefined && human["passwordChanged"] !== undefined ? ["password"] : [],
+  };
 }
