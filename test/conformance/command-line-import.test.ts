@@ -130,6 +130,34 @@ test("--without-unusable-hashes lets people in without a hash that is too expens
   ]);
 });
 
+test("Ctrl-C ends after the batches in flight and says how to continue; a person sees a bar", async () => {
+  const line = (index: number) =>
+    JSON.stringify({ sub: `c${index}`, username: `c${index}`, claims: { name: "x".repeat(200) } });
+  const path = own.file("long.jsonl", Array.from({ length: 2000 }, (_, index) => line(index)).join("\n"));
+  let notes = 0;
+  const interrupt = () => {
+    notes += 1;
+    // The listener of the command, as a signal would call it.
+    if (notes === 1) process.listeners("SIGINT").at(-1)!("SIGINT");
+  };
+  const words = ["import", "users", path, "--dry-run", "--parallel", "1"];
+  const { code, errors } = await own.run(words, { answers: [], onNote: interrupt });
+  expect(code).toBe(5);
+  expect(errors).toMatch(/^\r\[#+-+\] 250 records \(\d+ %\)/);
+  expect(errors).toMatch(/Interrupted\.\n(\d+) records are done: the same command with --skip \1 continues\./);
+});
+
+test("an export replaces no file, and names the rest of one that was interrupted", async () => {
+  const [out, other] = [own.file("precious.jsonl", "precious"), join(own.folder, "new.jsonl")];
+  own.file("new.jsonl.part", "");
+  const [taken, interrupted] = [
+    await own.run(["export", "clients", "--out", out]),
+    await own.run(["export", "clients", "--out", other]),
+  ];
+  expect([taken.code, interrupted.code, readFileSync(out, "utf8")]).toEqual([2, 2, "precious"]);
+  expect(interrupted.errors).toContain("new.jsonl.part is there, of an export that was interrupted: delete it.");
+});
+
 test.each<[string, string[]]>([
   ["a file that is not there", ["nowhere.jsonl"]],
   ["Firebase without the parameters of its hashes", ["firebase", "--from", "firebase"]],

@@ -144,7 +144,7 @@ async function reportBatch(
       unusable.map(({ line }) => withoutHash(line!)),
       isDryRun,
     );
-    unusable.forEach((each, index) => resultOf.set(each, { ...again[index]!, isHashDropped: true }));
+    for (const [index, each] of unusable.entries()) resultOf.set(each, { ...again[index]!, isHashDropped: true });
   }
   return batch.map((each) => reportOf(each, resultOf.get(each)));
 }

@@ -97,10 +97,10 @@ const headBytes = 65_536;
 async function withHead(source: AsyncGenerator<Buffer>) {
   const read: Buffer[] = [];
   let size = 0;
-  let failed: unknown;
+  let failed: Error | undefined;
   while (size < headBytes) {
     const next = await source.next().catch((error: unknown) => {
-      failed = error;
+      failed = error instanceof Error ? error : new Error(String(error));
       return { done: true } as const;
     });
     if (next.done === true) break;
