@@ -21,7 +21,7 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm.sh get users`), which has no credentials. Client roles,
+ * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm get users`), which has no credentials. Client roles,
  * required actions and attributes without a claim are left out.
  *
  * @see https://www.keycloak.org/server/importExport
