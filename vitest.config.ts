@@ -59,6 +59,8 @@ const compactExcluded = [
   "command-line-declared",
   "getting-in",
   "command-line-import",
+  "import-files",
+  "import-readers",
   "command-line-operations",
   "command-line-sign-in",
   "command-line-tokens",

@@ -35,7 +35,7 @@ function pathOf(directory: string, name: string): string | undefined {
 /** A file that cannot be read is refused by name, because one of another environment could share names with the deployed one. */
 async function readFile(path: string): Promise<unknown> {
   try {
-    if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8")) as unknown;
+    if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, "")) as unknown;
     const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
     return module.default;
   } catch (error) {

@@ -1,19 +1,18 @@
-import { usageFailure } from "../console/failure.ts";
-import { scryptText, unknownHash } from "./hash-text.ts";
-import { readJson, sourceFiles } from "./source-files.ts";
+import { modularText, scryptText } from "./hash-text.ts";
 import {
   addressClaims,
   compact,
-  isObject,
-  objectsOf,
+  identityOf,
+  idOf,
+  isTrue,
+  type Json,
   pictureOf,
   type ReaderOptions,
-  type SourceUser,
+  type ReadUser,
   secondsOf,
   textOf,
+  type UserReader,
 } from "./source-user.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * **Users of better-auth**: a JSON object with its tables `user`, `account` and, if there are any, `passkey` and `twoFactor`, as lists of rows. Secrets of
@@ -21,35 +20,45 @@ type Json = Readonly<Record<string, unknown>>;
  *
  * @see https://www.better-auth.com/docs/concepts/database
  */
-export async function* readBetterAuthUsers(path: string, options: ReaderOptions): AsyncGenerator<SourceUser> {
-  for (const file of sourceFiles(path)) {
-    const tables = readJson(file);
-    if (!isObject(tables)) throw usageFailure(`${file} must be an object with the tables user and account.`);
-    const rowsOf = (table: string) => byUser(objectsOf(tables[table]));
-    const [accounts, passkeys, secrets] = [rowsOf("account"), rowsOf("passkey"), rowsOf("twoFactor")];
-    for (const user of objectsOf(tables["user"])) {
-      const own = { accounts: accounts.get(user["id"]) ?? [], passkeys: passkeys.get(user["id"]) ?? [] };
-      yield { line: toLine(user, own, options), leftOut: secrets.has(user["id"]) ? ["twoFactor"] : [] };
-    }
-  }
-}
+export const betterAuthReader: UserReader = {
+  lists: ["user"],
+  tables: ["account", "passkey", "twoFactor"],
+  open(options, { rowsOf }) {
+    const [accounts, passkeys, secrets] = [rowsOf("account"), rowsOf("passkey"), rowsOf("twoFactor")].map(byUser);
+    return (user) => {
+      const id = idOf(user["id"]);
+      if (id === undefined) return { kind: "refused", reason: "has no id: a row of the table user is expected" };
+      const own = { accounts: accounts!.get(id) ?? [], passkeys: passkeys!.get(id) ?? [] };
+      return toUser(user, { id, ...own, isLocked: secrets!.has(id) }, options);
+    };
+  },
+};
 
-function byUser(rows: readonly Json[]): ReadonlyMap<unknown, readonly Json[]> {
-  const found = new Map<unknown, Json[]>();
-  for (const row of rows) found.set(row["userId"], [...(found.get(row["userId"]) ?? []), row]);
+function byUser(rows: readonly Json[]): ReadonlyMap<string, readonly Json[]> {
+  const found = new Map<string, Json[]>();
+  for (const row of rows) {
+    const id = idOf(row["userId"]);
+    if (id === undefined) continue;
+    const own = found.get(id);
+    if (own === undefined) found.set(id, [row]);
+    else own.push(row);
+  }
   return found;
 }
 
-function toLine(
-  user: Json,
-  { accounts, passkeys }: Readonly<Record<"accounts" | "passkeys", readonly Json[]>>,
-  { upstreams }: ReaderOptions,
-): Json {
+interface Own {
+  readonly id: string;
+  readonly accounts: readonly Json[];
+  readonly passkeys: readonly Json[];
+  readonly isLocked: boolean;
+}
+
+function toUser(user: Json, { id, accounts, passkeys, isLocked }: Own, options: ReaderOptions): ReadUser {
   const password = accounts.find(({ providerId }) => providerId === "credential")?.["password"];
-  return compact({
-    sub: user["id"],
-    username: textOf(user["username"]) ?? textOf(user["email"]) ?? user["id"],
-    status: user["banned"] === true || user["banned"] === 1 ? "suspended" : "active",
+  const line = compact({
+    sub: id,
+    username: textOf(user["username"]) ?? textOf(user["email"]) ?? id,
+    status: isTrue(user["banned"]) ? "suspended" : "active",
     claims: compact({
       ...{ name: textOf(user["name"]), picture: pictureOf(user["image"]) },
       ...addressClaims(user["email"], user["emailVerified"]),
@@ -58,26 +67,25 @@ function toLine(
     passkeys: passkeys.map(toPasskey),
     identities: accounts
       .filter(({ providerId }) => providerId !== "credential")
-      .map(({ providerId, accountId }) => ({
-        ...{ upstream_id: upstreams.get(String(providerId)) ?? providerId, subject: String(accountId) },
-      })),
+      .map(({ providerId, accountId }) => identityOf(options, [providerId], accountId)),
     created_at: secondsOf(user["createdAt"]),
     updated_at: secondsOf(user["updatedAt"]),
   });
+  return { kind: "user", user: line, leftOut: isLocked ? ["twoFactor"] : [] };
 }
 
 /** `salt:key` in hexadecimal, where the text of the salt is hashed; or a hash of another function that the application chose. */
 function toHash(password: string): string {
   const [, salt, key] = /^([0-9a-f]{32}):([0-9a-f]{128})$/.exec(password) ?? [];
-  if (salt === undefined || key === undefined) return password.startsWith("$") ? password : unknownHash("password");
+  if (salt === undefined || key === undefined) return modularText(password);
   return scryptText({ N: 16384, r: 16, p: 1 }, { salt: Buffer.from(salt), key: Buffer.from(key, "hex") });
 }
 
 function toPasskey(passkey: Json): Json {
-  const url = (value: unknown) => Buffer.from(String(value), "base64").toString("base64url");
+  const url = (value: unknown) => Buffer.from(textOf(value) ?? "", "base64").toString("base64url");
   return compact({
     ...{ credential_id: url(passkey["credentialID"]), public_key: url(passkey["publicKey"]) },
-    ...{ sign_count: passkey["counter"], backed_up: passkey["backedUp"] === true || passkey["backedUp"] === 1 },
+    ...{ sign_count: passkey["counter"], backed_up: isTrue(passkey["backedUp"]) },
     ...{ transports: textOf(passkey["transports"])?.split(","), name: textOf(passkey["name"]) },
     created_at: secondsOf(passkey["createdAt"]),
   });

@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { connect } from "../connection/connection.ts";
 import { type Call, type Command, type Option, textOption } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
+import { Progress } from "../console/progress.ts";
 import { printable } from "../console/show.ts";
 import { readPages } from "../operations/print-list.ts";
 
@@ -47,17 +48,20 @@ interface Lines {
 async function writeLines(call: Call, { path, member, lineOf }: Lines): Promise<void> {
   const out = textOption(call, "out");
   if (out === undefined) throw usageFailure("--out must name a new file.");
+  if (existsSync(out)) throw usageFailure(`--out must name a new file: ${out} is there.`);
   const partial = `${out}.part`;
+  if (existsSync(partial)) throw usageFailure(`${partial} is there, of an export that was interrupted: delete it.`);
   const file = openNew(partial);
+  const progress = new Progress(call.terminal, member);
   let count = 0;
   try {
     for await (const { items, beside } of readPages(connect(call), { path, query: {}, member, all: true })) {
       const lines = items.flatMap((item) => lineOf(item) ?? []);
       writeSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
       count += lines.length;
-      if (!call.json) call.terminal.note(`\r${count} ${member}`);
+      if (!call.json) progress.show(count);
       for (const sub of Array.isArray(beside["unreadable"]) ? beside["unreadable"] : []) {
-        call.terminal.note(`\n${printable(String(sub))}: the secret of an app does not open, and is not exported.\n`);
+        progress.note(`${printable(String(sub))}: the secret of an app does not open, and is not exported.`);
       }
     }
     fsyncSync(file);
@@ -65,7 +69,7 @@ async function writeLines(call: Call, { path, member, lineOf }: Lines): Promise<
     closeSync(file);
   }
   renameSync(partial, out);
-  if (!call.json) call.terminal.note("\n");
+  progress.end();
   await call.terminal.write(
     call.json ? `${JSON.stringify({ [member]: count, file: out })}\n` : `${out}: ${count} ${member}\n`,
   );

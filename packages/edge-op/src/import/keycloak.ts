@@ -1,57 +1,64 @@
+import { createHash } from "node:crypto";
 import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { argon2Text, pbkdf2Text, unknownHash } from "./hash-text.ts";
-import { readJson, sourceFiles } from "./source-files.ts";
 import {
   addressClaims,
   compact,
+  identityOf,
+  idOf,
   isObject,
+  type Json,
+  nameClaims,
+  objectOf,
   objectsOf,
+  parsedText,
   type ReaderOptions,
-  type SourceClient,
-  type SourceUser,
+  type ReadUser,
   secondsOf,
   textOf,
+  type UserReader,
+  wordOf,
 } from "./source-user.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
 /**
- * **Users of a realm export** (`kc.sh export`, with one file or several). Client roles, required actions and attributes without a claim are left out.
+ * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm get users`), which has no credentials. Client roles,
+ * required actions and attributes without a claim are left out.
  *
  * @see https://www.keycloak.org/server/importExport
  */
-export async function* readKeycloakUsers(path: string, options: ReaderOptions): AsyncGenerator<SourceUser> {
-  for (const file of sourceFiles(path)) {
-    const content = readJson(file);
-    for (const user of objectsOf(isObject(content) ? content["users"] : undefined)) {
-      if (user["serviceAccountClientId"] === undefined) yield toUser(user, options);
-    }
-  }
-}
+export const keycloakReader: UserReader = {
+  lists: ["users"],
+  // A partial export, and the file of the realm beside those of its users.
+  isContainer: (record) => record["realm"] !== undefined && record["username"] === undefined,
+  open: (options) => (user) => toUser(user, options),
+};
 
-function toUser(user: Json, { upstreams, withRoles }: ReaderOptions): SourceUser {
+function toUser(user: Json, options: ReaderOptions): ReadUser {
+  const username = textOf(user["username"]);
+  if (username === undefined) return { kind: "refused", reason: "has no username" };
+  const service = user["serviceAccountClientId"];
+  if (service !== undefined) return { kind: "leftOut", reason: `service account of the client ${wordOf(service)}` };
+  const id = idOf(user["id"]);
   const credentials = objectsOf(user["credentials"]).map(readCredential);
-  const attributes = isObject(user["attributes"]) ? user["attributes"] : {};
-  const [given, family] = [textOf(user["firstName"]), textOf(user["lastName"])];
-  const name = [given, family].filter((part) => part !== undefined).join(" ");
-  const actions = Array.isArray(user["requiredActions"]) ? user["requiredActions"].map(String) : [];
+  const attributes = objectOf(user["attributes"]);
+  const actions = Array.isArray(user["requiredActions"]) ? user["requiredActions"].map(wordOf) : [];
+  const federation = user["federationLink"];
   const line = compact({
-    sub: user["id"],
-    username: user["username"],
+    sub: id ?? subOf(username),
+    username,
     status: user["enabled"] === false ? "suspended" : "active",
     claims: compact({
-      ...{ name: textOf(name), given_name: given, family_name: family, locale: first(attributes["locale"]) },
+      ...nameClaims(user["firstName"], user["lastName"]),
+      locale: first(attributes["locale"]),
       ...addressClaims(user["email"], user["emailVerified"]),
     }),
-    ...(withRoles ? rolesOf(user) : {}),
+    ...(options.withRoles ? rolesOf(user) : {}),
     password_hash: credentials.find((each) => each.hash !== undefined)?.hash,
     totp: credentials.flatMap(({ app }) => (app === undefined ? [] : [app])),
     passkeys: credentials.flatMap(({ passkey }) => (passkey === undefined ? [] : [passkey])),
-    identities: objectsOf(user["federatedIdentities"]).map((identity) => {
-      const provider = String(identity["identityProvider"]);
-      const label = textOf(identity["userName"]);
-      return compact({ upstream_id: upstreams.get(provider) ?? provider, subject: identity["userId"], label });
-    }),
+    identities: objectsOf(user["federatedIdentities"]).map(({ identityProvider, userId, userName }) =>
+      identityOf(options, [identityProvider], userId, userName),
+    ),
     created_at: secondsOf(user["createdTimestamp"]),
   });
   const leftOut = [
@@ -60,8 +67,15 @@ function toUser(user: Json, { upstreams, withRoles }: ReaderOptions): SourceUser
     ...Object.keys(attributes)
       .filter((attribute) => attribute !== "locale")
       .map((attribute) => `attribute ${attribute}`),
+    ...(typeof federation === "string" ? [`federation ${federation}, which has the password`] : []),
+    ...(id === undefined ? ["id: the sub is made from the username"] : []),
   ];
-  return { line, leftOut };
+  return { kind: "user", user: line, leftOut };
+}
+
+/** The same at each run, so that a repeated import finds the user. */
+function subOf(username: string): string {
+  return `keycloak-${createHash("sha256").update(username.toLowerCase()).digest("hex").slice(0, 32)}`;
 }
 
 function first(value: unknown): string | undefined {
@@ -72,7 +86,7 @@ const ownRoles = /^(default-roles-.*|offline_access|uma_authorization)$/;
 
 /** Groups have paths: `/staff/berlin` is `staff:berlin`. */
 function rolesOf(user: Json): Json {
-  const texts = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
+  const texts = (value: unknown) => (Array.isArray(value) ? value.map(wordOf) : []);
   return {
     roles: texts(user["realmRoles"]).filter((role) => !ownRoles.test(role)),
     groups: texts(user["groups"]).map((group) => group.replace(/^\//, "").replaceAll("/", ":")),
@@ -86,14 +100,21 @@ interface Credential {
   readonly leftOut?: string;
 }
 
+const damaged = "its data is damaged";
+
 function readCredential(credential: Json): Credential {
-  const type = String(credential["type"]);
-  const [secret, data] = [parsed(credential["secretData"]), parsed(credential["credentialData"])];
+  const type = wordOf(credential["type"]);
+  if (type !== "password" && type !== "otp" && type !== "webauthn-passwordless") {
+    return { leftOut: `credential of type ${type}` };
+  }
+  const [secret, data] = [credential["secretData"], credential["credentialData"]].map(parsedText);
+  if (!isObject(secret) || !isObject(data)) {
+    return type === "password" ? { hash: unknownHash(damaged) } : { leftOut: `credential of type ${type}, ${damaged}` };
+  }
   const created = secondsOf(credential["createdDate"]);
   if (type === "password") return { hash: toHash(secret, data) };
   if (type === "otp") return toApp(secret, data, created);
-  if (type !== "webauthn-passwordless") return { leftOut: `credential of type ${type}` };
-  const url = (value: unknown) => Buffer.from(String(value), "base64").toString("base64url");
+  const url = (value: unknown) => Buffer.from(textOf(value) ?? "", "base64").toString("base64url");
   return {
     passkey: compact({
       ...{ credential_id: url(data["credentialId"]), public_key: url(data["credentialPublicKey"]) },
@@ -103,20 +124,19 @@ function readCredential(credential: Json): Credential {
   };
 }
 
-function parsed(text: unknown): Json {
-  const value: unknown = typeof text === "string" ? JSON.parse(text) : text;
-  return isObject(value) ? value : {};
-}
-
 function toHash(secret: Json, data: Json): string {
-  const encoded = { salt: String(secret["salt"]), key: String(secret["value"]) };
-  const algorithm = String(data["algorithm"]);
-  const iterations = data["hashIterations"];
+  const [salt, key] = [textOf(secret["salt"]), textOf(secret["value"])];
+  if (key === undefined) return unknownHash(damaged);
+  const algorithm = wordOf(data["algorithm"]);
+  const iterations = wordOf(data["hashIterations"]);
+  if (key.startsWith("$2")) return key;
+  if (salt === undefined) return unknownHash(damaged);
+  const encoded = { salt, key };
   if (algorithm === "pbkdf2") return pbkdf2Text("sha1", iterations, encoded);
   if (/^pbkdf2-sha(256|512)$/.test(algorithm)) return pbkdf2Text(algorithm.slice(7), iterations, encoded);
-  const more = isObject(data["additionalParameters"]) ? data["additionalParameters"] : {};
+  const more = objectOf(data["additionalParameters"]);
   const isKnown = algorithm === "argon2" && first(more["type"]) === "id" && first(more["version"]) === "1.3";
-  if (!isKnown) return encoded.key.startsWith("$2") ? encoded.key : unknownHash(algorithm);
+  if (!isKnown) return unknownHash(algorithm);
   return argon2Text({ m: first(more["memory"]), t: iterations, p: first(more["parallelism"]) }, encoded);
 }
 
@@ -124,57 +144,9 @@ function toHash(secret: Json, data: Json): string {
 function toApp(secret: Json, data: Json, created: number | undefined): Credential {
   const isUsual =
     data["subType"] === "totp" && data["digits"] === 6 && data["period"] === 30 && data["algorithm"] === "HmacSHA1";
-  const value = String(secret["value"]);
+  const value = textOf(secret["value"]);
   if (!isUsual) return { leftOut: "authenticator app that does not use SHA-1, six digits and 30 seconds" };
+  if (value === undefined) return { leftOut: `authenticator app ${damaged}` };
   const isBase32 = data["secretEncoding"] === "BASE32";
   return { app: compact({ secret: isBase32 ? value : encodeBase32(Buffer.from(value)), created_at: created }) };
-}
-
-const ownClients = ["account", "account-console", "admin-cli", "broker", "realm-management", "security-admin-console"];
-
-/** **Clients of a realm export**, without those of Keycloak itself. */
-export function* readKeycloakClients(path: string): Generator<SourceClient> {
-  for (const file of sourceFiles(path)) {
-    const content = readJson(file);
-    for (const client of objectsOf(isObject(content) ? content["clients"] : undefined)) {
-      if (!ownClients.includes(String(client["clientId"])) && client["bearerOnly"] !== true) yield toClient(client);
-    }
-  }
-}
-
-function toClient(client: Json): SourceClient {
-  const attributes = isObject(client["attributes"]) ? client["attributes"] : {};
-  const isPublic = client["publicClient"] === true;
-  const usesSecret = !isPublic && client["clientAuthenticatorType"] === "client-secret";
-  const isStandard = client["standardFlowEnabled"] === true;
-  const grants = [
-    ...(isStandard ? ["authorization_code", "refresh_token"] : []),
-    ...(client["serviceAccountsEnabled"] === true ? ["client_credentials"] : []),
-  ];
-  const scopes = [client["defaultClientScopes"], client["optionalClientScopes"]].flat().map(String);
-  const known = ["openid", "profile", "email", "address", "phone", "offline_access"];
-  const scope = ["openid", ...scopes].filter(
-    (value, index, all) => known.includes(value) && all.indexOf(value) === index,
-  );
-  const leftOut = [
-    ...(client["implicitFlowEnabled"] === true ? ["implicit flow"] : []),
-    ...(client["directAccessGrantsEnabled"] === true ? ["direct access grants"] : []),
-  ];
-  return {
-    client: compact({
-      client_id: client["clientId"],
-      client_name: textOf(client["name"]) ?? client["clientId"],
-      status: client["enabled"] === false ? "disabled" : "active",
-      token_endpoint_auth_method: isPublic ? "none" : usesSecret ? "client_secret_basic" : "private_key_jwt",
-      client_secret: usesSecret ? textOf(client["secret"]) : undefined,
-      jwks_uri: isPublic || usesSecret ? undefined : textOf(attributes["jwks.url"]),
-      redirect_uris: isStandard ? client["redirectUris"] : [],
-      post_logout_redirect_uris: textOf(attributes["post.logout.redirect.uris"])
-        ?.split("##")
-        .filter((uri) => uri !== "+" && uri !== "-"),
-      grant_types: grants,
-      scope: isStandard ? scope.join(" ") : undefined,
-    }),
-    leftOut,
-  };
 }
