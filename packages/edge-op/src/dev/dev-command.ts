@@ -34,7 +34,7 @@ function readOptions(args: readonly string[]) {
         data: { type: "string" },
         hooks: { type: "string" },
         verbose: { type: "boolean", default: false },
-        help: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
       },
     });
     const port = Number(values.port);
