@@ -57,12 +57,17 @@ function publishedManifest(manifest: Manifest): Manifest {
     return [path, { types: `${stem}.d.ts`, default: `${stem}.js` }];
   });
   const commands = Object.entries(bin ?? {}).map(([name, source]) => [name, `${builtStem(source)}.js`]);
-  const needed = Object.entries(dependencies).filter(([, version]) => !version.startsWith("workspace:"));
+  const outside = Object.entries(dependencies).filter(([, version]) => !version.startsWith("workspace:"));
+  const [needed, runtime] = [false, true].map((isRuntime) =>
+    Object.fromEntries(outside.filter(([dependency]) => (dependency === "miniflare") === isRuntime)),
+  );
   return {
     ...rest,
     exports: Object.fromEntries(entries) as Readonly<Record<string, string>>,
     ...(bin === undefined ? {} : { bin: Object.fromEntries(commands) as Readonly<Record<string, string>> }),
-    dependencies: Object.fromEntries(needed),
+    dependencies: needed,
+    // Found or installed by the commands that need it (packages/edge-op/src/runtime.ts).
+    ...(Object.keys(runtime!).length === 0 ? {} : { runtime }),
   };
 }
 

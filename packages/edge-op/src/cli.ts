@@ -24,7 +24,7 @@ if (runsLocal) escapeStreams();
 if (runsLocal && command === "dev") {
   const { runDevCommand } = await import("./dev/dev-command.ts");
   const { packedBuilds } = await import("./packed-builds.ts");
-  await runDevCommand(packedBuilds(join(folder, "workers")), rest);
+  await runDevCommand(packedBuilds(join(folder, "workers")), join(folder, ".."), rest);
 } else if (runsLocal) {
   const { runInitCommand } = await import("./init/init-command.ts");
   runInitCommand(join(folder, "starter"), rest);
