@@ -58,16 +58,15 @@ function publishedManifest(manifest: Manifest): Manifest {
   });
   const commands = Object.entries(bin ?? {}).map(([name, source]) => [name, `${builtStem(source)}.js`]);
   const outside = Object.entries(dependencies).filter(([, version]) => !version.startsWith("workspace:"));
-  const [needed, runtime] = [false, true].map((isRuntime) =>
-    Object.fromEntries(outside.filter(([dependency]) => (dependency === "miniflare") === isRuntime)),
-  );
+  const isRuntime = ([dependency]: readonly [string, string]) => dependency === "miniflare";
+  const runtime = Object.fromEntries(outside.filter(isRuntime));
   return {
     ...rest,
     exports: Object.fromEntries(entries) as Readonly<Record<string, string>>,
     ...(bin === undefined ? {} : { bin: Object.fromEntries(commands) as Readonly<Record<string, string>> }),
-    dependencies: needed,
+    dependencies: Object.fromEntries(outside.filter((each) => !isRuntime(each))),
     // Found or installed by the commands that need it (packages/edge-op/src/runtime.ts).
-    ...(Object.keys(runtime!).length === 0 ? {} : { runtime }),
+    ...(Object.keys(runtime).length === 0 ? {} : { runtime }),
   };
 }
 
