@@ -59,6 +59,7 @@ const compactExcluded = [
   "command-line-declared",
   "getting-in",
   "command-line-import",
+  "command-line-words",
   "command-line-operations",
   "command-line-sign-in",
   "command-line-tokens",
