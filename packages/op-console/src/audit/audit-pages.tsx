@@ -16,16 +16,19 @@ export function auditOf(conditions: Readonly<Record<string, string>>): string {
 }
 
 /** The conditions of the admin API, which all apply. Times are those of UTC: a page without scripts does not know the person's. */
-const conditions = [
+const usual = [
   ["type", "audit.byType"],
   ["sub", "audit.bySub"],
+  ["from", "audit.from"],
+  ["to", "audit.to"],
+] as const;
+const further = [
   ["client_id", "audit.byClient"],
   ["actor", "audit.byActor"],
   ["target", "audit.byTarget"],
   ["request_id", "audit.byRequest"],
-  ["from", "audit.from"],
-  ["to", "audit.to"],
 ] as const;
+const conditions = [...usual, ...further];
 
 function isTime(name: string): boolean {
   return name === "from" || name === "to";
@@ -38,25 +41,30 @@ function conditionOf(query: URLSearchParams, name: string): string | undefined {
 }
 
 function Conditions({ t, query }: Pick<PageCall<AuditKey>, "t" | "query">) {
-  const isSearched = conditions.some(([name]) => query.get(name));
+  const isGiven = ([name]: (typeof conditions)[number]) => Boolean(query.get(name));
+  const field = ([name, label]: (typeof conditions)[number]) => (
+    <div>
+      <label for={name}>{t(label)}</label>
+      <input
+        type={isTime(name) ? "datetime-local" : "text"}
+        id={name}
+        name={name}
+        value={clip(query.get(name) ?? "", 600)}
+        autocomplete="off"
+      />
+    </div>
+  );
   return (
     <form method="get" action={auditPath} class="search">
-      {conditions.map(([name, label]) => (
-        <div>
-          <label for={name}>{t(label)}</label>
-          <input
-            type={isTime(name) ? "datetime-local" : "text"}
-            id={name}
-            name={name}
-            value={clip(query.get(name) ?? "", 600)}
-            autocomplete="off"
-          />
-        </div>
-      ))}
+      {usual.map(field)}
+      <details open={further.some(isGiven)}>
+        <summary>{t("audit.more")}</summary>
+        <div class="search">{further.map(field)}</div>
+      </details>
       <button type="submit" class="slim" id="search">
         {t("list.search")}
       </button>
-      {isSearched && (
+      {conditions.some(isGiven) && (
         <a class="button quiet slim" href={auditPath}>
           {t("list.all")}
         </a>
