@@ -368,7 +368,7 @@ describe("changes", () => {
     await expect
       .poll(
         async () => {
-          await open(page, "/console/audit?actor=changes-english&type=user.*&from=2026-01-01T00:00");
+          await open(page, "/console/audit?actor=changes-english&type=upstream.*&from=2026-01-01T00:00");
           return main();
         },
         { timeout: 30_000, interval: 500 },

@@ -92,7 +92,8 @@ async function compare(
     ];
   }
   if (differences.length === 0) return [];
-  const changed = [...new Set(differences.map((difference) => difference.path.split(".")[0]!))];
+  const differs = (member: string) => differences.some(({ path: at }) => at === member || at.startsWith(`${member}.`));
+  const changed = Object.keys(record).filter(differs);
   const fixed = changed.find((member) => kind.fixed.includes(member));
   if (fixed !== undefined)
     throw usageFailure(
