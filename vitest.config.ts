@@ -61,6 +61,7 @@ const compactExcluded = [
   "command-line-import",
   "import-files",
   "import-readers",
+  "command-line-words",
   "command-line-operations",
   "command-line-sign-in",
   "command-line-tokens",

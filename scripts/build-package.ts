@@ -57,12 +57,16 @@ function publishedManifest(manifest: Manifest): Manifest {
     return [path, { types: `${stem}.d.ts`, default: `${stem}.js` }];
   });
   const commands = Object.entries(bin ?? {}).map(([name, source]) => [name, `${builtStem(source)}.js`]);
-  const needed = Object.entries(dependencies).filter(([, version]) => !version.startsWith("workspace:"));
+  const outside = Object.entries(dependencies).filter(([, version]) => !version.startsWith("workspace:"));
+  const isRuntime = ([dependency]: readonly [string, string]) => dependency === "miniflare";
+  const runtime = Object.fromEntries(outside.filter(isRuntime));
   return {
     ...rest,
     exports: Object.fromEntries(entries) as Readonly<Record<string, string>>,
     ...(bin === undefined ? {} : { bin: Object.fromEntries(commands) as Readonly<Record<string, string>> }),
-    dependencies: Object.fromEntries(needed),
+    dependencies: Object.fromEntries(outside.filter((each) => !isRuntime(each))),
+    // Found or installed by the commands that need it (packages/edge-op/src/runtime.ts).
+    ...(Object.keys(runtime).length === 0 ? {} : { runtime }),
   };
 }
 

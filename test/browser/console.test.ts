@@ -78,7 +78,9 @@ const pages = {
   issuer: "/console/issuers/ci",
   "issuer-edit": "/console/issuers/ci/edit",
   upstream: "/console/upstreams/corp",
-  "upstream-create": "/console/upstreams/new",
+  "upstream-kinds": "/console/upstreams/new",
+  "upstream-create": "/console/upstreams/new/oidc",
+  "upstream-create-apple": "/console/upstreams/new/apple",
   "issuer-test": "/console/issuers/ci/test",
   keys: "/console/keys",
   "key-rotate": "/console/keys/rotate",
@@ -288,7 +290,16 @@ describe("changes", () => {
   });
 
   it("an upstream provider and an attribute are created and changed; a secret is never shown", async () => {
+    await open(page, "/console/upstreams/new/apple");
+    const fieldsOfApple = await page
+      .locator("form [name]")
+      .evaluateAll((all) => all.map((each) => each.getAttribute("name")));
+    expect(fieldsOfApple).toEqual(expect.arrayContaining(["team_id", "key_id", "private_key"]));
+    for (const foreign of ["tenants", "issuer", "client_secret", "token_endpoint_auth_method"])
+      expect(fieldsOfApple).not.toContain(foreign);
+    expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/apple/callback`);
     await open(page, "/console/upstreams/new");
+    await page.click('a[href="/console/upstreams/new/oidc"]');
     await page.fill("#field-name", "Partner");
     await page.fill("#field-upstream_id", "partner");
     await page.fill("#field-issuer", "https://login.partner.example");
@@ -296,6 +307,7 @@ describe("changes", () => {
     await page.fill("#field-client_secret", "a-secret-of-theirs");
     await page.click("#continue");
     expect(await main()).not.toContain("a-secret-of-theirs");
+    expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/partner/callback`);
     await confirm();
     await open(page, "/console/upstreams/partner/edit");
     expect(await page.content()).not.toContain("a-secret-of-theirs");
@@ -356,7 +368,7 @@ describe("changes", () => {
     await expect
       .poll(
         async () => {
-          await open(page, "/console/audit?by=actor&value=changes-english");
+          await open(page, "/console/audit?actor=changes-english&type=upstream.*&from=2026-01-01T00:00");
           return main();
         },
         { timeout: 30_000, interval: 500 },
@@ -364,6 +376,28 @@ describe("changes", () => {
       .toContain("actor_client_id console");
     await open(page, "/console/audit/verification");
     await page.waitForSelector("#result.good");
+  });
+
+  it("from a person to their events, and to their sign-ins and failures, in one click", async () => {
+    await open(page, "/console/users/alice");
+    for (const [text, query] of [
+      ["All events", "sub=alice"],
+      ["Sign-ins and failures", "sub=alice&type=sign-in.*"],
+    ] as const) {
+      await open(page, "/console/users/alice");
+      await page.click(`text=${text}`);
+      expect(new URL(page.url()).pathname + decodeURIComponent(new URL(page.url()).search)).toBe(
+        `/console/audit?${query}`,
+      );
+      expect(await page.inputValue("#sub")).toBe("alice");
+    }
+  });
+
+  it("the frameworks are found by their own names", async () => {
+    await open(page, "/console/start");
+    expect(await page.locator("ul.list strong").allInnerTexts()).toEqual(
+      expect.arrayContaining(["Next.js: NextAuth", "Express: Auth.js", "Spring Security"]),
+    );
   });
 
   it("why was this refused: the rule, what was sent, what is registered", async () => {

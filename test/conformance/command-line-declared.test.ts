@@ -189,9 +189,11 @@ test("apply asks; without an answer and without --yes it changes nothing", async
 test("names of a file that would hide a line of the question are shown as they are", async () => {
   const name = "\u001b[5A\u001b[J\nupdate roles.other";
   const path = own.file("hostile.json", JSON.stringify({ clients: { notes: { client_name: "Notes", [name]: "x" } } }));
-  const { output } = await own.run(["plan", path]);
-  expect(output).toContain("\\u001b[5A\\u001b[J\\u000aupdate roles.other");
-  expect(output).not.toContain("\u001b");
+  const { errors } = await own.run(["plan", path]);
+  expect(errors).toContain("\\u001b[5A\\u001b[J\\u000aupdate roles.other");
+  expect(errors).not.toContain("\u001b");
+  const { output } = await own.run(["plan", own.file("hostile.json", JSON.stringify({ roles: { [name]: ["x"] } }))]);
+  expect(output).toContain("create roles.\\u001b[5A\\u001b[J\\u000aupdate roles.other");
 });
 
 test("--secrets: a new file for this user alone; an existing one is refused before anything changes", async () => {
@@ -206,13 +208,35 @@ test("--secrets: a new file for this user alone; an existing one is refused befo
 test("a refused record stops the rest, and names itself and what is wrong", async () => {
   const file = own.file(
     "half.yaml",
-    "clients: { a: { redirect_uris: [nonsense] }, b: { grant_types: [client_credentials] } }\nroles: { before: [x] }",
+    "clients: { a: { redirect_uris: ['https://a.example.com/#x'] }, b: { grant_types: [client_credentials] } }\nroles: { before: [x] }",
   );
   const { code, errors } = await own.run(["apply", file, "--yes"]);
   expect(code).toBe(1);
   expect(errors).toContain("clients.a: ");
   expect(errors).toContain("redirect_uris[0]");
   expect(errors).toContain("1 of 3 changes are made");
+});
+
+test("a record that the API would refuse is found before another is changed, together with every other one", async () => {
+  const file = own.file("late.yaml", "roles: { early: [x] }\nclients: { a: { client_nme: x }, b: { scope: 1 } }");
+  for (const words of [["plan"], ["apply", "--yes"]]) {
+    const { code, errors } = await own.run([...words, file]);
+    expect([code, errors]).toEqual([
+      2,
+      expect.stringMatching(/clients\.a: .*client_nme[\s\S]*clients\.b: scope: must be/),
+    ]);
+  }
+  expect((await own.run(["roles", "show", "early"])).code).toBe(6);
+});
+
+test("a role with holders that gets its first admin scope: 1 with the way to allow it, and --keep-holders allows it", async () => {
+  await own.require("users", "create", "--username", "holder", "--sub", "holder", "--roles", "held");
+  const file = own.file("held.yaml", "roles: { held: ['admin:audit'] }");
+  const { code, errors } = await own.run(["apply", file, "--yes"]);
+  expect([code, errors.includes("user holder"), errors.includes("--keep-holders")]).toEqual([1, true, true]);
+  expect(errors).not.toContain("changed after it was read");
+  await own.require("apply", file, "--yes", "--keep-holders");
+  expect((await own.run(["plan", file, "--check"])).code).toBe(0);
 });
 
 test.each([
@@ -229,6 +253,20 @@ test.each([
   ["settings: { NO_SUCH: 1 }", "no such variable"],
   ["settings: { REFRESH_GRACE: 4000 }", "REFRESH_GRACE"],
   ["resources: { notes-api: { identifier: https://other.example.com/ } }", "identifier cannot be changed"],
+  ["clients: { new: { client_nme: x } }", 'clients.new: there is no member "client_nme". Did you mean client_name?'],
+  ["clients: { notes: { client_nme: x } }", 'clients.notes: there is no member "client_nme"'],
+  ["clients: { notes: { grant_types: [code] } }", "clients.notes: grant_types[0]: must be one of"],
+  ["clients: { notes: { access_token_lifetime: long } }", "clients.notes: access_token_lifetime: must be integer"],
+  ["clients: { new: { redirect_uris: [nonsense] } }", "clients.new: redirect_uris[0]: must be a URI"],
+  ["clients: { 'a b': { grant_types: [client_credentials] } }", "clients.a b: client_id: "],
+  ["resources: { new: { name: New } }", "resources.new: identifier: is required"],
+  ["roles: { editor: [1] }", "roles.editor: permissions[0]: must be string"],
+  [
+    "issuers: { new: { issuer: 'https://new.example.com', rules: [{ use: [] }] } }",
+    'rules[0]: there is no member "use"',
+  ],
+  ["upstreams: { new: { name: New, client_id: op, kind: apple, client_secret_env: A } }", "upstreams.new: "],
+  ["attributes: { new: { type: number, title: New, values: [a] } }", "attributes.new: type: must be one of"],
 ])("%s is 2", async (content, message) => {
   const { code, errors } = await own.run(["plan", own.file("wrong.yaml", content)]);
   expect([code, errors.includes(message)], errors).toEqual([2, true]);

@@ -46,9 +46,20 @@ function nameOf({ words }: Command): string {
   return words.join(" ");
 }
 
+function deletes(name: string): boolean {
+  return generated.find((command) => nameOf(command) === name)!.options!.some((option) => option.name === "yes");
+}
+
 /** Words that make a command reach the provider. */
-function anyWords({ words, arguments: named = [] }: Command): string[] {
-  return [...words, ...named.map(() => "nothing-of-this-name")];
+function anyWords(command: Command): string[] {
+  const { words, arguments: named = [] } = command;
+  const change = words.at(-1) === "update" ? ["--unset", command.options![0]!.name] : [];
+  return [
+    ...words,
+    ...named.map(() => "nothing-of-this-name"),
+    ...(deletes(nameOf(command)) ? ["--yes"] : []),
+    ...change,
+  ];
 }
 
 function scopeOf({ notes = [] }: Command): string {
@@ -211,7 +222,7 @@ describe("every operation has a command", () => {
     const names = commands.map(nameOf);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
     const repeated = commands.flatMap((command) => {
-      const options = ["context", "json", "help", ...(command.options ?? []).map(({ name }) => name)];
+      const options = ["context", "json", "help", "version", ...(command.options ?? []).map(({ name }) => name)];
       return options
         .filter((name, index) => options.indexOf(name) !== index)
         .map((name) => `${nameOf(command)} --${name}`);
@@ -266,7 +277,8 @@ describe.each([
     );
     for (const [name = "", ...words] of life) {
       const filled = await Promise.all(words.map((word) => fill(word, form.replaceAll(" ", "-"))));
-      const { code, output, errors } = await own.run([...name.split(" "), ...filled, ...more]);
+      const consent = deletes(name) ? ["--yes"] : [];
+      const { code, output, errors } = await own.run([...name.split(" "), ...filled, ...more, ...consent]);
       expect([name, code, code === 0 ? "" : errors]).toEqual([name, 0, ""]);
       const hasNoContent = / (delete|mail-reset-link)$|^keys revoke$/.test(name);
       if (hasNoContent) expect([name, output]).toEqual([name, ""]);
@@ -379,7 +391,7 @@ test("the end of a whole collection is repeated until nothing is left", async ()
   const user = new CommandLine();
   const tokens = { access_token: "any", expires_at: Math.floor(Date.now() / 1000) + 3600 };
   user.writeContexts({ one: { issuer, client_id: "admin", client_secret: "any", tokens } });
-  const { json } = await user.run(["users", "consents", "end-all", "alice", "--context", "one", "--json"]);
+  const { json } = await user.run(["users", "consents", "end-all", "alice", "--context", "one", "--json", "--yes"]);
   expect([json, requests]).toEqual([{ ended: 60, more: false }, 3]);
   server.close();
   user.remove();
@@ -442,13 +454,47 @@ test("--if-match with another version is 7, and the record stays", async () => {
   expect((await own.require("clients", "show", "versioned", "--json")).json["client_name"]).toBe("First");
 });
 
-test("at a terminal a deletion asks first; another answer than yes changes nothing", async () => {
-  await own.require("roles", "set", "asked", "--permissions", "documents:read");
-  const refused = await own.run(["roles", "delete", "asked"], { answers: ["y"] });
-  expect([refused.code, refused.errors.includes("/roles/asked")]).toEqual([2, true]);
-  expect((await own.run(["roles", "show", "asked"])).code).toBe(0);
-  expect((await own.run(["roles", "delete", "asked"], { answers: ["yes"] })).code).toBe(0);
-  expect((await own.run(["roles", "show", "asked"])).code).toBe(6);
+describe("a deletion", () => {
+  test.each([
+    [["yes"], [], 0],
+    [["y"], [], 0],
+    [["no"], [], 2],
+    [[""], [], 2],
+    [undefined, [], 2],
+    [undefined, ["--yes"], 0],
+  ] as const)("answered by %j, with %j: %i; 2 changes nothing", async (answers, more, expected) => {
+    await own.require("roles", "set", "asked", "--permissions", "documents:read");
+    const { code, errors } = await own.run(["roles", "delete", "asked", ...more], { ...(answers && { answers }) });
+    expect(code).toBe(expected);
+    if (answers !== undefined) expect(errors).toContain("/roles/asked");
+    if (code === 2) expect(errors).toContain("Nothing was changed.");
+    expect((await own.run(["roles", "show", "asked"])).code).toBe(code === 0 ? 6 : 0);
+  });
+
+  test("of any kind, where nobody can answer, needs --yes", async () => {
+    const deletions = generated.filter((command) => deletes(nameOf(command)));
+    expect(deletions.length).toBeGreaterThan(12);
+    for (const command of deletions) {
+      const words = anyWords(command).filter((word) => word !== "--yes");
+      const { code, errors } = await own.run(words);
+      expect([nameOf(command), code, errors.includes("--yes")]).toEqual([nameOf(command), 2, true]);
+    }
+  });
+});
+
+test("a change of nothing sends nothing: the version of the record stays", async () => {
+  for (const command of generated.filter(({ words }) => words.at(-1) === "update")) {
+    const { code, errors } = await own.run([...command.words, "nothing-of-this-name"]);
+    expect([nameOf(command), code, errors.startsWith("Nothing to change")]).toEqual([nameOf(command), 2, true]);
+  }
+});
+
+test("a 409 is 7 only if the id is taken or another change came first; a state that forbids the change is 1", async () => {
+  await own.require("clients", "create", "--client-id", "taken", "--grant-types", "client_credentials");
+  const taken = await own.run(["clients", "create", "--client-id", "taken", "--grant-types", "client_credentials"]);
+  expect([taken.code, taken.errors.includes("client_id")]).toEqual([7, true]);
+  const ownClient = await own.run(["clients", "delete", provider.admin.client_id, "--yes"]);
+  expect([ownClient.code, ownClient.errors.includes("its own access token")]).toEqual([1, true]);
 });
 
 test("characters that a terminal executes, or that hide or reorder text, are shown as escapes", () => {

@@ -265,7 +265,7 @@ describe("the command line itself", () => {
     [["help", "clients"], 0, "clients secrets rotate"],
     [["clients", "creat"], 2, 'no command "clients creat"'],
     [["nonsense"], 2, 'no command "nonsense"'],
-    [["clients", "list", "--statu", "active"], 2, "Similar: --status"],
+    [["clients", "list", "--statu", "active"], 2, "Did you mean --status?"],
     [["clients", "list", "--status", "dead"], 2, "one of active, disabled"],
     [["roles", "list", "--limit", "many"], 2, "must be a number"],
     // Ids are base64url; these words are in their places, so a sign-in is what is missing.

@@ -69,6 +69,7 @@ function pathOf(route: string): string {
     "/console/users/:id": "/console/users/somebody",
     "/console/resources/:id": "/console/resources/notes",
     "/console/issuers/:id": "/console/issuers/ci",
+    "/console/upstreams/new/:kind": "/console/upstreams/new/oidc",
     "/console/upstreams/:id": "/console/upstreams/corp",
     "/console/roles/:id": "/console/roles/editor",
     "/console/groups/:id": "/console/groups/staff",
@@ -90,7 +91,7 @@ const written: Readonly<Record<string, string>> = {
   ...{ name: "anything", identifier: "https://photos.example.com/api", alg: "ES256", email: "anna@example.com" },
   ...{ profile: "service", subject: '{"sub":"repo"}', issuer: "https://tokens.example.com", client_id: "another" },
   ...{ "claims.name": "Renamed", "username@/console/users/new": "another" },
-  ...{ kind: "oidc", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
+  ...{ upstream_id: "partner", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
   ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
   ...{
     attribute: "shoe_size",

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AuthorizationServerMetadata, refreshAuthorization } from "@modelcontextprotocol/client";
@@ -32,6 +32,98 @@ function oldestNode(): string {
   const found = (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, "node"));
   return found.find((path) => existsSync(path) && !path.includes("node_modules")) ?? process.execPath;
 }
+
+describe("without the runtime of Workers", () => {
+  const bare = new EmptyFolder();
+  const program = bare.file("node_modules/.bin/edge-op");
+  const cache = bare.file("cache");
+  const manifest = JSON.parse(readFileSync(join(repositoryRoot, "packages/edge-op/package.json"), "utf8")) as {
+    readonly version: string;
+    readonly dependencies: { readonly miniflare: string };
+  };
+  const runtimeVersion = manifest.dependencies.miniflare;
+
+  beforeAll(async () => {
+    const [tarball] = readdirSync(folder.path).filter((name) => name.endsWith(".tgz"));
+    await bare.run("npm", ["install", "--offline", "--no-audit", "--no-fund", folder.file(tarball!)]);
+  }, 120_000);
+  afterAll(() => bare.remove());
+
+  /** Runs the command with a registry that has nothing, and its own cache. */
+  async function run(words: readonly string[], node = process.execPath) {
+    const child = spawn(node, [program, ...words], {
+      cwd: bare.path,
+      env: {
+        ...process.env,
+        XDG_CACHE_HOME: cache,
+        npm_config_registry: "http://127.0.0.1:9/",
+        npm_config_fetch_retries: "0",
+      },
+    });
+    let output = "";
+    const add = (text: string) => {
+      output += text;
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", add);
+    const ready = new Promise<void>((resolve) =>
+      child.stdout.on("data", () => output.includes("Ready in") && resolve()),
+    );
+    const closed = once(child, "close");
+    await Promise.race([closed, ready]);
+    if (child.exitCode === null) {
+      child.kill("SIGTERM");
+      await closed;
+    }
+    return { code: child.exitCode, output };
+  }
+
+  test("the package has no dependency, and its commands for deployments, help and version work", async () => {
+    expect(readdirSync(bare.file("node_modules")).filter((name) => !name.startsWith("."))).toEqual(["edge-op"]);
+    expect(await run(["--version"])).toEqual({ code: 0, output: `${manifest.version}\n` });
+    for (const words of [
+      ["help"],
+      ["dev", "-h"],
+      ["help", "dev"],
+      ["init", "-h"],
+      ["dev", "--version"],
+      ["users", "list", "-h"],
+    ])
+      expect([words, (await run(words, oldestNode())).code]).toEqual([words, 0]);
+  });
+
+  test("dev says what it installs, and what to do if that fails; nothing half installed stays", async () => {
+    const { code, output } = await run(["dev", "--port", String(await findFreePort("127.0.0.1"))]);
+    expect(code).toBe(2);
+    expect(output).toContain(`Installing the runtime of Workers (miniflare ${runtimeVersion}`);
+    expect(output).toContain(`npm install --save-dev miniflare@${runtimeVersion}`);
+    expect(output).not.toContain("RuntimeError");
+    expect(readdirSync(join(cache, "edge-op"))).toEqual([]);
+  }, 60_000);
+
+  test("a test is told which package its project needs", async () => {
+    const source = 'import { createTestProvider } from "edge-op/testing"; await createTestProvider();';
+    writeFileSync(bare.file("needs.js"), source);
+    await expect(bare.run("env", [`XDG_CACHE_HOME=${cache}`, process.execPath, "needs.js"])).rejects.toThrow(
+      `npm install --save-dev miniflare@${runtimeVersion}`,
+    );
+  });
+
+  test("the starter and the page name the version of this release", () => {
+    expect(readFileSync(bare.file("node_modules/edge-op/dist/starter/package.json"), "utf8")).toContain(
+      `"miniflare": "${runtimeVersion}"`,
+    );
+    expect(page).toContain(`miniflare@${runtimeVersion}`);
+  });
+
+  test("dev runs with the runtime that it has installed before", async () => {
+    const modules = join(cache, "edge-op", `runtime-${runtimeVersion}`, "node_modules");
+    mkdirSync(modules, { recursive: true });
+    symlinkSync(join(repositoryRoot, "packages/edge-op/node_modules/miniflare"), join(modules, "miniflare"));
+    const { output } = await run(["dev", "--port", String(await findFreePort("127.0.0.1"))]);
+    expect(output).toContain("Ready in");
+    expect(output).not.toContain("Installing");
+  }, 60_000);
+});
 
 function blockOf(name: string): string {
   const [, block] = new RegExp(`<!-- ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];

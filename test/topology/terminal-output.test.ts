@@ -27,7 +27,7 @@ async function run(words: readonly string[], act: (call: Call) => Promise<void>)
     ...{ ask: show, askSecret: show, openBrowser: () => undefined },
   };
   const command: Command = { words: ["try"], summary: "", examples: [], run: act };
-  await runCommandLine([command], words, terminal);
+  await runCommandLine([command], words, terminal, "1.2.3");
   return shown;
 }
 

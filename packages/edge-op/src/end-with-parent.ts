@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { runtimeModule } from "./runtime.ts";
 
 /**
  * **Ends every workerd of this process when the process ends**, also after SIGKILL, which runs no handler: Miniflare starts workerd through a shell
@@ -7,7 +8,7 @@ import { join } from "node:path";
  */
 export function endRuntimesWithThisProcess(): void {
   if (process.platform === "win32" || process.env.MINIFLARE_WORKERD_PATH !== undefined) return;
-  const requireAsMiniflare = createRequire(createRequire(import.meta.url).resolve("miniflare"));
+  const requireAsMiniflare = createRequire(runtimeModule());
   const { default: workerd } = requireAsMiniflare("workerd") as { readonly default: string };
   process.env.EDGE_OP_WORKERD = workerd;
   process.env.MINIFLARE_WORKERD_PATH = join(import.meta.dirname, "workerd-of-parent.sh");

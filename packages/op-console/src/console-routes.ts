@@ -2,7 +2,7 @@ import { auditPages } from "./audit/audit-pages.tsx";
 import { brandingPages } from "./branding/branding-page.tsx";
 import { clientPages } from "./clients/clients.ts";
 import { heldPages } from "./held-records/held-record-pages.tsx";
-import { issuerPages } from "./issuers/issuers.ts";
+import { issuerPages } from "./issuers/issuers.tsx";
 import { keyPages } from "./keys/key-pages.tsx";
 import { overviewRoutes } from "./overview/overview.tsx";
 import { refusalPages } from "./refusals/refusal-pages.tsx";

@@ -73,13 +73,14 @@ p { margin: .375rem 0 0; }
 .mark img { position: relative; display: block; min-width: 56px; max-width: 100%; height: 56px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
-input[type=text], input[type=email], input[type=password] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
 select, textarea { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
 textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; font-size: .875rem; }
 .search { display: flex; flex-wrap: wrap; align-items: end; gap: .625rem; }
 .search > div { flex: 1 1 14rem; }
+.search > details { flex: 1 1 100%; margin: 0; }
 .search label { margin-top: 0; }
-.search input[type=text], .search select { min-height: 2.5rem; }
+.search input[type=text], .search input[type=datetime-local], .search select { min-height: 2.5rem; }
 input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
 button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { createWriteStream, renameSync } from "node:fs";
+import { createWriteStream, existsSync, renameSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
 import * as z from "zod";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, type Option, textOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
+import { Progress } from "../console/progress.ts";
 import { requireForm } from "../console/require-form.ts";
 import { showMembers, Table } from "../console/show.ts";
 import { readPages } from "../operations/print-list.ts";
@@ -78,7 +79,11 @@ export const auditCommands: readonly Command[] = [
       ...filterOptions,
       fromOption,
       toOption,
-      { name: "out", kind: "text", description: "A file, which only you can read; by default the standard output." },
+      {
+        name: "out",
+        kind: "text",
+        description: "A new file, which only you can read; by default the standard output.",
+      },
     ],
     examples: ["edge-op audit export --from 2026-11-01T00:00:00Z --to 2026-12-01T00:00:00Z --out november.ndjson"],
     notes: ["Scope: admin:audit. A file appears when it is complete."],
@@ -143,6 +148,7 @@ async function verify(call: Call): Promise<Outcome> {
   let next = typeof from === "number" ? from : undefined;
   const last = typeof to === "number" ? { to: String(to) } : {};
   const gaps: unknown[] = [];
+  const progress = new Progress(call.terminal, "is the last verified position");
   let result: z.output<typeof verificationSchema>;
   do {
     const first = next === undefined ? {} : { from: String(next) };
@@ -153,10 +159,10 @@ async function verify(call: Call): Promise<Outcome> {
     });
     result = requireForm("The verification", verificationSchema, body);
     gaps.push(...result.gaps);
-    if (!call.json) call.terminal.note(`\rVerified to position ${result.to}.`);
+    if (!call.json) progress.show(result.to);
     next = result.next_from;
   } while (result.valid && next !== undefined);
-  if (!call.json) call.terminal.note("\n");
+  if (!call.json) progress.note(`Verified to position ${result.to}.`);
   const isExpected = expected === undefined || expected === result.chain;
   const { next_from: _, ...shown } = { ...result, gaps, ...(isExpected ? {} : { expected }) };
   await call.terminal.write(call.json ? `${JSON.stringify(shown, null, 2)}\n` : showMembers(shown));
@@ -166,6 +172,8 @@ async function verify(call: Call): Promise<Outcome> {
 async function exportEvents(call: Call): Promise<void> {
   const connection = connect(call);
   const path = textOption(call, "out");
+  if (path !== undefined && existsSync(path)) throw usageFailure(`${path} exists: --out names a new file.`);
+  const progress = call.json || path === undefined ? undefined : new Progress(call.terminal, "events");
   const query = queryOf(call, [...filters, "from", "to"]);
   const partial = path === undefined ? undefined : `${path}.part`;
   const file = partial === undefined ? undefined : createWriteStream(partial, { mode: 0o600 });
@@ -176,7 +184,7 @@ async function exportEvents(call: Call): Promise<void> {
       if (file === undefined) await call.terminal.write(lines);
       else if (!file.write(lines)) await once(file, "drain");
       count += items.length;
-      if (path !== undefined) call.terminal.note(`\r${count} events`);
+      progress?.show(count);
     }
   } finally {
     file?.end();
@@ -185,5 +193,5 @@ async function exportEvents(call: Call): Promise<void> {
   }
   if (path === undefined || partial === undefined) return;
   renameSync(partial, path);
-  call.terminal.note(`\r${count} events in ${path}\n`);
+  progress?.note(`${count} events in ${path}`);
 }

@@ -1,5 +1,6 @@
 import { type Command, commonOptions } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
+import { splitCommon } from "../console/parse-options.ts";
 
 /**
  * **`edge-op completion`**: a script for a shell, which asks `edge-op complete` for the words that can follow. So one list serves all shells, and is
@@ -45,7 +46,7 @@ export function completionCommands(others: readonly Command[]): Command[] {
 
 /** The words that can stand in place of the last one. */
 export function completionsOf(commands: readonly Command[], words: readonly string[]): string[] {
-  const given = words.slice(0, -1).filter((word) => !word.startsWith("-"));
+  const given = splitCommon(words.slice(0, -1)).rest.filter((word) => !word.startsWith("-"));
   const last = words.at(-1) ?? "";
   const next = commands.flatMap(({ words: own }) =>
     own.length > given.length && given.every((word, index) => own[index] === word) ? [own[given.length]!] : [],

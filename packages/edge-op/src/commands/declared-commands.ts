@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, hasFlag, textOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
+import { requireConsent, yesOption } from "../console/require-consent.ts";
 import { printable } from "../console/show.ts";
 import { applyChanges } from "../declared/apply-changes.ts";
 import { type ComparedSettings, compareSettings } from "../declared/compare-settings.ts";
@@ -47,7 +48,13 @@ export function declaredCommands(document: ApiDocument): readonly Command[] {
       summary: "Makes a deployment as its files say, after it has shown what changes.",
       arguments: [fileArgument],
       options: [
-        { name: "yes", kind: "flag", description: "Do not ask. Needed where nobody can answer." },
+        yesOption,
+        {
+          name: "keep-holders",
+          kind: "flag",
+          description:
+            "Those who have a role or group already get its first admin scopes; otherwise such a change is refused.",
+        },
         {
           name: "secrets",
           kind: "text",
@@ -74,9 +81,9 @@ async function apply(
   if (secretFile !== undefined && existsSync(secretFile)) throw usageFailure(`${secretFile} exists: name a new file.`);
   const connection = connect(call);
   const made = await plan(call, connection);
-  const { changes } = made;
+  const changes = hasFlag(call, "keep-holders") ? made.changes.map(keepHolders) : made.changes;
   if (!call.json) await print(call, made);
-  if (changes.length > 0) await requireConsent(call, connection.issuer);
+  if (changes.length > 0) await requireConsent(call, `Change ${connection.issuer}?`);
   const keep = (secrets: Readonly<Record<string, string>>) => {
     if (secretFile === undefined || Object.keys(secrets).length === 0) return secrets;
     writeFileSync(secretFile, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600, flag: "wx" });
@@ -112,17 +119,17 @@ async function apply(
   }
 }
 
+/** Roles and groups are the kinds that people hold. */
+function keepHolders(change: Change): Change {
+  const { kind, action, request } = change;
+  if (kind.values === undefined || action === "delete") return change;
+  return { ...change, request: { ...request, body: { ...(request.body as object), keep_holders: true } } };
+}
+
 async function printSecrets({ terminal, json }: Call, secrets: Readonly<Record<string, string>>): Promise<void> {
   if (json) return;
   for (const [id, secret] of Object.entries(secrets))
     await terminal.write(`client_secret of ${printable(id)}: ${printable(secret)}\n`);
-}
-
-async function requireConsent(call: Call, issuer: string): Promise<void> {
-  if (hasFlag(call, "yes")) return;
-  if (!call.terminal.isInteractive) throw usageFailure("Nobody can answer here: --yes applies the changes.");
-  const answer = await call.terminal.ask(`Change ${printable(issuer)}? (yes/no) `);
-  if (answer.trim() !== "yes") throw usageFailure("Nothing was changed.");
 }
 
 function described({ changes, ...compared }: Plan) {

@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { wireDescriptions } from "@edge-op/protocol/oauth/errors";
 import { type Call, textOption } from "../console/command.ts";
 import { Failure } from "../console/failure.ts";
 import { type ApiResponse, readResponse } from "../provider-api.ts";
@@ -116,7 +117,6 @@ const outcomes: Readonly<Record<number, Failure["outcome"]>> = {
   403: "noRights",
   404: "notFound",
   408: "unavailable",
-  409: "conflict",
   412: "conflict",
   429: "unavailable",
 };
@@ -124,6 +124,14 @@ const outcomes: Readonly<Record<number, Failure["outcome"]>> = {
 interface WrongField {
   readonly path: string;
   readonly message: string;
+}
+
+/**
+ * A taken id names its field, and a concurrent change has the fixed text. Every other 409 is a state that forbids the change, with its own text: the same
+ * command fails again.
+ */
+function outcomeOfConflict({ error_description: description, fields }: ApiResponse["body"]): Failure["outcome"] {
+  return Array.isArray(fields) || description === wireDescriptions.conflict ? "conflict" : "refused";
 }
 
 /** The failure that an error response describes. It contains the request id, by which the log and `edge-op why` find the request. */
@@ -139,7 +147,8 @@ function failureOf({ status, headers, body, text }: ApiResponse): Failure {
       : []),
     ...(requestId === null ? [] : [`Request: ${requestId}`]),
   ];
-  const outcome = outcomes[status] ?? (status >= 500 ? "unavailable" : "refused");
+  const outcome =
+    (status === 409 ? outcomeOfConflict(body) : outcomes[status]) ?? (status >= 500 ? "unavailable" : "refused");
   return new Failure(outcome, lines.join("\n"), {
     ...body,
     status,

@@ -7,6 +7,8 @@ export type OptionKind = "text" | "secret" | "number" | "flag" | "list" | "json"
 export interface Option {
   /** Without its dashes, in kebab-case. */
   readonly name: string;
+  /** One letter, for an option of every command. */
+  readonly short?: string;
   readonly kind: OptionKind;
   readonly description: string;
   readonly choices?: readonly string[];
@@ -53,7 +55,8 @@ export interface Command {
 export const commonOptions: readonly Option[] = [
   { name: "context", kind: "text", description: "The deployment, by the name of its context." },
   { name: "json", kind: "flag", description: "Print JSON, as the API sends it." },
-  { name: "help", kind: "flag", description: "Print this help." },
+  { name: "help", short: "h", kind: "flag", description: "Print this help." },
+  { name: "version", kind: "flag", description: "Print the version of edge-op." },
 ];
 
 export function textOption({ options }: Pick<Call, "options">, name: string): string | undefined {

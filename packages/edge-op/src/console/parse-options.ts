@@ -3,6 +3,7 @@ import type { Argument, Command, Option } from "./command.ts";
 import { commonOptions } from "./command.ts";
 import { type Failure, usageFailure } from "./failure.ts";
 import { readDocument, readSecret } from "./read-document.ts";
+import { findSimilar } from "./similar.ts";
 
 export interface ParsedLine {
   readonly arguments: Readonly<Record<string, string>>;
@@ -49,9 +50,31 @@ function explain(error: unknown, known: readonly string[]): Failure {
   const message = error instanceof Error ? error.message : String(error);
   const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
   if (unknown === undefined) return usageFailure(message);
-  const near = known.filter((name) => name.startsWith(unknown.slice(0, 4)) || unknown.startsWith(name));
-  const hint = near.length === 0 ? "" : ` Similar: ${near.map((name) => `--${name}`).join(", ")}.`;
+  const near = findSimilar(unknown, known);
+  const hint = near.length === 0 ? "" : ` Did you mean ${near.map((name) => `--${name}`).join(" or ")}?`;
   return usageFailure(`There is no option --${unknown}.${hint}`);
+}
+
+/** **Separates the options of every command that precede or divide the words of a command**, up to the first other option. */
+export function splitCommon(words: readonly string[]): { readonly common: string[]; readonly rest: string[] } {
+  const common: string[] = [];
+  const rest: string[] = [];
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index]!;
+    const option = commonOptions.find(
+      ({ name, short }) => word.split("=")[0] === `--${name}` || (short && word === `-${short}`),
+    );
+    // The words of a completion are another line's.
+    if (rest[0] === "complete" || (option === undefined && word.startsWith("-")))
+      return { common, rest: [...rest, ...words.slice(index)] };
+    if (option === undefined) rest.push(word);
+    else common.push(word);
+    if (option?.kind === "text" && word === `--${option.name}` && index + 1 < words.length) {
+      index += 1;
+      common.push(words[index]!);
+    }
+  }
+  return { common, rest };
 }
 
 function convert(option: Option, given: unknown, negated: unknown): unknown {

@@ -8,18 +8,19 @@ const barWidth = 24;
  * has happened, so that a command that stands still shows it.
  */
 export class Progress {
-  readonly #terminal: Terminal;
+  readonly #terminal: Pick<Terminal, "isInteractive" | "note">;
   readonly #noun: string;
-  #writtenMs = Date.now();
+  #writtenMs: number;
   #isDrawn = false;
 
-  constructor(terminal: Terminal, noun: string) {
+  constructor(terminal: Pick<Terminal, "isInteractive" | "note">, noun: string, nowMs = Date.now()) {
     this.#terminal = terminal;
     this.#noun = noun;
+    this.#writtenMs = nowMs;
   }
 
   /** `share`: from 0 to 1, if it is known. */
-  show(count: number, share?: number): void {
+  show(count: number, share?: number, nowMs = Date.now()): void {
     const percent = share === undefined ? "" : ` (${Math.floor(Math.min(1, share) * 100)} %)`;
     const text = `${count} ${this.#noun}${percent}`;
     if (this.#terminal.isInteractive) {
@@ -27,8 +28,8 @@ export class Progress {
       const bar = share === undefined ? "" : `[${"#".repeat(full)}${"-".repeat(barWidth - full)}] `;
       this.#terminal.note(`\r${bar}${text}`);
       this.#isDrawn = true;
-    } else if (Date.now() - this.#writtenMs >= lineMs) {
-      this.#writtenMs = Date.now();
+    } else if (nowMs - this.#writtenMs >= lineMs) {
+      this.#writtenMs = nowMs;
       this.#terminal.note(`${text}\n`);
     }
   }

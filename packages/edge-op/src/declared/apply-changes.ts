@@ -35,13 +35,19 @@ export async function applyChanges(
       if (left.length > 0) remaining[name] = left;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      const advice = error.outcome === "conflict" ? "It was changed after it was read. " : "";
-      const message = `${name}: ${error.message}\n${advice}${made} of ${changes.length} changes are made. Apply again to continue.`;
+      const advice = adviceFor(error);
+      const message = `${name}: ${error.message}\n${made} of ${changes.length} changes are made. ${advice}`;
       throw new Failure(error.outcome, message, { ...error.detail, made, secrets }, { cause: error });
     }
     onProgress(change);
   }
   return { secrets, remaining };
+}
+
+function adviceFor({ outcome, message }: Failure): string {
+  if (outcome === "conflict") return "It was changed after it was read. Apply again to continue.";
+  if (message.includes("keep_holders")) return "Apply with --keep-holders if they shall have them.";
+  return outcome === "refused" ? "Change the declaration, and apply again to continue." : "Apply again to continue.";
 }
 
 /** The body of a request with its secrets. */

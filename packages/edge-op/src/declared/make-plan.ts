@@ -1,8 +1,10 @@
 import type { ApiRequest, Connection } from "../connection/connection.ts";
 import { usageFailure } from "../console/failure.ts";
+import { printable } from "../console/show.ts";
 import { type ApiDocument, type Schema, schemaOf } from "../operations/api-document.ts";
 import { type Declaration, type DeclaredKind, declaredKinds, type Wanted } from "./declaration.ts";
 import { type Difference, findDifferences } from "./find-differences.ts";
+import { findProblems } from "./find-problems.ts";
 
 export interface Change {
   readonly kind: DeclaredKind;
@@ -18,7 +20,10 @@ export interface Change {
 /** Records that are read at the same time. */
 const mostReads = 8;
 
-/** **The changes that make a deployment what is declared**, in the order in which they must be made. Reads each declared record once. */
+/**
+ * **The changes that make a deployment what is declared**, in the order in which they must be made. Reads each declared record once. Refuses the whole
+ * plan, with every problem, if a record has another form than the admin API accepts.
+ */
 export async function makePlan(
   connection: Connection,
   document: ApiDocument,
@@ -35,6 +40,17 @@ export async function makePlan(
     );
     changes.push(...found.flat());
   }
+  const problems = changes.flatMap(({ kind, name, action, request, secrets = {} }) => {
+    if (action === "delete") return [];
+    // What the variables contain is read before the first change.
+    const given = Object.fromEntries(Object.keys(secrets).map((member) => [member, "as it is in the variable"]));
+    const found = findProblems(document, bodyOf(document, kind, request.method), {
+      ...(request.body as object),
+      ...given,
+    });
+    return found.map((problem) => printable(`${kind.name}.${name}: ${problem}`));
+  });
+  if (problems.length > 0) throw usageFailure(`${problems.join("\n")}\nNothing was changed.`);
   const deletions = changes.filter(({ action }) => action === "delete").toReversed();
   return [...changes.filter(({ action }) => action !== "delete"), ...deletions];
 }
@@ -76,7 +92,8 @@ async function compare(
     ];
   }
   if (differences.length === 0) return [];
-  const changed = [...new Set(differences.map((difference) => difference.path.split(".")[0]!))];
+  const differs = (member: string) => differences.some(({ path: at }) => at === member || at.startsWith(`${member}.`));
+  const changed = Object.keys(record).filter(differs);
   const fixed = changed.find((member) => kind.fixed.includes(member));
   if (fixed !== undefined)
     throw usageFailure(
@@ -104,9 +121,15 @@ function withoutSecrets({ name: kind, secrets = [] }: DeclaredKind, wanted: Read
 }
 
 /** The schema of a record, with its defaults. */
-function creationOf(document: ApiDocument, { name }: DeclaredKind): Schema {
-  const create = document.paths[`/${name}`]?.["post"];
-  return schemaOf(document, create?.requestBody) ?? {};
+function creationOf(document: ApiDocument, kind: DeclaredKind): Schema {
+  return bodyOf(document, kind, "POST");
+}
+
+/** The schema of the body of a creation, or of a change of one record. */
+function bodyOf(document: ApiDocument, { name }: DeclaredKind, method: string): Schema {
+  const ofRecord = Object.entries(document.paths).find(([path]) => path.startsWith(`/${name}/{`) && path.endsWith("}"));
+  const operations = method === "POST" ? document.paths[`/${name}`] : ofRecord?.[1];
+  return schemaOf(document, operations?.[method.toLowerCase()]?.requestBody) ?? {};
 }
 
 /** Differences that remain in the response to a change: the provider stores these members in another form than declared. */

@@ -1,14 +1,9 @@
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Builds } from "../builds.ts";
 import { readSeedFile, SeedError } from "../demo/read-seed-file.ts";
-import type { Seed } from "../demo/seed.ts";
-import { describeHooks, HooksError, settingsOfHooks } from "../local-hooks.ts";
-import type { LogLine } from "../log-line.ts";
-import type { LocalProvider } from "../run-provider.ts";
-import { SettingError, settingsFrom } from "../settings-variables.ts";
-import { adviceFor, DevelopmentRun, type Registered } from "./run-development.ts";
-import { onStop } from "./stop-signals.ts";
+import { HooksError } from "../local-hooks.ts";
+import { prepareRuntime, RuntimeError } from "../runtime.ts";
+import { SettingError } from "../settings-variables.ts";
 
 const usage = `edge-op dev [options]
 
@@ -24,6 +19,8 @@ class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+export type DevOptions = ReturnType<typeof readOptions>;
+
 function readOptions(args: readonly string[]) {
   try {
     const { values } = parseArgs({
@@ -34,7 +31,7 @@ function readOptions(args: readonly string[]) {
         data: { type: "string" },
         hooks: { type: "string" },
         verbose: { type: "boolean", default: false },
-        help: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
       },
     });
     const port = Number(values.port);
@@ -47,84 +44,22 @@ function readOptions(args: readonly string[]) {
   }
 }
 
-const mendable = [UsageError, SeedError, SettingError, HooksError];
+const mendable = [UsageError, SeedError, SettingError, HooksError, RuntimeError];
 
-/** **`edge-op dev`**: the compact Worker on this machine, from the bundle in the package. */
-export async function runDevCommand(builds: Builds, args: readonly string[]): Promise<void> {
+/** **`edge-op dev`**: the compact Worker on this machine, from the bundle in the package. `root`: the folder of the package. */
+export async function runDevCommand(builds: Builds, root: string, args: readonly string[]): Promise<void> {
   try {
     const options = readOptions(args);
     if (options.help) return console.log(usage);
-    await run(builds, options, options.seed === undefined ? undefined : readSeedFile(options.seed));
+    const seed = options.seed === undefined ? undefined : readSeedFile(options.seed);
+    await prepareRuntime(root, (text) => console.error(text));
+    // Its modules import the runtime.
+    const { serveDevelopment } = await import("./serve-development.ts");
+    await serveDevelopment(builds, options, seed);
   } catch (error) {
     if (!mendable.some((kind) => error instanceof kind)) throw error;
     const { message } = error as Error;
     console.error(error instanceof UsageError ? `${message}\n\n${usage}` : message);
     process.exitCode = 2;
   }
-}
-
-async function run(
-  builds: Builds,
-  { port, data, hooks, verbose }: ReturnType<typeof readOptions>,
-  seed: Seed | undefined,
-): Promise<void> {
-  const startedAt = performance.now();
-  const log = ({ level, message }: LogLine): void => {
-    if (verbose || level === "error" || level === "warn") console.error(`[${level}] ${message}`);
-  };
-  const ofHooks = hooks === undefined ? {} : await settingsOfHooks(hooks);
-  const vars = { REQUEST_LOG_PERCENT: "100", ...ofHooks, ...settingsFrom(process.env) };
-  const development = new DevelopmentRun(builds, {
-    port,
-    host: "127.0.0.1",
-    demoPort: port + 1,
-    shape: "compact",
-    vars,
-    ...(data === undefined ? {} : { stateDir: resolve(data) }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(hooks === undefined ? {} : { hooks: { path: hooks } }),
-    onLog: log,
-    onProgress: () => undefined,
-  });
-  const claimSignals = onStop(() => development.stop());
-  try {
-    const { provider, registered } = await development.start();
-    claimSignals();
-    console.log(describe(provider, registered, seed === undefined ? port + 1 : undefined));
-    if (hooks !== undefined) console.log(`Hooks of ${hooks}: ${describeHooks(vars)}\n`);
-    console.log(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.`);
-  } catch (error) {
-    await development.stop();
-    const advice = adviceFor(error, { otherPort: `--port ${port + 100}`, anew: `rm -r ${data ?? ""}` });
-    if (advice === undefined) throw error;
-    console.error(advice);
-    process.exit(1);
-  }
-}
-
-function describe(
-  { origin }: LocalProvider,
-  { admin, clients, users, administrator }: Registered,
-  demoPort: number | undefined,
-): string {
-  const lines = [
-    `Edge OP listens at ${origin}`,
-    `  refusals    ${origin}/dev/refusals`,
-    `  mailbox     ${origin}/dev/mailbox`,
-    `  console     ${origin}/console`,
-    `  discovery   ${origin}/.well-known/openid-configuration`,
-    ...(demoPort === undefined ? [] : [`  demo        http://localhost:${demoPort}`]),
-    "",
-    "Users",
-    ...[...Object.values(users), administrator ?? []]
-      .flat()
-      .map(({ username, password }) => `  ${username.padEnd(28)} ${password}`),
-    "",
-    "Clients",
-    ...[admin, ...Object.values(clients)].map(
-      ({ client_id: id, client_secret: secret }) => `  ${id.padEnd(28)} ${secret === "" ? "(public)" : secret}`,
-    ),
-    "",
-  ];
-  return lines.join("\n");
 }

@@ -13,7 +13,7 @@ const packedNames: Readonly<Record<string, string>> = { gitignore: ".gitignore",
 /** **`edge-op init`**: copies the starter of this package. */
 export function runInitCommand(starter: string, args: readonly string[]): void {
   try {
-    const options = { help: { type: "boolean", default: false } } as const;
+    const options = { help: { type: "boolean", short: "h", default: false } } as const;
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     if (values.help) {
       console.log(usage);

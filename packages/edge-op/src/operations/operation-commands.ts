@@ -10,6 +10,7 @@ import {
 } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
 import { parseDocument, readDocument } from "../console/read-document.ts";
+import { requireConsent, yesOption } from "../console/require-consent.ts";
 import type { ApiResponse } from "../provider-api.ts";
 import { type ApiDocument, type Operation, type Parameter, type Schema, schemaOf } from "./api-document.ts";
 import { bodyOptions, buildBody, membersOf, optionFor, optionName } from "./body-options.ts";
@@ -50,7 +51,7 @@ function commandOf(described: Described): Command {
   const { path, operation, method } = described;
   const words = wordsOf(method, path, operation);
   const scopes = operation.security.flatMap((each) => Object.values(each).flat());
-  const named = pathParameters(operation);
+  const named = pathParameters(path, operation);
   return {
     words,
     summary: operation.summary,
@@ -60,16 +61,25 @@ function commandOf(described: Described): Command {
     notes: [
       ...(operation.description === undefined ? [] : [operation.description]),
       `Scope: ${scopes.join(" ")}. Request: ${method} /admin${path}.`,
-      ...(named.length > 0 && method === "DELETE" ? ["At a terminal it asks first, unless --yes is given."] : []),
+      ...(method === "DELETE" ? ["It asks first. Where nobody can answer, it needs --yes."] : []),
     ],
     run: (call) => run(described, call),
   };
 }
 
-function pathParameters({ parameters = [] }: Operation): Argument[] {
+function pathParameters(path: string, { parameters = [] }: Operation): Argument[] {
   return parameters
     .filter((parameter) => parameter.in === "path")
-    .map(({ name, description }) => ({ name, description: description ?? `The ${name} of the resource.` }));
+    .map(({ name, description }) => ({
+      name,
+      description: description ?? `The ${name} of the ${nounBefore(path, name)}.`,
+    }));
+}
+
+/** `/users/{sub}`: `user`. */
+function nounBefore(path: string, name: string): string {
+  const [, nouns = "resource"] = new RegExp(`([a-z-]+)/\\{${name}\\}`).exec(path) ?? [];
+  return nouns.replace(/ies$/, "y").replace(/s$/, "").replaceAll("-", " ");
 }
 
 function queryParameters({ parameters = [] }: Operation): readonly Parameter[] {
@@ -88,7 +98,6 @@ const ifMatchOption: Option = {
   description: "Fail if the resource has another version than this ETag.",
 };
 const allOption: Option = { name: "all", kind: "flag", description: "All pages, not only the first." };
-const yesOption: Option = { name: "yes", kind: "flag", description: "Do not ask." };
 
 function optionsOf({ document, operation, method, body, list }: Described): Option[] {
   const query = queryParameters(operation);
@@ -132,8 +141,11 @@ async function run(described: Described, call: Call): Promise<void> {
       return value === undefined ? [] : [[name, String(value)]];
     }),
   );
+  if (method === "PATCH" && Object.keys(content ?? {}).length === 0)
+    throw usageFailure("Nothing to change: give a member as an option, or in --file, or remove one by --unset.");
   const connection = connect(call);
-  if (method === "DELETE") await requireConsent(call, `${operation.summary}\n${path} at ${connection.issuer}`);
+  if (method === "DELETE")
+    await requireConsent(call, `${operation.summary}\n${path} at ${connection.issuer}\nContinue?`);
   if (described.list !== undefined) {
     const { columns } = wordingOf(operation);
     const list = { path, query, member: described.list, columns, all: hasFlag(call, "all") };
@@ -161,11 +173,4 @@ async function readFile(call: Call): Promise<unknown> {
   const path = textOption(call, "file");
   if (path === undefined) return undefined;
   return path === "-" ? parseDocument(await call.terminal.readInput(), "The standard input") : readDocument(path);
-}
-
-/** Asks a person at a terminal. A script is not asked: it has said what it wants. */
-async function requireConsent(call: Call, question: string): Promise<void> {
-  if (!call.terminal.isInteractive || hasFlag(call, "yes")) return;
-  const answer = await call.terminal.ask(`${question}\nContinue? (yes/no) `);
-  if (answer.trim() !== "yes") throw usageFailure("Nothing was changed.");
 }

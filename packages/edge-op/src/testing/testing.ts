@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { adviceToInstall, useRuntime } from "../runtime.ts";
 import { HostConnection, type HostProgram } from "./host-connection.ts";
 import { serveHooks } from "./serve-hooks.ts";
 import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
@@ -34,6 +35,8 @@ export interface TestProviderOptions {
  * runtime: the first provider starts it, and it ends by itself some seconds after the last process.
  */
 export async function createTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
+  const root = join(import.meta.dirname, "../..");
+  if (!useRuntime(root)) throw new Error(adviceToInstall(root));
   const host = await HostConnection.open(program());
   const hooks = options.hooks === undefined ? undefined : await serveHooks(options.hooks);
   const created = (await host.call("POST", "/instances", {

@@ -7,6 +7,7 @@ import { listAddresses } from "@edge-op/shared/users/user-addresses";
 import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { allowedDetails } from "../consent/requested-allowances.ts";
+import { adminResource } from "../pages/admin-resource.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
@@ -43,7 +44,8 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
       isolate.upstreams.list(context),
     ]);
   const allowed = applications.flatMap((each) => each.allowed);
-  const resources = await isolate.resources.findAll(context, allowedResources(allowed));
+  const found = await isolate.resources.findAll(context, allowedResources(allowed));
+  const resources = [...found, adminResource(context.settings.issuer)];
   const ceremony = mayAddPasskey(at, person, factors)
     ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;

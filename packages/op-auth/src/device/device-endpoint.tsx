@@ -16,6 +16,7 @@ import { requestedAllowances } from "../consent/requested-allowances.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
+import { adminResource } from "../pages/admin-resource.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { describeWait } from "../pages/describe-wait.ts";
 import { frameOf } from "../pages/frame.ts";
@@ -138,7 +139,7 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
     client: clientMark(client),
     user,
     ...{ asked, attributes },
-    resources: described,
+    resources: [...described, adminResource(context.settings.issuer)],
     details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,
     minutes: Math.max(0, Math.floor((context.arrivedAtMs - requestedAtMs) / 60_000)),

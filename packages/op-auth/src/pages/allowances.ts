@@ -4,6 +4,7 @@ import { namesOf } from "@edge-op/protocol/encoding/names-of";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
+import { describeAdminScope } from "./admin-resource.ts";
 import type { MessageKey } from "./messages.ts";
 
 /** A message `scope.…` describes each. */
@@ -98,7 +99,7 @@ export function describeAllowance(
   if (mapped !== undefined) return t("claim.other", { claim: mapped.titles?.[t.language] ?? mapped.title });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (isProviderScope(item)) return t(`scope.${item}`);
-  return t("scope.other", { scope: item });
+  return describeAdminScope(item, t.language) ?? t("scope.other", { scope: item });
 }
 
 /** Requested access with the attributes that its scope values release: a value may have another meaning at an API too, so it stays. */

@@ -1,36 +1,93 @@
 import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
 import type { Paged } from "../api/resources.ts";
+import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, Facts, Head, List, Pager, Search, searched } from "../serve/parts.tsx";
-import type { ConsoleRoute } from "../serve/route.ts";
+import { Actions, Facts, Head, List, Pager } from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { type AuditKey, auditMessages } from "./messages.ts";
 
+export const auditScope = "admin:audit";
 const auditPath = "/console/audit";
 const verificationPath = `${auditPath}/verification`;
 
+/** The log with conditions. */
+export function auditOf(conditions: Readonly<Record<string, string>>): string {
+  return `${auditPath}?${new URLSearchParams(conditions)}`;
+}
+
+/** The conditions of the admin API, which all apply. Times are those of UTC: a page without scripts does not know the person's. */
+const usual = [
+  ["type", "audit.byType"],
+  ["sub", "audit.bySub"],
+  ["from", "audit.from"],
+  ["to", "audit.to"],
+] as const;
+const further = [
+  ["client_id", "audit.byClient"],
+  ["actor", "audit.byActor"],
+  ["target", "audit.byTarget"],
+  ["request_id", "audit.byRequest"],
+] as const;
+const conditions = [...usual, ...further];
+
+function isTime(name: string): boolean {
+  return name === "from" || name === "to";
+}
+
+/** The moment of a field without a time zone. */
+function conditionOf(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name)?.trim() || undefined;
+  return isTime(name) && value !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(value) ? `${value}:00Z` : value;
+}
+
+function Conditions({ t, query }: Pick<PageCall<AuditKey>, "t" | "query">) {
+  const isGiven = ([name]: (typeof conditions)[number]) => Boolean(query.get(name));
+  const field = ([name, label]: (typeof conditions)[number]) => (
+    <div>
+      <label for={name}>{t(label)}</label>
+      <input
+        type={isTime(name) ? "datetime-local" : "text"}
+        id={name}
+        name={name}
+        value={clip(query.get(name) ?? "", 600)}
+        autocomplete="off"
+      />
+    </div>
+  );
+  return (
+    <form method="get" action={auditPath} class="search">
+      {usual.map(field)}
+      <details open={further.some(isGiven)}>
+        <summary>{t("audit.more")}</summary>
+        <div class="search">{further.map(field)}</div>
+      </details>
+      <button type="submit" class="slim" id="search">
+        {t("list.search")}
+      </button>
+      {conditions.some(isGiven) && (
+        <a class="button quiet slim" href={auditPath}>
+          {t("list.all")}
+        </a>
+      )}
+    </form>
+  );
+}
+
 const list = definePage<AuditKey>({
   path: auditPath,
-  scope: "admin:audit",
+  scope: auditScope,
   operations: ["listAuditEvents"],
   messages: auditMessages,
   async show({ api, t, query, path }) {
-    const names = {
-      type: t("audit.byType"),
-      target: t("audit.byTarget"),
-      sub: t("audit.bySub"),
-      client_id: t("audit.byClient"),
-      actor: t("audit.byActor"),
-      request_id: t("audit.byRequest"),
-    };
     const found = await api.get<Paged & { readonly events: readonly ShownEvent[] }>("/audit", {
-      ...searched(query, names),
+      ...Object.fromEntries(conditions.map(([name]) => [name, conditionOf(query, name)])),
       limit: "30",
       cursor: query.get("cursor") ?? undefined,
     });
     const children = (
       <>
         <Head title={t("audit.title")} />
-        <Search t={t} path={path} query={query} conditions={names} isExact />
+        <Conditions t={t} query={query} />
         <List t={t} items={found.events.map((event) => ({ name: event.type, detail: linesOf(event) }))} />
         <Pager t={t} path={path} query={query} next={found.next_cursor} />
         <Actions actions={[{ href: verificationPath, text: t("audit.verify") }]} />
@@ -64,7 +121,7 @@ interface Verification {
 
 const verification = definePage<AuditKey>({
   path: verificationPath,
-  scope: "admin:audit",
+  scope: auditScope,
   operations: ["verifyAuditLog"],
   messages: auditMessages,
   async show({ api, t, query }) {

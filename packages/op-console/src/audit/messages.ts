@@ -8,6 +8,9 @@ const en = {
   "audit.byClient": "Client id",
   "audit.byActor": "Who acted (sub)",
   "audit.byRequest": "Request id",
+  "audit.more": "More conditions",
+  "audit.from": "From (UTC)",
+  "audit.to": "Before (UTC)",
   "audit.verify": "Verify the log",
   "audit.verification": "Verification of the audit log",
   "audit.verificationText":
@@ -32,6 +35,9 @@ const de: Readonly<Record<AuditKey, string>> = {
   "audit.byClient": "Client-ID",
   "audit.byActor": "Wer gehandelt hat (sub)",
   "audit.byRequest": "Vorgangsnummer",
+  "audit.more": "Weitere Bedingungen",
+  "audit.from": "Ab (UTC)",
+  "audit.to": "Vor (UTC)",
   "audit.verify": "Log prüfen",
   "audit.verification": "Prüfung des Audit-Logs",
   "audit.verificationText":

@@ -1,6 +1,6 @@
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import type { ClientResource } from "../api/resources.ts";
-import { defineRecord } from "../records/define-record.ts";
+import { defineRecord } from "../records/define-record.tsx";
 import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";

@@ -5,6 +5,8 @@ import { type Field, linesOf, parseJson, type Values } from "../serve/fields.tsx
 export interface RecordField<Key extends string> extends Field<Key> {
   /** The form that has it; both by default. */
   readonly only?: "creation" | "change";
+  /** The kinds of record that have it; all by default. */
+  readonly of?: readonly string[];
   /** Without text: a list is empty and another member absent, unless it is the other way round. */
   readonly withoutText?: "absent" | "empty";
   /** The member as text, and the text as the member of `record`, for fields that are of no kind's form. */

@@ -17,7 +17,7 @@ import {
 } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { type RecordField, valuesOf } from "./members.ts";
-import { type AnyKey, apiPath, type RecordSpec, recordPath } from "./record.ts";
+import { type AnyKey, apiPath, fieldsOf, type RecordSpec, recordPath } from "./record.ts";
 
 interface Lists<Key extends string> {
   readonly path: string;
@@ -120,10 +120,12 @@ export function recordPage<Key extends string, Shown extends object>(spec: Recor
 /** What the fields say of the record, without members that it does not have; what is JSON is in the whole record, and a secret nowhere. */
 function factsOf<Key extends string, Shown extends object>(
   at: PageCall<Key>,
-  { fields, id, facts }: RecordSpec<Key, Shown>,
+  spec: RecordSpec<Key, Shown>,
   record: Shown,
 ): readonly Fact[] {
+  const { id, facts } = spec;
   const { t } = at;
+  const fields = fieldsOf(spec, record);
   const values = valuesOf(fields, record);
   const status: unknown = Reflect.get(record, "status");
   const isList = ({ kind, withoutText }: RecordField<Key>) => kind === "lines" && withoutText !== "absent";

@@ -11,7 +11,7 @@ import { type RecordField, valuesOf } from "./members.ts";
 export type AnyKey<Key extends string> = Key | ConsoleKey;
 
 /**
- * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.ts`). The texts say what a change ends; those
+ * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.tsx`). The texts say what a change ends; those
  * that are missing are changes that the record does not have.
  */
 export interface RecordSpec<Key extends string, Shown extends object> {
@@ -41,6 +41,14 @@ export interface RecordSpec<Key extends string, Shown extends object> {
   /** The status of a record that is disabled, and its words, if they are others. */
   readonly disabled?: "disabled" | "suspended";
   readonly verbs?: { readonly disable: Key; readonly enable: Key };
+  /** Records of several kinds: the member that says which, chosen before the form of a creation, which has only its fields. */
+  readonly kinds?: {
+    readonly member: string;
+    readonly text: Key;
+    readonly options: readonly (readonly [value: string, label: Key])[];
+    /** What the form of a creation begins with, and what it says above its fields. */
+    begin(at: PageCall<Key>, kind: string): Pick<Found, "values" | "note">;
+  };
   /** Created and changed by PUT, as a whole. */
   readonly isReplaced?: true;
   /** The list can be searched by one of these. */
@@ -73,13 +81,32 @@ export function apiPath<Key extends string>(
   return recordPath(api, at.parameter("id"), below);
 }
 
+/** The fields of a record of this kind. */
+export function fieldsOfKind<Key extends string>(
+  { fields, kinds }: Pick<RecordSpec<Key, object>, "fields" | "kinds">,
+  kind: unknown,
+): readonly RecordField<Key>[] {
+  return kinds === undefined ? fields : fields.filter(({ of }) => of === undefined || of.includes(String(kind)));
+}
+
+/** The fields that this record has. */
+export function fieldsOf<Key extends string, Shown extends object>(
+  spec: RecordSpec<Key, Shown>,
+  record: Shown,
+): readonly RecordField<Key>[] {
+  return fieldsOfKind(spec, spec.kinds && Reflect.get(record, spec.kinds.member));
+}
+
 export interface FoundRecord<Shown extends object> extends Found {
   readonly record: Shown;
 }
 
 /** The options that a change of one record adds to {@link defineChange}. */
 interface RecordChange<Key extends string, Shown extends object>
-  extends Pick<ChangeSpec<Key, FoundRecord<Shown>>, "title" | "ends" | "isDangerous" | "fields" | "request"> {
+  extends Pick<
+    ChangeSpec<Key, FoundRecord<Shown>>,
+    "title" | "ends" | "isDangerous" | "fields" | "fieldsOf" | "request"
+  > {
   /** The page's path below the record's. */
   readonly below: string;
   /** The operation that it sends. */

@@ -1,4 +1,4 @@
-import { defineRecord } from "../records/define-record.ts";
+import { defineRecord } from "../records/define-record.tsx";
 import type { RecordSpec } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";

@@ -15,7 +15,7 @@ export interface Found {
   readonly values?: Values;
   /** Its version: the change is refused if the record is another one by then. */
   readonly etag?: string | undefined;
-  /** More that the page of the confirmation says. */
+  /** More that the form and the page of the confirmation say. */
   readonly note?: Child;
 }
 
@@ -32,6 +32,8 @@ export interface ChangeSpec<Key extends string, Changed extends Found> {
   readonly ends: Key | ConsoleKey;
   readonly isDangerous?: true;
   readonly fields?: readonly Field<Key>[];
+  /** Those of this record, if records differ. */
+  fieldsOf?(found: Changed, at: PageCall<Key>): readonly Field<Key>[];
   find(at: PageCall<Key>): Promise<Changed>;
   request(at: PageCall<Key>, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
   /** Where the change leads; with `View`, the page that shows its result once. */
@@ -53,17 +55,18 @@ interface Problem {
  * version. A change without fields begins with its confirmation. Every post has a form token.
  */
 export function defineChange<Key extends string, Changed extends Found = Found>(
-  spec: ChangeSpec<Key, Changed>,
+  given: ChangeSpec<Key, Changed>,
 ): ConsoleRoute {
-  const { path, scope, operations } = spec;
+  const { path, scope, operations } = given;
   return {
     path,
     scope,
     operations,
     accepts: ["GET", "POST"],
     async respond(request) {
-      const at = await pageCall(request, spec.messages);
-      const found = await spec.find(at);
+      const at = await pageCall(request, given.messages);
+      const found = await given.find(at);
+      const spec = given.fieldsOf === undefined ? given : { ...given, fields: given.fieldsOf(found, at) };
       const { form } = at;
       if (form === undefined && isTooLarge(found.values ?? {})) return tooLargePage(spec, at, found);
       if (form === undefined) {
@@ -168,6 +171,7 @@ async function formPage<Key extends string, Changed extends Found>(
     <>
       {found.name === "" ? <Head title={title} /> : <RecordHead kind={title} name={found.name} />}
       <ProblemNote at={at} problem={problem} />
+      {found.note}
       <form method="post" action={path}>
         <Hidden values={{ token: await at.token(), step: "form", etag: found.etag }} />
         <Fields t={t} fields={spec.fields ?? []} values={values} />

@@ -4,7 +4,6 @@ const en = {
   "start.title": "Connect an application",
   "start.text":
     "Choose a framework. The console creates the client and shows the code with its values. The tests of Edge OP run each of these.",
-  "start.choose": "Choose",
   "start.connect": "Connect an application",
   "start.name": "Name, as people read it at consent",
   "start.origin": "Where the application runs",
@@ -24,7 +23,6 @@ const de: Readonly<Record<StartKey, string>> = {
   "start.title": "Eine Anwendung anbinden",
   "start.text":
     "Wählen Sie ein Framework. Die Konsole legt den Client an und zeigt den Code mit seinen Werten. Jeder davon wird von den Tests von Edge OP ausgeführt.",
-  "start.choose": "Wählen",
   "start.connect": "Eine Anwendung anbinden",
   "start.name": "Name, wie Personen ihn bei der Zustimmung lesen",
   "start.origin": "Wo die Anwendung läuft",

@@ -23,6 +23,29 @@ interface Framework {
 
 const all: readonly Framework[] = frameworks;
 
+/** Names of libraries that do not contain the one of the framework that people look for. */
+const frameworkOfLibrary: Readonly<Record<string, string>> = {
+  "@hono/oidc-auth": "Hono",
+  "Auth.js": "Express",
+  "django-allauth": "Django",
+  "express-openid-connect": "Express",
+  "go-oidc": "Go",
+  mod_auth_openidc: "Apache",
+  "mozilla-django-oidc": "Django",
+  NextAuth: "Next.js",
+  "oidc-client-ts": "React and other applications in a browser",
+  "passport-openidconnect": "Express",
+};
+
+function titleOf({ name }: Framework): string {
+  const framework = frameworkOfLibrary[name];
+  return framework === undefined ? name : `${framework}: ${name}`;
+}
+
+function byTitle(left: Framework, right: Framework): number {
+  return titleOf(left).localeCompare(titleOf(right), "en");
+}
+
 function slugOf({ name }: Framework): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
@@ -44,9 +67,9 @@ const list = definePage<StartKey>({
         <Head title={t("start.title")} text={t("start.text")} />
         <List
           t={t}
-          items={all.map((each) => ({
-            name: each.name,
-            actions: [{ href: `${startPath}/${slugOf(each)}`, text: t("start.choose") }],
+          items={[...all].sort(byTitle).map((each) => ({
+            name: titleOf(each),
+            actions: [{ href: `${startPath}/${slugOf(each)}`, text: t("list.choose") }],
           }))}
         />
       </>
@@ -72,7 +95,7 @@ const connect = defineChange<StartKey>({
     { name: "name", label: "start.name", kind: "text", isRequired: true },
     { name: "origin", label: "start.origin", help: "start.originHelp", kind: "text", isRequired: true },
   ],
-  find: async (at) => ({ name: frameworkOf(at).name }),
+  find: async (at) => ({ name: titleOf(frameworkOf(at)) }),
   request(at, values) {
     const text = JSON.stringify(frameworkOf(at).registration);
     const registration = JSON.parse(text, (_, value: unknown) =>

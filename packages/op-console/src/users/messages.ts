@@ -18,6 +18,8 @@ const en = {
   "user.created": "Created",
   "user.editEnds":
     "New tokens contain the roles and groups at once. Whoever loses a permission of the admin API can no longer use it.",
+  "user.signIns": "Sign-ins and failures",
+  "user.events": "All events",
   "user.suspend": "Suspend",
   "user.suspendEnds":
     "Every session, token and grant of the user ends at once, everywhere, and nobody can sign in to the account. It may be released again; what has ended stays ended.",
@@ -106,6 +108,8 @@ const de: Readonly<Record<UserKey, string>> = {
   "user.created": "Angelegt",
   "user.editEnds":
     "Neue Tokens enthalten die Rollen und Gruppen sofort. Wer eine Berechtigung der Admin-API verliert, kann sie nicht mehr nutzen.",
+  "user.signIns": "Anmeldungen und Fehlversuche",
+  "user.events": "Alle Ereignisse",
   "user.suspend": "Sperren",
   "user.suspendEnds":
     "Alle Sitzungen, Tokens und Berechtigungen der Person enden sofort und überall, und niemand kann sich bei dem Konto anmelden. Es kann wieder freigegeben werden; was beendet ist, bleibt beendet.",

@@ -1,9 +1,10 @@
 import type { UserResource } from "../api/resources.ts";
-import { defineRecord } from "../records/define-record.ts";
+import { auditOf, auditScope } from "../audit/audit-pages.tsx";
+import { defineRecord } from "../records/define-record.tsx";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import { Actions, Facts, Head } from "../serve/parts.tsx";
-import type { ConsoleRoute, PageCall } from "../serve/route.ts";
+import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
 import { timeText } from "../serve/times.ts";
 import { type UserKey, userMessages } from "./messages.ts";
 import { userSections } from "./user-sections.tsx";
@@ -36,7 +37,13 @@ const users: RecordSpec<UserKey, UserResource> = {
     [t("user.password"), hasPassword],
     [t("user.created"), timeText(at)],
   ],
-  actions: ({ t }, { sub }) => [
+  actions: ({ t, session }, { sub }) => [
+    ...(mayUse(session, auditScope)
+      ? [
+          { href: auditOf({ sub, type: "sign-in.*" }), text: t("user.signIns") },
+          { href: auditOf({ sub }), text: t("user.events") },
+        ]
+      : []),
     { href: recordPath(path, sub, "/reset-link"), text: t("user.resetLink") },
     { href: recordPath(path, sub, "/temporary-password"), text: t("user.temporary"), isDangerous: true },
   ],

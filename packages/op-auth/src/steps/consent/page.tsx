@@ -8,6 +8,7 @@ import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
 import { releasedAttributes } from "../../consent/released-attributes.ts";
 import { requestedAllowances } from "../../consent/requested-allowances.ts";
+import { adminResource } from "../../pages/admin-resource.ts";
 import { AllowanceList } from "../../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import { describeClient } from "../../pages/describe-client.ts";
@@ -51,7 +52,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
     client: await describeClient(context, isolate, client),
     source: clientSource(client, asking.redirectUri),
     user: person.user,
-    ...{ asked, resources, attributes },
+    ...{ asked, attributes, resources: [...resources, adminResource(context.settings.issuer)] },
     details: describeDetails(context.settings, frame.t, asking.authorizationDetails),
   };
   return respondPage(<ConsentPage frame={frame} view={view} />, { formLeaves: true });

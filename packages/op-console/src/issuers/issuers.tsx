@@ -1,7 +1,8 @@
-import { defineRecord } from "../records/define-record.ts";
+import { defineRecord } from "../records/define-record.tsx";
 import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
-import type { ConsoleRoute } from "../serve/route.ts";
+import { Facts } from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { type IssuerKey, issuerMessages } from "./messages.ts";
 import { testRules } from "./test-rules.tsx";
 
@@ -63,6 +64,20 @@ interface Upstream {
   readonly issuer?: string;
 }
 
+function callbackOf(issuer: string, id: string): string {
+  return `${issuer}/upstream/${id}/callback`;
+}
+
+/** The redirect URI is registered there before there is a client id to create the provider with. */
+function callbackNote({ t, context }: PageCall<IssuerKey>, id: string | undefined) {
+  return (
+    <Facts
+      t={t}
+      facts={[[t("upstream.callback"), callbackOf(context.settings.issuer, id || t("upstream.idOfForm"))]]}
+    />
+  );
+}
+
 /** **Upstream providers**, with which people sign in here. */
 const upstreams: RecordSpec<IssuerKey, Upstream> = {
   ...{ ...common, noun: "Upstream", path: "/console/upstreams", api: "/upstreams", id: "upstream_id" },
@@ -76,25 +91,33 @@ const upstreams: RecordSpec<IssuerKey, Upstream> = {
   fields: [
     { name: "name", label: "upstream.name", kind: "text", isRequired: true },
     {
-      ...{ name: "kind", label: "upstream.provider", kind: "choice", only: "creation" },
-      options: [["oidc", "upstream.oidc"], ["google"], ["microsoft"], ["apple"], ["github"]],
+      ...{ name: "upstream_id", label: "record.id", help: "upstream.idHelp", kind: "text", isRequired: true },
+      only: "creation",
     },
-    { name: "upstream_id", label: "record.id", help: "upstream.idHelp", kind: "text", only: "creation" },
-    { name: "issuer", label: "issuer.issuer", help: "upstream.issuerHelp", kind: "text" },
+    { name: "issuer", label: "issuer.issuer", kind: "text", isRequired: true, of: ["oidc"] },
+    {
+      ...{ name: "tenants", label: "upstream.tenants", help: "upstream.tenantsHelp", kind: "lines" },
+      ...{ withoutText: "absent", of: ["microsoft"] },
+    },
     { name: "client_id", label: "upstream.client", kind: "text", isRequired: true },
     {
-      ...{ name: "token_endpoint_auth_method", label: "upstream.authentication", kind: "choice" },
+      ...{ name: "token_endpoint_auth_method", label: "upstream.authentication", kind: "choice", of: ["oidc"] },
       options: [["client_secret_basic"], ["client_secret_post"], ["private_key_jwt"]],
     },
-    { name: "client_secret", label: "upstream.secret", kind: "secret" },
-    { name: "private_key", label: "upstream.key", kind: "secret" },
-    { name: "key_id", label: "upstream.keyId", kind: "text" },
-    { name: "tenants", label: "upstream.tenants", kind: "lines", withoutText: "absent" },
-    { name: "team_id", label: "upstream.team", kind: "text" },
+    {
+      ...{ name: "client_secret", label: "upstream.secret", kind: "secret" },
+      of: ["oidc", "google", "microsoft", "github"],
+    },
+    { name: "team_id", label: "upstream.team", kind: "text", isRequired: true, of: ["apple"] },
+    { name: "private_key", label: "upstream.key", kind: "secret", of: ["oidc", "apple"] },
+    { name: "key_id", label: "upstream.keyId", kind: "text", of: ["oidc", "apple"] },
     { name: "scopes", label: "upstream.scopes", kind: "lines", withoutText: "absent" },
     { name: "claims", label: "upstream.claims", kind: "pairs" },
-    { name: "acr_map", label: "upstream.acr", kind: "pairs" },
-    { name: "trusted_domains", label: "upstream.trusted", help: "upstream.trustedHelp", kind: "lines" },
+    { name: "acr_map", label: "upstream.acr", kind: "pairs", of: ["oidc", "microsoft"] },
+    {
+      ...{ name: "trusted_domains", label: "upstream.trusted", help: "upstream.trustedHelp", kind: "lines" },
+      of: ["oidc", "microsoft"],
+    },
     {
       ...{ name: "sign_up", label: "upstream.signUp", kind: "choice" },
       options: [
@@ -114,11 +137,24 @@ const upstreams: RecordSpec<IssuerKey, Upstream> = {
     },
     { name: "link_only", label: "upstream.linkOnly", kind: "check" },
   ],
+  kinds: {
+    ...{ member: "kind", text: "upstream.kindText" },
+    options: [
+      ["google", "upstream.google"],
+      ["microsoft", "upstream.microsoft"],
+      ["apple", "upstream.apple"],
+      ["github", "upstream.github"],
+      ["oidc", "upstream.oidc"],
+    ],
+    begin(at, kind) {
+      const values = kind === "oidc" ? undefined : { upstream_id: kind };
+      const id = at.form?.get("upstream_id") ?? values?.upstream_id;
+      return { ...(values && { values }), note: callbackNote(at, id) };
+    },
+  },
   nameOf: ({ name }) => name,
   detailOf: ({ upstream_id: id, kind, issuer }) => [[id, kind, issuer].filter(Boolean).join(" · ")],
-  facts: ({ t, context }, { upstream_id: id }) => [
-    [t("upstream.callback"), `${context.settings.issuer}/upstream/${id}/callback`],
-  ],
+  facts: ({ t, context }, { upstream_id: id }) => [[t("upstream.callback"), callbackOf(context.settings.issuer, id)]],
 };
 
 export const issuerPages: readonly ConsoleRoute[] = [

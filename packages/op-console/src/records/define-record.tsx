@@ -1,7 +1,10 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { defineChange } from "../serve/define-change.tsx";
-import type { ConsoleRoute } from "../serve/route.ts";
+import { definePage } from "../serve/define-page.tsx";
+import { Actions, Head, List } from "../serve/parts.tsx";
+import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { membersOf, patchBetween } from "./members.ts";
-import { apiPath, type RecordSpec, recordChange, recordPath } from "./record.ts";
+import { apiPath, fieldsOf, fieldsOfKind, type RecordSpec, recordChange, recordPath } from "./record.ts";
 import { recordPage } from "./record-pages.tsx";
 
 /**
@@ -13,7 +16,7 @@ export function defineRecord<Key extends string, Shown extends object>(
 ): readonly ConsoleRoute[] {
   const { ends } = spec;
   return [
-    ...(spec.create === undefined ? [] : [creationOf(spec, spec.create)]),
+    ...(spec.create === undefined ? [] : [...choiceOf(spec, spec.create), creationOf(spec, spec.create)]),
     ...(ends.edit === undefined ? [] : [editOf(spec, ends.edit)]),
     ...(ends.disable === undefined ? [] : [statusOf(spec, "disable", ends.disable)]),
     ...(ends.disable === undefined ? [] : [statusOf(spec, "enable", "record.enableEnds")]),
@@ -25,16 +28,25 @@ export function defineRecord<Key extends string, Shown extends object>(
 type Ends<Key extends string> = NonNullable<RecordSpec<Key, object>["ends"]["edit"]>;
 
 function creationOf<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>, title: Key): ConsoleRoute {
-  const { path, api, scope, messages, noun, id, isReplaced } = spec;
-  const fields = spec.fields.filter(({ only }) => only !== "change");
+  const { path, api, scope, messages, noun, id, isReplaced, kinds } = spec;
+  const kindOf = (at: PageCall<Key>) => (kinds === undefined ? undefined : at.parameter("kind"));
+  const fieldsIn = (at: PageCall<Key>) => fieldsOfKind(spec, kindOf(at)).filter(({ only }) => only !== "change");
   return defineChange<Key>({
-    ...{ path: `${path}/new`, scope, messages, title, fields },
+    ...{ path: kinds === undefined ? `${path}/new` : `${path}/new/:kind`, scope, messages, title },
+    fieldsOf: (_, at) => fieldsIn(at),
     operations: [`${isReplaced ? "replace" : "create"}${noun}`],
     ends: spec.ends.create ?? "record.createEnds",
-    find: async () => ({ name: "" }),
-    request(_, values) {
-      const written = fields.filter(({ name }) => values[name] !== "");
-      const members = membersOf(written, values);
+    async find(at) {
+      const kind = kindOf(at);
+      if (kinds === undefined || kind === undefined) return { name: "" };
+      const option = kinds.options.find(([value]) => value === kind);
+      if (option === undefined) throw new OAuthError("not_found", "page-unknown");
+      return { name: at.t(option[1]), ...kinds.begin(at, kind) };
+    },
+    request(at, values) {
+      const written = fieldsIn(at).filter(({ name }) => values[name] !== "");
+      const kind = kinds === undefined ? {} : { [kinds.member]: kindOf(at) };
+      const members = { ...kind, ...membersOf(written, values) };
       const body = spec.bodyOf?.(members) ?? members;
       if (!isReplaced) return { method: "POST", path: api, body };
       const { [id]: name, ...others } = body;
@@ -52,12 +64,40 @@ function creationOf<Key extends string, Shown extends object>(spec: RecordSpec<K
   });
 }
 
+/** The page that chooses the kind of a new record. */
+function choiceOf<Key extends string, Shown extends object>(
+  { path, scope, messages, kinds }: RecordSpec<Key, Shown>,
+  title: Key,
+): readonly ConsoleRoute[] {
+  if (kinds === undefined) return [];
+  const choice = definePage<Key>({
+    ...{ path: `${path}/new`, scope, messages, operations: [] },
+    async show({ t }) {
+      const items = kinds.options.map(([kind, label]) => ({
+        name: t(label),
+        actions: [{ href: `${path}/new/${kind}`, text: t("list.choose") }],
+      }));
+      const children = (
+        <>
+          <Head title={t(title)} text={t(kinds.text)} />
+          <List t={t} items={items} />
+          <Actions actions={[{ href: path, text: t("change.cancel") }]} />
+        </>
+      );
+      return { title: t(title), children };
+    },
+  });
+  return [choice];
+}
+
 function editOf<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>, ends: Ends<Key>): ConsoleRoute {
-  const fields = spec.fields.filter(({ only }) => only !== "creation");
+  const fieldsIn = (record: Shown) => fieldsOf(spec, record).filter(({ only }) => only !== "creation");
   return recordChange(spec, {
-    ...{ below: "/edit", title: "record.edit", ends, fields },
+    ...{ below: "/edit", title: "record.edit", ends },
+    fieldsOf: ({ record }) => fieldsIn(record),
     operation: `${spec.isReplaced ? "replace" : "update"}${spec.noun}`,
     request(at, values, { record, values: before = {} }) {
+      const fields = fieldsIn(record);
       const after = membersOf(fields, values, record);
       const path = apiPath(spec, at);
       return spec.isReplaced
