@@ -77,8 +77,8 @@ describe("at every endpoint", () => {
     },
   );
 
-  // `/device` redirects callers without a session to the sign-in page.
-  test.each(postPaths.filter((path) => path !== "/device"))(
+  // `/device` redirects callers without a session to the sign-in page, `/logout` to its question.
+  test.each(postPaths.filter((path) => !["/device", "/logout"].includes(path)))(
     "%s: a script of another origin can read the id of an error where it can read the error",
     async (path) => {
       const headers = { origin: "https://app.example", "content-type": form };
