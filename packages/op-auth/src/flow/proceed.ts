@@ -7,7 +7,7 @@ import { settle } from "@edge-op/shared/control/settle";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { findConsent } from "@edge-op/shared/users/consents";
 import { forgetInBackground } from "@edge-op/shared/users/offline-grants";
-import { type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
+import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/users/sessions";
 import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import { checkRequest } from "../authorization/checks/check-request.ts";
 import { checkResponseTarget } from "../authorization/checks/response-target.ts";
@@ -253,8 +253,7 @@ async function decideSigningIn(
   const { version: signInVersion } = signIn;
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
-  // All proofs were made by this request, at a version that was confirmed for it.
-  const isConfirmed = added?.proofs?.length === pendingProofs(flow).length;
+  const isConfirmed = areOfThisRequest(position);
   const { sub } = prepared.session;
   const isActive =
     (isConfirmed && added?.isActive === true) ||
@@ -280,24 +279,47 @@ async function decideSigningIn(
     return redirect(await pathToProof(at, position, before, sub));
   }
   const opening = { ...openingBy(position, facts), clientId: client.clientId };
-  if (next.kind === "page") {
-    const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
-    if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
-    const path = await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name);
-    return redirect(path, opened.cookies);
-  }
+  if (next.kind === "finish")
+    return openWithCode(at, position, checked, { ...rules, signIn, prepared, found, opening });
+  const [opened] = await Promise.all([openSession(at, signIn, prepared, opening), added?.write?.()]);
+  if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
+  const path = await pathOf(at, { ...flow, isOpened: true }, browser, next.step.name);
+  return redirect(path, opened.cookies);
+}
+
+/** Whether all proofs were made by this request: the version that it has confirmed is theirs. */
+function areOfThisRequest({ flow, added }: FlowPosition): boolean {
+  return pendingProofs(flow).every((proof) => added?.proofs?.includes(proof) === true);
+}
+
+interface Opening extends Rules {
+  readonly signIn: SignIn;
+  readonly prepared: PreparedSession;
+  readonly found: InSession;
+  readonly opening: OpenOptions;
+}
+
+/** Opens the session of a sign-in that needs no more, and sends the code that was issued beside it. */
+async function openWithCode(
+  at: FlowRequest,
+  { flow, browser, added }: FlowPosition,
+  checked: CheckedRequest,
+  { signIn, prepared, found, opening, ...rules }: Opening,
+): Promise<Response> {
+  const { context } = at;
+  const { policy } = rules;
   const offline = offlineGrant(checked, found);
   const listed = { consent: reliedConsent(checked, found), grant: offline };
   const [opened, code] = await Promise.all([
     openSession(at, signIn, prepared, { ...opening, admitted: admission(checked, found, false), listed }),
     issueCode(at, checked, policy, flow, found),
-    spendPushedRequest(context, isolate, checked.pushedId),
+    spendPushedRequest(context, at.isolate, checked.pushedId),
     added?.write?.(),
   ]);
   if (opened.kind === "opened" && opened.session === prepared)
     return withCookies(await sendCode(at, checked, code), opened.cookies);
   // The code is not sent.
-  if (offline !== undefined) forgetInBackground(context, sub, offline);
+  if (offline !== undefined) forgetInBackground(context, offline.sub, offline);
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   // The session is another one than the code is for.
   const again = { flow: { ...flow, isOpened: true }, browser };
