@@ -150,8 +150,8 @@ describe.each(["/", "/dev/refusals", "/dev/look", "/dev/explanation?request=x"])
     "a request for the host %s is refused: DNS rebinding",
     async (name) => {
       const { status, text } = await send(path, { host: name });
-      // The panel's path is that of the provider's start page.
-      expect([status, text.includes("alice")]).toEqual([path === "/" ? 200 : 421, false]);
+      // The panel's path is that of the provider's start page, which leads to its own host.
+      expect([status, text.includes("alice")]).toEqual([path === "/" ? 302 : 421, false]);
     },
   );
 

@@ -116,8 +116,11 @@ const places: readonly [string, (token: string) => Promise<unknown>, unknown, un
   ],
   [
     "id_token_hint at /logout",
-    (token) => statusOf(fetch(app.logoutUrl({ id_token_hint: token }), { redirect: "manual" })),
-    ...([400, 200] as const),
+    async (token) => {
+      const page = await fetch(app.logoutUrl({ id_token_hint: token }), { redirect: "manual" });
+      return (await page.text()).includes("id_token_hint is not valid") ? "not valid" : page.status;
+    },
+    ...(["not valid", 200] as const),
   ],
 ];
 

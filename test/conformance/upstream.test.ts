@@ -130,7 +130,7 @@ describe.each(["twin", "peer"])("%s", (id) => {
     const back = await comeBack(id, browser, visitor, application.authorizationUrl());
     const page = await browser.openPage(back);
     expect([page.name, page.status]).toEqual(["sign-in", 400]);
-    expect(textOf(page.html)).toContain(`Provider ${id} sent a response that could not be verified.`);
+    expect(textOf(page.html)).toContain(`Provider ${id} refused this sign-in`);
     const failure = await vi.waitUntil(() => lines.find((line) => line.includes("upstream-failed")), 10_000);
     expect(failure).toContain("(invalid_client)");
     expect((await browser.openPage("/account")).name).toBe("sign-in");
