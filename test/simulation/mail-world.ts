@@ -61,7 +61,7 @@ export class MailWorld {
     this.#database.script(`
       CREATE TABLE admin_events (at_ms INTEGER, action TEXT, target TEXT, request_id TEXT);
       CREATE TABLE users (sub TEXT PRIMARY KEY, claims TEXT);
-      CREATE TABLE user_addresses (address_key TEXT PRIMARY KEY, sub TEXT, address TEXT);`);
+      CREATE TABLE user_addresses (address_key TEXT PRIMARY KEY, sub TEXT, address TEXT, verified_at_ms INTEGER, held_until_ms INTEGER);`);
     this.#isFlood = this.#chance(0.2);
     this.#downFromMs = start + this.#below(20 * minute);
     this.#downUntilMs = this.#downFromMs + (this.#chance(0.15) ? 30 * hour : this.#below(4 * hour));
@@ -114,7 +114,7 @@ export class MailWorld {
     const claims = JSON.stringify({ locale: "de" });
     const email = `${sub}@example.com`;
     this.#database.run({ sql: "INSERT OR REPLACE INTO users VALUES (?, ?)", values: [sub, claims] });
-    const sql = "INSERT OR REPLACE INTO user_addresses VALUES (?, ?, ?)";
+    const sql = "INSERT OR REPLACE INTO user_addresses (address_key, sub, address) VALUES (?, ?, ?)";
     this.#database.run({ sql, values: [email, sub, email] });
     const atMs = start + this.#below(this.#isFlood ? 5 * minute : 2 * hour);
     const evidence = { action: "passkey.added", target: `credential-${index}`, requestId: `request-${index}` };

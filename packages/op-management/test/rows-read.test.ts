@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 120_000 });
 const { DB, AUDIT_DB } = bindings;
 const limit = 50;
 /** Authorization, the user of a path, one row for each type of event, and the row that tells whether there is another page. */
-const fixed = 30;
+const fixed = 60;
 /** Two rows for an item of a list: of an index and of its table. An item with lists of its own has more. */
 const rowsOfItem = 2;
 /** With two identities a page looks at 500 events, and has a next_cursor also if it is short. */
