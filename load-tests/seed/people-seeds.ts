@@ -11,6 +11,8 @@ import type { Cast } from "./provision.ts";
 
 const atOnce = 4;
 const stepMs = 30_000;
+/** The longest time from a code to its arrival. */
+const underWayMs = 5_000;
 
 /** **The recipes of seeds for people**, by class: addresses that nobody has, people with a verified address, people with an app. */
 export function peopleRecipes(
@@ -64,8 +66,8 @@ async function addApp(visitor: Visitor, visit: Visit): Promise<string> {
   const page = await visit.open("/account/apps");
   const appKey = /id="key"[^>]*>([A-Z2-7 ]+)</.exec(page.html)?.[1]?.trim();
   if (appKey === undefined) throw new Error(`the page for an app shows no key: ${page.answer.status}`);
-  // The code before the present one, so that the run can use the latter.
-  const added = await visit.submit(page, "code", { code: await totpCode(appKey, Date.now() - stepMs) });
+  // The code before the present one, so that the run can use the latter; the present one if it is about to be the one before.
+  const added = await visit.submit(page, "code", { code: await totpCode(appKey, Date.now() - stepMs + underWayMs) });
   if (added.answer.status !== 200) throw new Error(`the app was refused: ${added.answer.status}`);
   visitor.forget();
   return appKey;
