@@ -203,7 +203,7 @@ class History {
           atMs: this.#atMs,
         }),
     }[kind];
-    await writeAs(context, [whileInForce(context.env.DB, this.#basis(person))], [await statement()]);
+    await writeAs(context, this.#basis(person), [await statement()]);
     const takesBack = { kind, id: kind === "identity" ? JSON.stringify(["idp", "i", id]) : id };
     mailed.notices.push({ takesBack } as unknown as PreparedNotice);
   }
@@ -340,7 +340,7 @@ class History {
 
   async #isInForce(person: SignedInPerson): Promise<boolean> {
     try {
-      await writeAs(contextOf(), [whileInForce(DB, this.#basis(person))], [DB.prepare("SELECT 1")]);
+      await writeAs(contextOf(), this.#basis(person), [DB.prepare("SELECT 1")]);
       return true;
     } catch (error) {
       if (error instanceof WriteRefused) return false;

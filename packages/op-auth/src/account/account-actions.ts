@@ -10,7 +10,7 @@ import { findUserSession } from "@edge-op/shared/users/user-sessions";
 import { basisOf } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
-import { whileInForce, writeAs } from "../person/write-as.ts";
+import { writeAs } from "../person/write-as.ts";
 import { describeDevice } from "../session/describe-device.ts";
 import { mfaAcr } from "../steps/second-factor.ts";
 import { registerPasskey } from "../steps/sign-in/passkey/register-passkey.ts";
@@ -74,8 +74,7 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
       async () => {
         const event = recordAdminEvent(context, removed, { ifChanged: true });
         const statements = removeFactor(context.env.DB, sub, { kind: "passkey", id }, event, { keepsWayIn: true });
-        const [result] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
-        return result?.meta.changes === 1;
+        return writeAs(context, basisOf(person), statements);
       },
     );
     if (!isRemoved) {
@@ -99,8 +98,8 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
     if (!isName) return redirect(accountWith("passkey-not-renamed"));
     const { DB } = at.context.env;
     const rename = renamePasskey(DB, person.user.sub, { credentialId, name });
-    const [renamed] = await writeAs(at.context, [whileInForce(DB, basisOf(person))], [rename]);
-    return redirect(accountWith(renamed?.meta.changes === 1 ? "passkey-renamed" : "passkey-not-renamed"));
+    const isRenamed = await writeAs(at.context, basisOf(person), [rename]);
+    return redirect(accountWith(isRenamed ? "passkey-renamed" : "passkey-not-renamed"));
   });
 }
 

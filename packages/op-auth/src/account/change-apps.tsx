@@ -13,7 +13,7 @@ import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { SetupApp } from "../factors/setup-app.tsx";
 import { frameOf } from "../pages/frame.ts";
-import { whileInForce, writeAs } from "../person/write-as.ts";
+import { writeAs } from "../person/write-as.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
@@ -86,9 +86,7 @@ export function removeOwnFactor(at: AccountRequest): Promise<Response> {
     const isRemoved = await tellPerson(context, { sub, claims, kind, evidence: removed }, async () => {
       const event = recordAdminEvent(context, removed, { ifChanged: true });
       const { DB } = context.env;
-      const guards = [whileInForce(DB, basisOf(person))] as const;
-      const [result] = await writeAs(context, guards, removeFactor(DB, sub, factor, event));
-      return result?.meta.changes === 1;
+      return writeAs(context, basisOf(person), removeFactor(DB, sub, factor, event));
     });
     if (!isRemoved) return redirect("/account");
     wakeAuditLog(context);

@@ -73,8 +73,7 @@ export async function addAddress(
   const takesBack = { kind: "address", id: address.key } as const;
   const notice = { sub, claims, kind: "address-added", evidence: added, takesBack } as const;
   const isAdded = await tellPerson(context, notice, async () => {
-    const [result] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
-    return result?.meta.changes === 1;
+    return writeAs(context, basisOf(person), statements);
   });
   if (isAdded) wakeAuditLog(context);
   return isAdded;

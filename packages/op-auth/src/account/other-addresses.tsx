@@ -13,7 +13,7 @@ import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { changeAs, whileInForce, writeAs } from "../person/write-as.ts";
+import { changeAs, writeAs } from "../person/write-as.ts";
 import { accountWith } from "./account-notices.ts";
 import { addressMessages } from "./address-messages.ts";
 import { requireAddressLevel } from "./change-address.tsx";
@@ -89,8 +89,7 @@ export const commitRemoval: Change = async (context, person, { key, address, isO
   const notice = { sub, claims, kind: "address-removed", evidence: removed, undo } as const;
   const isRemoved = await tellPerson(context, notice, async () => {
     const event = recordAdminEvent(context, removed, { ifChanged: true });
-    const [result] = await writeAs(context, [whileInForce(env.DB, basisOf(person))], [hold, event]);
-    return result?.meta.changes === 1;
+    return writeAs(context, basisOf(person), [hold, event]);
   });
   if (isRemoved) wakeAuditLog(context);
   return isRemoved;

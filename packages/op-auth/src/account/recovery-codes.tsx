@@ -13,7 +13,7 @@ import { factorMessages } from "../factors/messages.ts";
 import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import { whileInForce, writeAs } from "../person/write-as.ts";
+import { writeAs } from "../person/write-as.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountMessages } from "./messages.ts";
 import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
@@ -60,7 +60,7 @@ export function makeCodes(at: AccountRequest): Promise<Response> {
     const takesBack = { kind: "recovery_codes", id: setId } as const;
     await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: made, takesBack }, () => {
       const statements = [saveRecoveryCodes(context, { sub, setId, hashes }), recordAdminEvent(context, made)];
-      return writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
+      return writeAs(context, basisOf(person), statements);
     });
     wakeAuditLog(context);
     const frame = frameOf(context, request);

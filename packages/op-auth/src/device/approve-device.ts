@@ -11,7 +11,7 @@ import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { AccountRequest } from "../account/require-person.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
-import { whileInForce, writeAs } from "../person/write-as.ts";
+import { writeAs } from "../person/write-as.ts";
 import { isRefreshable, loginOf, planGrant } from "../response/plan-grant.ts";
 import { readDeviceAuthorization } from "./device-authorization.ts";
 
@@ -77,7 +77,7 @@ export async function approveDevice(
     const consent = { sub, clientId, allowed, atMs: context.arrivedAtMs };
     const { DB } = context.env;
     const statements = [saveConsent(DB, consent), listed, recordAdminEvent(context, given)];
-    await writeAs(context, [whileInForce(DB, basisOf(person))], statements);
+    await writeAs(context, basisOf(person), statements);
     wakeAuditLog(context);
     return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, tokensEndAtMs });
   });

@@ -8,7 +8,7 @@ import type { User } from "@edge-op/shared/users/user";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
-import { type Basis, whileInForce, writeAs } from "../person/write-as.ts";
+import { type Basis, writeAs } from "../person/write-as.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";
@@ -65,8 +65,7 @@ export async function confirmSetup(
   const notice = { sub, claims, kind: "app-added", evidence: added, takesBack } as const;
   const isAdded = await tellPerson(context, notice, async () => {
     const insert = await insertTotp(context, { sub, factorId, secret, step, isFirst });
-    const [inserted] = await writeAs(context, [whileInForce(context.env.DB, basis)], [insert, event]);
-    return inserted?.meta.changes === 1;
+    return writeAs(context, basis, [insert, event]);
   });
   if (!isAdded) return undefined;
   wakeAuditLog(context);

@@ -63,15 +63,18 @@ export function whileUnchanged(database: D1Database, condition: string, ...value
 
 type Guards = readonly [Guard, ...Guard[]];
 
-/** **Commits statements about a person together with their guards.** Returns their results, in order. Cost: 1 D1 call. */
+/**
+ * **Commits statements about a person while what they rest on is in force.** Returns whether the first has changed a row: an event after it is recorded
+ * `ifChanged`. Cost: 1 D1 call.
+ */
 export async function writeAs(
-  { env }: RequestContext<{ readonly DB: D1Database }>,
-  guards: Guards,
+  { env: { DB } }: RequestContext<{ readonly DB: D1Database }>,
+  basis: Basis,
   statements: readonly D1PreparedStatement[],
-): Promise<D1Result[]> {
-  const guarded = [...guards.map(({ statement }) => statement), ...statements];
-  const results = await refusing(() => queryDatabase(() => env.DB.batch(guarded)));
-  return results.slice(guards.length);
+): Promise<boolean> {
+  const guarded = [whileInForce(DB, basis).statement, ...statements];
+  const [, first] = await refusing(() => queryDatabase(() => DB.batch(guarded)));
+  return first?.meta.changes === 1;
 }
 
 interface PersonChange {

@@ -7,7 +7,7 @@ import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/s
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { readDeployment } from "../deployment.ts";
-import type { Flow } from "../steps/flow.ts";
+import { type Flow, oldestVersion } from "../steps/flow.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { describeDevice } from "./describe-device.ts";
 import { recordBrowser, type SigningIn } from "./new-browser.ts";
@@ -31,12 +31,12 @@ export interface OpenOptions {
   readonly clientId?: string | undefined;
 }
 
-/** The sign-in that pending proofs amount to. It rests on the oldest version that one of them does: a change after it voids them all. */
+/** The sign-in that pending proofs amount to. */
 export function signInOf(pending: Flow["proofs"]): SignIn | undefined {
   const [first] = pending;
   if (first === undefined) return undefined;
   if (pending.some(({ sub }) => sub !== first.sub)) throw new Error("proofs of different people in one flow");
-  return { sub: first.sub, proofs: pending, version: Math.min(...pending.map(({ controlVersion }) => controlVersion)) };
+  return { sub: first.sub, proofs: pending, version: oldestVersion(pending) };
 }
 
 /** A sign-in with the proofs of the same person's session whose methods it does not have itself. */

@@ -149,6 +149,11 @@ export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boole
   return proofs.some((proof) => proof.sub === sub && signInProofMethods.includes(proof.method));
 }
 
+/** What proofs amount to rests on the oldest version that one of them does: a change after it voids them all. */
+export function oldestVersion(proofs: readonly Pick<Proof, "controlVersion">[]): number {
+  return Math.min(...proofs.map(({ controlVersion }) => controlVersion));
+}
+
 /** Proofs that have not opened a session yet. */
 export function pendingProofs({ isOpened, proofs }: Pick<Flow, "isOpened" | "proofs">): readonly Proof[] {
   return isOpened ? [] : proofs;

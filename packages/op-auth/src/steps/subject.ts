@@ -2,7 +2,7 @@ import { findConsent } from "@edge-op/shared/users/consents";
 import type { User } from "@edge-op/shared/users/user";
 import { basisOf } from "../browser/find-signed-in-person.ts";
 import type { Basis } from "../person/write-as.ts";
-import { pendingProofs } from "./flow.ts";
+import { oldestVersion, pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 
 /** **The person whom a further proof is asked of**: who has proven something in this flow, else who is signed in. Cost: 0; 1 object call for the latter. */
@@ -18,8 +18,7 @@ export async function findSubject(at: StepRequest): Promise<User | undefined> {
 export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
   const pending = pendingProofs(at.flow);
   const [proof] = pending;
-  const version = Math.min(...pending.map(({ controlVersion }) => controlVersion));
-  if (proof !== undefined) return { sub: proof.sub, version };
+  if (proof !== undefined) return { sub: proof.sub, version: oldestVersion(pending) };
   const person = await at.person();
   return person && basisOf(person);
 }

@@ -3,7 +3,7 @@ import { removeIdentity } from "@edge-op/shared/users/identities";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { type Basis, whileInForce, writeAs } from "../person/write-as.ts";
+import { type Basis, writeAs } from "../person/write-as.ts";
 import type { FlowRequest } from "../steps/step.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
 import { takePendingLink } from "./pending-link.ts";
@@ -29,8 +29,7 @@ export async function connectIdentity(
   const isLinked = await tellPerson(context, notice, async () => {
     const event = recordAdminEvent(context, linked, { ifChanged: true });
     const insert = insertIdentity(context.env.DB, { ...link, atMs: context.arrivedAtMs });
-    const [inserted] = await writeAs(context, [whileInForce(context.env.DB, basis)], [insert, event]);
-    return inserted?.meta.changes === 1;
+    return writeAs(context, basis, [insert, event]);
   });
   if (isLinked) wakeAuditLog(context);
   return isLinked;
@@ -47,8 +46,7 @@ export async function disconnectIdentity(
   const isGone = await tellPerson(context, { sub, claims, kind: "identity-unlinked", evidence: unlinked }, async () => {
     const event = recordAdminEvent(context, unlinked, { ifChanged: true });
     const statements = removeIdentity(context.env.DB, sub, key, { event, keepsWayIn: true });
-    const [removed] = await writeAs(context, [whileInForce(context.env.DB, basisOf(person))], statements);
-    return removed?.meta.changes === 1;
+    return writeAs(context, basisOf(person), statements);
   });
   if (isGone) wakeAuditLog(context);
   return isGone;

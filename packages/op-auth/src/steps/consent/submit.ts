@@ -3,7 +3,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { keepClient } from "../../consent/keep-client.ts";
-import { whileInForce, writeAs } from "../../person/write-as.ts";
+import { writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 
 /**
@@ -29,7 +29,7 @@ export async function submitConsent(
     const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
     const { DB } = context.env;
     const save = saveConsent(DB, { sub, clientId, allowed, atMs: context.arrivedAtMs });
-    await writeAs(context, [whileInForce(DB, basisOf(signedIn))], [save, recordAdminEvent(context, given)]);
+    await writeAs(context, basisOf(signedIn), [save, recordAdminEvent(context, given)]);
     wakeAuditLog(context);
   };
   return { kind: "done", marks: { consentedBy: sub }, write };

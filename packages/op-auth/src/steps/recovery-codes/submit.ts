@@ -2,7 +2,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { saveRecoveryCodes } from "../../factors/factor-store.ts";
-import { whileInForce, writeAs } from "../../person/write-as.ts";
+import { writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { pageCodes } from "./page-codes.ts";
 
@@ -25,8 +25,7 @@ export async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<
     const isSaved = await tellPerson(context, notice, async () => {
       const save = saveRecoveryCodes(context, { sub, setId, hashes, replaced });
       const statements = [save, recordAdminEvent(context, event, { ifChanged: true })];
-      const [saved] = await writeAs(context, [whileInForce(context.env.DB, basis)], statements);
-      return saved?.meta.changes === 1;
+      return writeAs(context, basis, statements);
     });
     if (isSaved) wakeAuditLog(context);
   };

@@ -6,6 +6,7 @@ import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
 import { whileInForce } from "../../person/write-as.ts";
+import { oldestVersion } from "../flow.ts";
 import { whileRecoverable } from "../recover/find-by-address.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
 import type { StepRequest, StepResult } from "../step.ts";
@@ -38,7 +39,7 @@ export async function submitSetPassword(at: StepRequest, form: Form): Promise<St
   const { sub } = user;
   const allowed = findAllowed(at, sub);
   const guards = [
-    whileInForce(context.env.DB, { sub, version: Math.min(...flow.proofs.map((each) => each.controlVersion)) }),
+    whileInForce(context.env.DB, { sub, version: oldestVersion(flow.proofs) }),
     whileRecoverable(context.env.DB, proof, { factors, temporaryHash }, context.arrivedAtMs),
   ] as const;
   const [controlVersion] = await Promise.all([

@@ -8,7 +8,7 @@ import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { readDeployment } from "../../../deployment.ts";
-import { type Basis, whileInForce, writeAs } from "../../../person/write-as.ts";
+import { type Basis, writeAs } from "../../../person/write-as.ts";
 import {
   challengeOf,
   describeCredentials,
@@ -113,8 +113,7 @@ export async function registerPasskey(
   const notice = { sub, claims, kind: "passkey-added", evidence: added, takesBack } as const;
   const isAdded = await tellPerson(context, notice, async () => {
     const { DB } = context.env;
-    const [inserted] = await writeAs(context, [whileInForce(DB, basis)], [insertPasskey(DB, passkey), event]);
-    return inserted?.meta.changes === 1;
+    return writeAs(context, basis, [insertPasskey(DB, passkey), event]);
   });
   if (isAdded) wakeAuditLog(context);
   return isAdded;
