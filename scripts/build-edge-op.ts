@@ -45,8 +45,11 @@ async function writeWorkers(folder: string): Promise<void> {
     [compactWorker.name]: await sourceBuilds.worker(compactWorker),
     [instancesName]: await sourceBuilds.instances(),
   };
-  for (const [name, { contents }] of Object.entries(built)) {
-    writeFileSync(join(folder, `${name}.js`), contents.replace(/\n\/\/# sourceMappingURL=.*/, ""));
+  for (const [name, { modules }] of Object.entries(built)) {
+    mkdirSync(join(folder, name));
+    for (const { path, contents } of modules) {
+      writeFileSync(join(folder, name, path), contents.replace(/\n\/\/# sourceMappingURL=.*/, ""));
+    }
   }
   const packed: PackedWorkers = {
     workers: Object.fromEntries(Object.entries(built).map(([name, { options }]) => [name, withoutPaths(options)])),

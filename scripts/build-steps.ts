@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../packages/edge-op/src/workers.ts";
 import { buildPackage, packageFolder, publishedPackages } from "./build-package.ts";
-import { runCommand, type Step } from "./steps.ts";
+import { writeWorker } from "./deploy/write-worker.ts";
+import type { Step } from "./steps.ts";
 
 /** **Builds into `dist/`**: each Worker, and the packages that are published. */
 export function buildSteps(): Step[] {
@@ -20,28 +21,14 @@ function packageSteps(): Step[] {
 }
 
 /**
- * Builds each Worker like `wrangler deploy`, without deploying. Prints the compressed size, which Cloudflare
- * limits (3 MB on the free plan) and on which the start-up time depends.
+ * Writes the modules of each Worker as `npm run deploy` uploads them. Prints their compressed size, which Cloudflare limits (3 MB on the free plan).
  */
 function workerSteps(): Step[] {
-  return [...workers, compactWorker].map(({ name, config }) => ({
-    name: `build of ${name}`,
+  return [...workers, compactWorker].map((worker) => ({
+    name: `build of ${worker.name}`,
     async run(print) {
-      const { code, output } = await runCommand("wrangler", [
-        "deploy",
-        "--dry-run",
-        "--config",
-        config,
-        "--outdir",
-        join(repositoryRoot, "dist", name),
-        "--metafile",
-      ]);
-      const size = /Total Upload: (.+)/.exec(output)?.[1];
-      if (code !== 0 || size === undefined) {
-        print(output);
-        return { passed: 0, failed: 1 };
-      }
-      print(`  ${name.padEnd(14)} ${size}`);
+      const { compressedBytes } = await writeWorker(worker, join(repositoryRoot, "dist", worker.name));
+      print(`  ${worker.name.padEnd(14)} ${(compressedBytes / 1024).toFixed(0)} KiB gzipped`);
       return { passed: 1, failed: 0 };
     },
   }));

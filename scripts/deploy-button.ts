@@ -4,16 +4,19 @@
  * file or, while that is local, the Worker's address under workers.dev.
  */
 
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { unstable_readConfig as readConfig } from "wrangler";
-import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { unstable_readConfig as readConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
+import { mainModule } from "../packages/edge-op/src/builds.ts";
+import { compactWorker, repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { uploadsModules, writeWorker } from "./deploy/write-worker.ts";
 import { runCommand } from "./steps.ts";
 
 const file = "wrangler.toml";
 const config = readConfig({ config: join(repositoryRoot, file) });
 
-async function wrangler(...command: readonly string[]): Promise<void> {
-  const { code } = await runCommand("wrangler", [...command, "--config", file], { show: true });
+async function wrangler(path: string, ...command: readonly string[]): Promise<void> {
+  const { code } = await runCommand("wrangler", [...command, "--config", path], { show: true });
   if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
 }
 
@@ -21,6 +24,17 @@ function required(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: this command is for Workers Builds. Otherwise use npm run deploy`);
   return value;
+}
+
+/** Writes the modules, and the configuration that uploads them. Returns its path. */
+async function writeUpload(issuer: string): Promise<string> {
+  const folder = join(repositoryRoot, "dist", compactWorker.name);
+  await writeWorker(compactWorker, folder);
+  const { rawConfig } = readRawConfig({ config: join(repositoryRoot, file) });
+  const path = join(folder, "wrangler.json");
+  const vars = { ...rawConfig.vars, ISSUER: issuer };
+  writeFileSync(path, JSON.stringify({ ...rawConfig, ...uploadsModules, main: mainModule, vars }));
+  return path;
 }
 
 async function findIssuer(): Promise<string> {
@@ -43,9 +57,9 @@ async function findIssuer(): Promise<string> {
 try {
   const issuer = await findIssuer();
   for (const { binding, migrations_dir } of config.d1_databases) {
-    if (migrations_dir !== undefined) await wrangler("d1", "migrations", "apply", binding, "--remote");
+    if (migrations_dir !== undefined) await wrangler(file, "d1", "migrations", "apply", binding, "--remote");
   }
-  await wrangler("deploy", "--var", `ISSUER:${issuer}`);
+  await wrangler(await writeUpload(issuer), "deploy");
   console.log(`
 The provider is at ${issuer}
 Create the first admin client in a clone of your repository, with the OP_MASTER_KEY that you entered:

@@ -5,12 +5,14 @@
 
 import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
+import { mainModule } from "../../packages/edge-op/src/builds.ts";
 import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { ownedPaths } from "../../packages/workers/src/paths.ts";
 import { type BindingName, type WorkerRow, workers } from "../../packages/workers/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
+import { uploadsModules } from "./write-worker.ts";
 
 export interface StoreIds {
   /** By binding. */
@@ -66,7 +68,7 @@ const localPrefix = "edge-op";
 const mostDeliveries = 10;
 const firstLocalNamespace = 1_000;
 
-function workerOf(name: WorkerName) {
+export function workerOf(name: WorkerName) {
   return [...shapes.separate, ...shapes.compact].find((each) => each.name === name)!;
 }
 
@@ -171,7 +173,8 @@ export function workerConfiguration(
   return {
     name: worker(name),
     account_id: values.account,
-    main: relative(directory, join(repositoryRoot, workerOf(name).entry)),
+    main: join(name, mainModule),
+    ...uploadsModules,
     compatibility_date: file.compatibility_date,
     compatibility_flags: file.compatibility_flags ?? [],
     keep_names: false,

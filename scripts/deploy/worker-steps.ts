@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { scriptOf, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { deleteOtherShapeStep, recordShapeStep, releaseQueuesStep } from "./change-shape.ts";
 import { isFirstDeployment, workersWithoutSecret } from "./find-conflicts.ts";
@@ -8,6 +9,8 @@ import { readVersions, type Session } from "./session.ts";
 import { hasSecret, objectsWorker, workersOf } from "./shape.ts";
 import { adminToken, discover } from "./temporary-client.ts";
 import { awaitHealth, awaitObjects } from "./verify.ts";
+import { workerOf } from "./worker-configuration.ts";
+import { writeWorker } from "./write-worker.ts";
 
 /**
  * **The steps that upload Workers**, including those of a change of the shape. The compact Worker is uploaded over op-state and serves everything
@@ -57,6 +60,7 @@ function endpointSteps(session: Session, progress: Progress): DeployStep[] {
 
 /** Uploads a Worker, with its secret if it is new. */
 async function upload(session: Session, progress: Progress, name: WorkerName): Promise<string[]> {
+  await writeWorker(workerOf(name), join(session.directory, name));
   const path = writeConfiguration(session, progress, name);
   const key = progress.secrets?.masterKey ?? session.masterKey?.key;
   const needsSecret =

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import type { BuiltWorker } from "../../packages/edge-op/src/builds.ts";
+import { type BuiltWorker, mainModule } from "../../packages/edge-op/src/builds.ts";
 import { bundleWorker } from "../../packages/edge-op/src/bundle-worker.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 
@@ -84,6 +84,6 @@ export class PreviousRelease {
     const options = this.#release.workers[name];
     if (options === undefined) throw new Error(`the previous release has no Worker ${name}`);
     const contents = brotliDecompressSync(readFileSync(join(this.#directory, `${name}.js.br`))).toString();
-    return { options, contents };
+    return { options, modules: [{ path: mainModule, contents }] };
   }
 }

@@ -228,6 +228,8 @@ test("load-tests import edge-op, the lease timing, the limits and imported hashe
   ]);
   const others = outside.filter(([room]) => room !== "load-tests/measure/workers").map(([, imported]) => imported);
   expect([...new Set(others)].toSorted()).toEqual([
+    "packages/edge-op/src/builds.ts",
+    "packages/edge-op/src/bundle-worker.ts",
     "packages/edge-op/src/isolate-process.ts",
     "packages/edge-op/src/provider-api.ts",
     "packages/edge-op/src/testing/person.ts",

@@ -1,5 +1,5 @@
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
-import type { ApplicationFiles, Builds } from "./builds.ts";
+import { type ApplicationFiles, type Builds, esModules } from "./builds.ts";
 import type { Socket } from "./describe-workers.ts";
 import { findFreePort } from "./free-port.ts";
 import { type Shape, shapes, stateScript } from "./workers.ts";
@@ -53,11 +53,11 @@ export function describeApplications(
 ): Promise<V4WorkerOptions[]> {
   return Promise.all(
     placed.map(async ({ name, source, vars, socket, resource, ...files }) => {
-      const { contents, options } = await builds.application(files, source);
+      const { modules, options } = await builds.application(files, source);
       return {
         ...options,
         name: `application-${name}`,
-        modules: [{ type: "ESModule", path: "index.js", contents }],
+        modules: esModules(modules),
         bindings: { ...options.bindings, ...vars, RESOURCE: resource, ISSUER: issuer },
         serviceBindings: inShape(options.serviceBindings ?? {}, shape),
         unsafeDirectSockets: [socket],

@@ -18,10 +18,26 @@ export interface Builds {
   migrations(database: DatabaseName): Promise<readonly Migration[]>;
 }
 
+/** An ES module of a Worker. */
+export interface WorkerModule {
+  /** The other modules, which are in the same folder, import it by this name. */
+  readonly path: string;
+  readonly contents: string;
+}
+
+/** The path of a Worker's main module. */
+export const mainModule = "index.js";
+
 /** A Worker with the bindings of its wrangler file. */
 export interface BuiltWorker {
-  readonly contents: string;
+  /** The main module is the first. */
+  readonly modules: readonly WorkerModule[];
   readonly options: V4WorkerOptionsShape;
+}
+
+/** The modules as Miniflare takes them. */
+export function esModules(modules: readonly WorkerModule[]) {
+  return modules.map(({ path, contents }) => ({ type: "ESModule" as const, path, contents }));
 }
 
 export interface ApplicationFiles {

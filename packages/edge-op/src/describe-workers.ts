@@ -1,6 +1,6 @@
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
 import { boundElsewhere } from "./bound-elsewhere.ts";
-import type { Builds, BuiltWorker } from "./builds.ts";
+import { type Builds, type BuiltWorker, esModules } from "./builds.ts";
 import { findFreePort } from "./free-port.ts";
 import { compactWorker, type Shape, scriptOf, shapes, stateScript, type WorkerName } from "./workers.ts";
 
@@ -96,7 +96,7 @@ export async function describeWorkers(
   return Promise.all(
     // The first Worker listed uses Miniflare's own port, which is not used.
     isolatesOf(choice).map(async (isolate): Promise<V4WorkerOptions> => {
-      const { contents, options } = await builtOf(isolate);
+      const { modules, options } = await builtOf(isolate);
       const script = scriptOf(isolate.worker.name);
       const own = [sockets.get(isolate.name), isolate.isFirst && script === stateScript && sockets.get(stateScript)];
       const opened = [...new Set(own.filter((socket) => socket !== undefined && socket !== false))];
@@ -104,7 +104,7 @@ export async function describeWorkers(
         ...options,
         ...(isolate.isFirst ? {} : withoutOwnership(options)),
         name: isolate.name.replace(isolate.worker.name, script),
-        modules: [{ type: "ESModule", path: "index.js", contents }],
+        modules: esModules(modules),
         bindings: { ...options.bindings, ...bindings },
         ...(opened.length === 0 ? {} : { unsafeDirectSockets: opened }),
       };

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import type * as Esbuild from "esbuild";
 import type * as Wrangler from "wrangler";
-import type { BuiltWorker } from "./builds.ts";
+import { type BuiltWorker, mainModule } from "./builds.ts";
 import { settingsFor } from "./testing/serve-hooks.ts";
 import { workerBundle } from "./worker-bundle.ts";
 
@@ -32,7 +32,7 @@ const standIn: Esbuild.Plugin = {
 /** Bundles the hooks as they are now. Without a wrangler file they have no bindings. */
 export async function buildHooks(path: string): Promise<BuiltWorker> {
   const { entry, options = {} } = readHooks(path);
-  return { contents: await bundle(entry), options };
+  return { modules: [{ path: mainModule, contents: await bundle(entry) }], options };
 }
 
 /** The settings that enable the hooks of a file: its default export is loaded, but not called. */

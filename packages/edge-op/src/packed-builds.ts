@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Builds, BuiltWorker, Migration } from "./builds.ts";
+import { type Builds, type BuiltWorker, type Migration, mainModule } from "./builds.ts";
 import type { DatabaseName } from "./store-worker.ts";
 
-/** **The Workers that the published package contains**: one file each, written when it was packed. */
+/** **The Workers that the published package contains**: a folder of modules each, written when it was packed. */
 export interface PackedWorkers {
   readonly workers: Readonly<Record<string, BuiltWorker["options"]>>;
   readonly migrations: Readonly<Record<DatabaseName, readonly Migration[]>>;
@@ -11,13 +11,18 @@ export interface PackedWorkers {
 
 export const instancesName = "instances";
 
-/** `folder` contains the files that {@link PackedWorkers} describes, and the bundle of each Worker. */
+/** `folder` contains `workers.json`, which is {@link PackedWorkers}, and the folder of each Worker. */
 export function packedBuilds(folder: string): Builds {
   const { workers, migrations } = JSON.parse(readFileSync(join(folder, "workers.json"), "utf8")) as PackedWorkers;
   const read = (name: string): Promise<BuiltWorker> => {
     const options = workers[name];
     if (options === undefined) throw new Error(`the package has no Worker ${name}`);
-    return Promise.resolve({ contents: readFileSync(join(folder, `${name}.js`), "utf8"), options });
+    const paths = readdirSync(join(folder, name)).filter((path) => path !== mainModule);
+    const modules = [mainModule, ...paths].map((path) => ({
+      path,
+      contents: readFileSync(join(folder, name, path), "utf8"),
+    }));
+    return Promise.resolve({ modules, options });
   };
   return {
     worker: ({ name }) => read(name),

@@ -1,5 +1,5 @@
 import type { V4WorkerOptions } from "miniflare";
-import type { Builds } from "./builds.ts";
+import type { Builds, esModules } from "./builds.ts";
 import type { Distances } from "./distant-stores.ts";
 
 /** The round trips of a deployment whose stores are on another continent than most of its requests. */
@@ -16,27 +16,23 @@ export async function placeWorkers(
 ): Promise<V4WorkerOptions[]> {
   const distantStores = await builds.distantStores();
   return workers.map(({ modules, ...worker }): V4WorkerOptions => {
-    const contents = contentsOf(modules);
+    const [main, ...others] = modules as ReturnType<typeof esModules>;
     const isFar = distances.far !== undefined && worker.name!.includes("#");
     return {
       ...worker,
       modules: [
-        { type: "ESModule", path: "index.js", contents: frontModule(exportsOf(contents), distances, isFar) },
-        { type: "ESModule", path: "worker.js", contents },
-        { type: "ESModule", path: "distant-stores.js", contents: distantStores },
+        { ...main!, contents: frontModule(exportsOf(main!.contents), distances, isFar) },
+        { ...main!, path: "worker.js" },
+        { ...main!, path: "distant-stores.js", contents: distantStores },
+        ...others,
       ],
     } as V4WorkerOptions;
   });
 }
 
-function contentsOf(modules: unknown): string {
-  const [module] = modules as readonly { readonly contents: string }[];
-  return module!.contents;
-}
-
-/** The names in the export clause that esbuild writes at the end of a bundle. */
-function exportsOf(bundle: string): string[] {
-  const clause = /^export \{([^}]*)\};$/m.exec(bundle)?.[1] ?? "";
+/** The names in the export clause that esbuild writes at the end of a main module. */
+function exportsOf(main: string): string[] {
+  const clause = [...main.matchAll(/\bexport\s*\{([^}]*)\}/g)].at(-1)?.[1] ?? "";
   return clause.split(",").flatMap((each) => /(\w+)\s*$/.exec(each)?.[1] ?? []);
 }
 

@@ -6,8 +6,8 @@ import {
   unstable_getMiniflareWorkerOptions as readWorkerOptions,
   unstable_splitSqlQuery as splitSqlQuery,
 } from "wrangler";
-import type { Builds } from "./builds.ts";
-import { bundleWorker } from "./bundle-worker.ts";
+import { type Builds, mainModule } from "./builds.ts";
+import { bundleModules, bundleWorker } from "./bundle-worker.ts";
 import type { DatabaseName } from "./store-worker.ts";
 import { compactWorker, repositoryRoot } from "./workers.ts";
 
@@ -15,17 +15,20 @@ import { compactWorker, repositoryRoot } from "./workers.ts";
 export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
   return {
     worker: async ({ config, entry }, replacement = entry) => ({
-      contents: await bundleWorker(replacement, { plugins: [...plugins] }),
+      modules: await bundleModules(replacement, { plugins: [...plugins] }),
       options: optionsOf(config),
     }),
     instances: async () => ({
-      contents: await bundleWorker("packages/edge-op/src/instances/instances-worker.ts", { plugins: [movableClock] }),
+      modules: await bundleModules("packages/edge-op/src/instances/instances-worker.ts", { plugins: [movableClock] }),
       options: optionsOf(compactWorker.config),
     }),
     application: async ({ config, entry }, source) => {
       const stdin = { contents: source ?? "", resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
       const contents = await bundleWorker(entry, source === undefined ? {} : { entryPoints: [], stdin });
-      return { contents, options: config === undefined ? withoutBindings() : optionsOf(config) };
+      return {
+        modules: [{ path: mainModule, contents }],
+        options: config === undefined ? withoutBindings() : optionsOf(config),
+      };
     },
     distantStores: () => bundleWorker("packages/edge-op/src/distant-stores.ts"),
     migrations: (database) => Promise.resolve(readMigrations(database)),

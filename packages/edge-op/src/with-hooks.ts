@@ -1,5 +1,6 @@
 import { type BindingName, type SeparateWorker, workers } from "@edge-op/workers/workers";
 import type { V4WorkerOptions } from "miniflare";
+import { esModules } from "./builds.ts";
 import { buildHooks, type LocalHooks } from "./local-hooks.ts";
 import { stateScript } from "./workers.ts";
 
@@ -21,7 +22,7 @@ export async function withHooks(
   provider: readonly V4WorkerOptions[],
   { path, vars }: LocalHooks,
 ): Promise<V4WorkerOptions[]> {
-  const { contents, options } = await buildHooks(path);
+  const { modules, options } = await buildHooks(path);
   const [{ compatibilityDate } = {}] = provider;
   const dated = compatibilityDate === undefined ? {} : { compatibilityDate };
   const bound = provider.map(
@@ -30,6 +31,6 @@ export async function withHooks(
         ? { ...worker, serviceBindings: { ...worker.serviceBindings, [binding]: hooksName } }
         : worker,
   );
-  const modules = [{ type: "ESModule" as const, path: "index.js", contents }];
-  return [...bound, { ...dated, ...options, name: hooksName, modules, bindings: { ...options.bindings, ...vars } }];
+  const hooks = { name: hooksName, modules: esModules(modules), bindings: { ...options.bindings, ...vars } };
+  return [...bound, { ...dated, ...options, ...hooks }];
 }

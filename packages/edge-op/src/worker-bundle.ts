@@ -1,6 +1,6 @@
 import type { BuildOptions } from "esbuild";
 
-/** **How a Worker is bundled**: as `wrangler deploy` does. test/topology compares the two, so that local runs and deployments have the same code. */
+/** **How a Worker is bundled**, for local runs and deployments alike: for the same runtime as `wrangler deploy` bundles. */
 export const workerBundle = {
   bundle: true,
   format: "esm",

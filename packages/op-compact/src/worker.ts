@@ -1,28 +1,38 @@
 import { createAppWith } from "@edge-op/op/app";
 import type { CallOwner } from "@edge-op/op/forwarding";
-import { createApp as createAuth } from "@edge-op/op-auth/app";
-import { createAppWith as createConsoleWith } from "@edge-op/op-console/app";
 import { createWorker as createManagement } from "@edge-op/op-management/worker";
 import { createApp as createToken } from "@edge-op/op-token/app";
 import { createApp as createUserinfo } from "@edge-op/op-userinfo/app";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
+import type { Execution } from "@edge-op/shared/http/router";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 import type { Owner } from "@edge-op/workers/paths";
 import type { CompactEnv } from "./compact-env.ts";
 import { type CompactIsolate, createIsolate } from "./isolate.ts";
 
+interface App {
+  fetch(request: Request, env: CompactEnv, execution: Execution): Response | Promise<Response>;
+}
+
 /**
  * **All Workers in one** (ADR 32): the front door with its table of paths, which calls the other apps as functions instead of calling separate
- * Workers over service bindings. Other events (the audit queue) go to op-management. Cost of a request: that of its endpoint, without a hop.
+ * Workers over service bindings. The apps with pages are loaded by the first request to one of their pages. Other events (the audit queue) go to
+ * op-management. Cost of a request: that of its endpoint, without a hop.
  */
 export function createWorker(isolate: CompactIsolate = createIsolate()) {
   const management = createManagement(isolate);
-  const call: CallOwner<CompactEnv> = (owner, request, env, execution) => apps[owner].fetch(request, env, execution);
-  const apps = {
-    AUTH: createAuth(isolate),
-    TOKEN: createToken(isolate),
-    MANAGEMENT: management,
-    USERINFO: createUserinfo(isolate),
-    CONSOLE: createConsoleWith<CompactEnv>((...request) => call(...request)),
-  } satisfies Record<Owner, unknown>;
+  const call: CallOwner<CompactEnv> = (owner, ...request) => {
+    const app = apps[owner]();
+    return app instanceof Promise ? app.then((loaded) => loaded.fetch(...request)) : app.fetch(...request);
+  };
+  const token = createToken(isolate);
+  const userinfo = createUserinfo(isolate);
+  const apps: Readonly<Record<Owner, () => App | Promise<App>>> = {
+    TOKEN: () => token,
+    MANAGEMENT: () => management,
+    USERINFO: () => userinfo,
+    AUTH: onFirstUse(async () => (await import("@edge-op/op-auth/app")).createApp(isolate)),
+    CONSOLE: onFirstUse(async () => (await import("@edge-op/op-console/app")).createAppWith<CompactEnv>(call)),
+  };
   return { ...management, fetch: reportFacts("op-compact", createAppWith(call, isolate).fetch) };
 }

@@ -6,10 +6,9 @@ import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/ht
 import { readJson } from "@edge-op/shared/http/read-form";
 import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
 import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { Execution, Router } from "@edge-op/shared/http/router";
+import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import { Hono } from "hono";
 import { authorizeAdmin } from "./admin/authorize-admin.ts";
 import type { AdminRoute } from "./admin/define-route.ts";
 import { describeApi } from "./admin/openapi.ts";
@@ -76,36 +75,30 @@ const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> =
 type Parameter = (name: string) => string;
 
 /**
- * **The admin API**, mounted at `/admin`: the router, the authorization, the validation and `/admin/openapi.json` derive from one table of routes. A
- * request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again when it is complete, so that a token
- * revoked meanwhile changes nothing.
+ * **The admin API**: the router, the authorization, the validation and `/admin/openapi.json` derive from one table of routes. A request is authorized
+ * before its body is read, so that bodies of unauthorized callers are not held, and again when it is complete, so that a token revoked meanwhile
+ * changes nothing. The first request below `/admin` loads this module.
  */
-export function adminRoutes(isolate: ManagementIsolate) {
-  const app = new Hono<{ Bindings: ManagementEnv }>();
+export function adminRoutes(isolate: ManagementIsolate): Router<ManagementEnv> {
+  const { reports } = isolate;
+  const app = new Router<ManagementEnv>(reports);
   let description: string | undefined;
   const describe = async ({ settings }: RequestContext<ManagementEnv>) => {
     description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
     return new Response(description, { headers: { "Content-Type": "application/json" } });
   };
-  const { reports } = isolate;
-  const router: Pick<Router<ManagementEnv>, "serve" | "reports"> = {
-    reports,
-    serve: (path, handler) => {
-      app.all(path, ({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution, req.param()));
-    },
-  };
-  serveEndpoint(router, "/openapi.json", { GET: describe }, { cors: "always" });
+  serveEndpoint(app, "/admin/openapi.json", { GET: describe }, { cors: "always" });
 
   for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
     const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
-    app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
-      const context = createRequestContext(req.raw, env, executionCtx, `/admin${path}`, reports);
-      const parameter: Parameter = (name) => req.param(name) ?? "";
-      return finishResponse(context, await respond(context, isolate, routes, req.raw, parameter));
+    app.serve(`/admin${path.replace(/\{(\w+)\}/g, ":$1")}`, async (request, env, execution, parameters) => {
+      const context = createRequestContext(request, env, execution, `/admin${path}`, reports);
+      const parameter: Parameter = (name) => parameters[name] ?? "";
+      return finishResponse(context, await respond(context, isolate, routes, request, parameter));
     });
   }
-  app.all("*", ({ req, env, executionCtx }) => {
-    const context = createRequestContext(req.raw, env, executionCtx, "/admin/*", reports);
+  app.serve("/admin/*", async (request, env, execution) => {
+    const context = createRequestContext(request, env, execution, "/admin/*", reports);
     const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context);
     return finishResponse(context, renderJson(failure));
   });

@@ -1,18 +1,19 @@
 import { registrationBody } from "@edge-op/shared/http/received-request";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 import type { ManagementEnv } from "@edge-op/workers/env";
-import { adminRoutes } from "./admin-routes.ts";
 import { ReadinessChecks } from "./deployment/check-readiness.ts";
 import { readinessEndpoint } from "./deployment/readiness-endpoint.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import { mailEventBody, mailEventsEndpoint } from "./mail/mail-events-endpoint.ts";
-import { deleteRegistration, readRegistration, replaceRegistration } from "./registration/manage-registration.ts";
-import { registrationEndpoint } from "./registration/registration-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
-/** **The routes of op-management.** An app uses the memory of one isolate; tests create several. */
+/**
+ * **The routes of op-management.** An app uses the memory of one isolate; tests create several. What checks documents by schemas, the admin API and the
+ * registration of clients, is loaded by its first request.
+ */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Router<ManagementEnv>(isolate.reports);
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });
@@ -22,19 +23,24 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     { POST: (context, request) => revocationEndpoint(context, isolate, request) },
     { cors: "when asked" },
   );
+  const registration = onFirstUse(() => import("./registration/registration-endpoint.ts"));
   serveEndpoint(
     app,
     "/register",
-    { POST: (context, request) => registrationEndpoint(context, isolate, request) },
+    { POST: async (context, request) => (await registration()).registrationEndpoint(context, isolate, request) },
     { cors: "when asked", body: registrationBody },
   );
+  const registered = onFirstUse(() => import("./registration/manage-registration.ts"));
   serveEndpoint(
     app,
     "/register/:client_id",
     {
-      GET: (context, request, { client_id: id = "" }) => readRegistration(context, isolate, request, id),
-      PUT: (context, request, { client_id: id = "" }) => replaceRegistration(context, isolate, request, id),
-      DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, isolate, request, id),
+      GET: async (context, request, { client_id: id = "" }) =>
+        (await registered()).readRegistration(context, isolate, request, id),
+      PUT: async (context, request, { client_id: id = "" }) =>
+        (await registered()).replaceRegistration(context, isolate, request, id),
+      DELETE: async (context, request, { client_id: id = "" }) =>
+        (await registered()).deleteRegistration(context, isolate, request, id),
     },
     { cors: "when asked", body: registrationBody },
   );
@@ -48,6 +54,7 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
   serveEndpoint(app, "/ready", {
     GET: (context, request) => readinessEndpoint(context, isolate, checks, request),
   });
-  app.mount("/admin", adminRoutes(isolate));
+  const admin = onFirstUse(async () => (await import("./admin-routes.ts")).adminRoutes(isolate));
+  app.serve("/admin/*", async (request, env, execution) => (await admin()).fetch(request, env, execution));
   return app;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
-import type { BuiltWorker } from "../builds.ts";
+import { type BuiltWorker, esModules } from "../builds.ts";
 import { callHelper } from "../call-helper.ts";
 import { endRuntimesWithThisProcess } from "../end-with-parent.ts";
 import { findFreePort } from "../free-port.ts";
@@ -21,14 +21,14 @@ function bySlot<Value>(entriesOf: (slot: number) => readonly (readonly [string, 
   return Object.fromEntries(Array.from({ length: slotCount }, (_, slot) => entriesOf(slot)).flat());
 }
 
-function describe({ contents, options }: BuiltWorker, port: number): V4WorkerOptions[] {
+function describe({ modules, options }: BuiltWorker, port: number): V4WorkerOptions[] {
   const { compatibilityDate, compatibilityFlags = [], durableObjects, ratelimits } = options;
   if (compatibilityDate === undefined || durableObjects === undefined || ratelimits === undefined) {
     throw new Error("the compact Worker has no date, objects or limits");
   }
   const instances: V4WorkerOptions = {
     name: workerName,
-    modules: [{ type: "ESModule", path: "index.js", contents }],
+    modules: esModules(modules),
     compatibilityDate,
     // Required for the instance whose code is running.
     compatibilityFlags: [...compatibilityFlags, "nodejs_als"],

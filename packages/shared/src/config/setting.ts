@@ -121,5 +121,5 @@ export function flag<const Variable extends string>(
 }
 
 function grouped(value: number): string {
-  return value.toLocaleString("en-US");
+  return String(value).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

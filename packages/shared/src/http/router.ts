@@ -46,11 +46,6 @@ export class Router<Env extends SettingsVariables> {
     );
   }
 
-  /** Mounts the routes of another app below a path. */
-  mount(path: string, app: Hono<{ Bindings: Env }>): void {
-    this.#patterns.route(path, app);
-  }
-
   /** Serves every path that has no handler. */
   serveOthers(handler: (request: Request, env: Env, execution: Execution) => Response | Promise<Response>): void {
     this.#patterns.notFound(({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution));
