@@ -24,7 +24,7 @@ test("ADR 10: every derived key has its row", () => {
 });
 
 test("ADR 10: exactly what stays sealed in D1 is sealed again", () => {
-  const source = readRepositoryFile("packages/op-state/src/control/seal-secrets-again.ts");
+  const source = readRepositoryFile("packages/op-state/src/sweeps/seal-secrets-again.ts");
   const sealed = [...source.matchAll(/purpose: "([\w-]+)"/g)].map(([, name]) => name);
   const named = [...rows()]
     .filter(([, afterwards]) => afterwards === "sealed again, with progress")

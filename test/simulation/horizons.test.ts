@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DurableHorizon, type Horizon } from "../../packages/op-state/src/revocation/durable-horizon.ts";
+import { DurableHorizon, type Horizon } from "../../packages/op-state/src/leases/durable-horizon.ts";
 import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-timing.ts";
 import { Clock, randomFrom } from "./simulated-time.ts";
 

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import { MailSender, type MailSenderEnv } from "../../packages/op-state/src/mail/mail-sender.ts";
-import type { PreparedNotice } from "../../packages/shared/src/users/mail-sender-rpc.ts";
+import type { PreparedNotice } from "../../packages/shared/src/mail/mail-sender-rpc.ts";
 import { randomFrom } from "./simulated-time.ts";
 import { Sqlite, sqlKind } from "./sqlite.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { RefreshTokenRotator } from "../../packages/op-state/src/refresh/refresh-token-rotator.ts";
-import { RefreshFamilies } from "../../packages/shared/src/grants/refresh-families.ts";
+import { RefreshFamilies } from "../../packages/shared/src/refresh/refresh-families.ts";
 import { hastenRetirement } from "./modes.ts";
 import { MovingGrants, retiredAfterMs } from "./moving-grants.ts";
 import { installPlatform } from "./platform.ts";

@@ -1,12 +1,12 @@
-import { AnnouncedLog } from "../../packages/op-state/src/control/announced-log.ts";
-import { RecordCopies } from "../../packages/op-state/src/control/record-copies.ts";
+import { AnnouncedLog } from "../../packages/op-state/src/changes/announced-log.ts";
+import { RecordCopies } from "../../packages/op-state/src/changes/record-copies.ts";
 import { KeyRows } from "../../packages/op-state/src/keys/key-rows.ts";
-import { GrantRevocations } from "../../packages/op-state/src/outbox/grant-revocations.ts";
+import { ConfirmationWaits } from "../../packages/op-state/src/leases/confirmation-waits.ts";
+import { HeldCalls } from "../../packages/op-state/src/leases/held-calls.ts";
+import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/leases/lease-holders.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { UpstreamShard } from "../../packages/op-state/src/relay/upstream-shard.ts";
-import { ConfirmationWaits } from "../../packages/op-state/src/revocation/confirmation-waits.ts";
-import { HeldCalls } from "../../packages/op-state/src/revocation/held-calls.ts";
-import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/revocation/lease-holders.ts";
+import { GrantRevocations } from "../../packages/op-state/src/revocation/grant-revocations.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { RevocationRows } from "../../packages/op-state/src/revocation/revocation-rows.ts";
 import { TokenRevocationStore } from "../../packages/op-state/src/revocation/token-revocation-store.ts";
@@ -16,14 +16,14 @@ import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-tim
 import { limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";
 import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
-import { KeeperRuns } from "../../packages/shared/src/leases/keeper-runs.ts";
 import { RelayReplica } from "../../packages/shared/src/leases/relay-replica.ts";
+import { RenewalRuns } from "../../packages/shared/src/leases/renewal-runs.ts";
 import { RevocationView } from "../../packages/shared/src/leases/revocation-view.ts";
 import { ShardReplica } from "../../packages/shared/src/leases/shard-replica.ts";
+import { Sessions } from "../../packages/shared/src/sessions/sessions.ts";
 import { CallLine } from "../../packages/shared/src/storage/call-line.ts";
 import type { ForgetRecord, NamedChange } from "../../packages/shared/src/storage/record-kinds.ts";
 import { ShardMap } from "../../packages/shared/src/storage/shard-map.ts";
-import { Sessions } from "../../packages/shared/src/users/sessions.ts";
 import { around, type Restore, replaceValue, restoreAll } from "./replace-method.ts";
 import { SimulatedIsolate } from "./simulated-isolate.ts";
 import { SimulatedWorld } from "./simulated-world.ts";
@@ -176,8 +176,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   "a response taken for confirmed when it is sent": {
     apply: () =>
-      around(LeaseHolders, "grant", (self, grant, holder, seq, endMs) => {
-        grant(holder, seq, endMs);
+      around(LeaseHolders, "give", (self, give, holder, seq, endMs) => {
+        give(holder, seq, endMs);
         self.confirm(holder, seq);
       }),
   },
@@ -649,7 +649,7 @@ export const waitingMutants: Readonly<Record<string, Mutant>> = {
 export const costlyMutants: Readonly<Record<string, Mutant>> = {
   "a run that does not wait for the renewal of the run before it": {
     apply: () =>
-      around(KeeperRuns, "start", (_self, start, atMs, leaseMs) => {
+      around(RenewalRuns, "start", (_self, start, atMs, leaseMs) => {
         return { ...start(atMs, leaseMs), waitMs: 0 };
       }),
   },

@@ -1,6 +1,6 @@
+import { LeaseHolders } from "../../packages/op-state/src/leases/lease-holders.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { UpstreamShard } from "../../packages/op-state/src/relay/upstream-shard.ts";
-import { LeaseHolders } from "../../packages/op-state/src/revocation/lease-holders.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-timing.ts";
 import { RelayReplica } from "../../packages/shared/src/leases/relay-replica.ts";
@@ -27,8 +27,8 @@ export function observeLeases(world: SimulatedWorld): Restore {
       world.violate(`I2: a lease outlives the ${server}'s`);
   };
   return restoreAll([
-    around(LeaseHolders, "grant", (_self, grant, holder, seq, endMs) => {
-      grant(holder, seq, endMs);
+    around(LeaseHolders, "give", (_self, give, holder, seq, endMs) => {
+      give(holder, seq, endMs);
       endsMs.set(holder, Math.max(endsMs.get(holder) ?? 0, realOf(endMs)));
     }),
     around(RevocationMachine, "lease", (_self, lease, request, heldMs, nowMs) => {

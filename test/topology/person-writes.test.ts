@@ -61,23 +61,23 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE users": newPerson,
   },
   "op-management/src/roles/assignment-store.ts": { "DELETE *": administrator, "INSERT *": administrator },
-  "op-state/src/control/seal-secrets-again.ts": { "UPDATE *": "the secret is the one that was opened" },
-  "op-state/src/control/session-endings.ts": {
+  "op-state/src/sweeps/seal-secrets-again.ts": { "UPDATE *": "the secret is the one that was opened" },
+  "op-state/src/sessions/session-endings.ts": {
     "DELETE ending_sessions": end,
     "DELETE user_sessions": end,
     "INSERT ending_sessions": end,
   },
-  "op-state/src/control/sweep-database.ts": {
+  "op-state/src/sweeps/sweep-database.ts": {
     "DELETE ending_sessions": passed,
     "DELETE user_addresses": passed,
     "DELETE user_grants": passed,
     "DELETE user_passwords": passed,
     "DELETE user_sessions": passed,
   },
-  "op-state/src/control/sweep-leaving-users.ts": { "DELETE users": passed },
+  "op-state/src/sweeps/sweep-leaving-users.ts": { "DELETE users": passed },
   "op-state/src/sessions/session-store.ts": { "DELETE user_sessions": end },
   "op-state/src/sessions/sign-in-attempts.ts": { "DELETE *": "a table of the object" },
-  "shared/src/control/held-records.ts": {
+  "shared/src/held-records/held-records.ts": {
     "DELETE *": administrator,
     "INSERT *": administrator,
     "UPDATE *": administrator,
@@ -90,7 +90,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_passwords": "the hash is the one that was verified",
     "UPDATE webauthn_credentials": `${guarded}; the time of its use: the passkey exists`,
   },
-  "shared/src/users/ending-sessions.ts": {
+  "shared/src/sessions/ending-sessions.ts": {
     "DELETE user_sessions": end,
     "INSERT ending_sessions": end,
   },
@@ -112,7 +112,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "DELETE user_addresses": `${passed}; else ${administrator}`,
     "INSERT user_addresses": `${newPerson}; else ${administrator}`,
   },
-  "shared/src/users/user-sessions.ts": {
+  "shared/src/sessions/user-sessions.ts": {
     "DELETE user_grants": passed,
     "DELETE user_sessions": `${passed}; else ${end}`,
     "INSERT user_sessions":

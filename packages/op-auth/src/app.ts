@@ -4,8 +4,8 @@ import { languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { takeBackPath } from "@edge-op/shared/mail/take-back-link";
 import { resetPath } from "@edge-op/shared/users/reset-link";
-import { takeBackPath } from "@edge-op/shared/users/take-back-link";
 import {
   addPasskey,
   changePasskeyName,

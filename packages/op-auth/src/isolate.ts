@@ -1,10 +1,10 @@
 import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { createClientLogos } from "@edge-op/shared/clients/client-logos";
-import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
-import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
-import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
-import { Attempts } from "@edge-op/shared/users/attempts";
-import { Sessions } from "@edge-op/shared/users/sessions";
+import { AuthorizationCodes } from "@edge-op/shared/codes/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/codes/device-codes";
+import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
+import { Attempts } from "@edge-op/shared/sessions/attempts";
+import { Sessions } from "@edge-op/shared/sessions/sessions";
 import { RefusalTimes } from "./hooks/refusal-times.ts";
 import { DecryptionKeys } from "./keys/decryption-keys.ts";
 import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";

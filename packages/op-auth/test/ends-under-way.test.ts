@@ -1,9 +1,9 @@
-import { endSessions } from "@edge-op/shared/grants/end-session";
-import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/grants/withdraw-consent";
-import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { endSessions } from "@edge-op/shared/endings/end-session";
+import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { deleteOfflineGrants, listOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import { allUserSessions } from "@edge-op/shared/users/user-sessions";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { authenticationOf, findAuthentication, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import { formBody, receiveRequest } from "@edge-op/shared/http/received-request";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import { nextStep } from "../src/flow/next-step.ts";

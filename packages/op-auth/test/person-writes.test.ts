@@ -3,7 +3,7 @@
  * the form was judged and before it is written, and nothing is written. `test/topology/person-writes.test.ts` lists the writes.
  */
 
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
 import { personalTables } from "@edge-op/shared/users/personal-data";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";

@@ -1,6 +1,6 @@
 import { passwordAcr } from "@edge-op/protocol/oauth/authentication-context";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";

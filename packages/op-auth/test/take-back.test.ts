@@ -5,10 +5,10 @@
  */
 
 import { withMembers } from "@edge-op/shared/http/request-context";
+import type { PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
+import { takeBackLinkTo } from "@edge-op/shared/mail/take-back-link";
 import { insertPasskey } from "@edge-op/shared/users/credentials";
 import { findFactors } from "@edge-op/shared/users/factors";
-import type { PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
-import { takeBackLinkTo } from "@edge-op/shared/users/take-back-link";
 import { describe, expect, it } from "vitest";
 import { addAddress, commitAddress } from "../src/account/commit-address.ts";
 import { commitPrimary, commitRemoval, findOther } from "../src/account/other-addresses.tsx";

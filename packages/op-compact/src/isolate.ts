@@ -10,13 +10,13 @@ import type { TokenIsolate } from "@edge-op/op-token/isolate";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { createClientLogos } from "@edge-op/shared/clients/client-logos";
+import { AuthorizationCodes } from "@edge-op/shared/codes/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/codes/device-codes";
 import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
-import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
-import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
-import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
+import { Attempts } from "@edge-op/shared/sessions/attempts";
+import { Sessions } from "@edge-op/shared/sessions/sessions";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
-import { Attempts } from "@edge-op/shared/users/attempts";
-import { Sessions } from "@edge-op/shared/users/sessions";
 
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
 

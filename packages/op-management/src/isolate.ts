@@ -1,9 +1,9 @@
 import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
-import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
+import { Attempts } from "@edge-op/shared/sessions/attempts";
+import { Sessions } from "@edge-op/shared/sessions/sessions";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
-import { Attempts } from "@edge-op/shared/users/attempts";
-import { Sessions } from "@edge-op/shared/users/sessions";
 
 /** **The state that an isolate of op-management keeps between requests.** */
 export function createIsolate() {

@@ -1,9 +1,10 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
+import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
-import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RefreshFamily } from "@edge-op/shared/refresh/refresh-family-rpc";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";

@@ -1,4 +1,4 @@
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { formatTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { AddressFailure, MailSenderRpc } from "@edge-op/shared/users/mail-sender-rpc";
+import type { AddressFailure, MailSenderRpc } from "@edge-op/shared/mail/mail-sender-rpc";
 import { beforeEach, describe, expect, it } from "vitest";
 import { origin, waitBriefly } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";

@@ -1,5 +1,5 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";

@@ -1,4 +1,4 @@
-import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
+import type { AttemptLimit } from "@edge-op/shared/sessions/session-rpc";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/attempt-bucket.ts";

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { findBreak } from "@edge-op/op-management/audit/verify-chain";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { expect, it } from "vitest";
-import { AuditOutbox } from "../src/outbox/audit-outbox.ts";
+import { AuditOutbox } from "../src/audit/audit-outbox.ts";
 import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { CHALLENGE_STORE, AUDIT_DB } = env as unknown as {

@@ -1,16 +1,16 @@
 import { applyD1Migrations, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { cutOffKey, cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { CutOff } from "@edge-op/shared/cut-offs/cut-offs";
+import { cutOffKey, cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
 import fc from "fast-check";
 import { beforeEach, expect, it, vi } from "vitest";
 import { resetDeployment } from "../../../test/fixtures/fresh-deployment.ts";
-import { AnnouncedLog } from "../src/control/announced-log.ts";
-import { ControlLedger } from "../src/control/control-ledger.ts";
-import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
-import { Followers } from "../src/control/followers.ts";
-import { GenerationWork } from "../src/control/generation-work.ts";
-import { OpenedGenerations } from "../src/control/opened-generations.ts";
+import { AnnouncedLog } from "../src/changes/announced-log.ts";
+import { Followers } from "../src/changes/followers.ts";
+import { UnfinishedWork } from "../src/changes/unfinished-work.ts";
+import { CutOffLedger } from "../src/cut-offs/cut-off-ledger.ts";
+import { GenerationWork } from "../src/generations/generation-work.ts";
+import { OpenedGenerations } from "../src/generations/opened-generations.ts";
 import {
   actualWait,
   commitChange,
@@ -484,7 +484,7 @@ it("a control plane that does not wait for the leases of its predecessor is caug
   const [change] = history(["change"]);
   const steps = [{ ...change!, evict: true, ring: false }, change!];
   await runHistory(steps, 1);
-  vi.spyOn(ControlLedger.prototype, "leaseHorizon").mockReturnValue(undefined);
+  vi.spyOn(UnfinishedWork.prototype, "leaseHorizon").mockReturnValue(undefined);
   await expect(runHistory(steps, 1)).rejects.toThrow(/expected/);
 });
 

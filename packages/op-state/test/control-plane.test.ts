@@ -1,14 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";
 import { loadUser } from "@edge-op/shared/users/user-directory";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
-import { ControlLeases } from "../src/control/control-leases.ts";
+import { ControlLeases } from "../src/changes/control-leases.ts";
 import { ControlPlane } from "../src/index.ts";
-import { registerAtDatabase } from "../src/revocation/control-registration.ts";
+import { registerAtDatabase } from "../src/revocation/register-at-database.ts";
 import {
   actualWait,
   commitChange,

@@ -1,9 +1,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { AuthorizationCodeStoreRpc } from "@edge-op/shared/grants/authorization-code-rpc";
+import type { AuthorizationCodeStoreRpc } from "@edge-op/shared/codes/authorization-code-rpc";
+import type { DeviceDecision, DeviceRedeemRequest } from "@edge-op/shared/codes/device-code-rpc";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
-import type { DeviceDecision, DeviceRedeemRequest } from "@edge-op/shared/grants/device-code-rpc";
-import { grantKey, type RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {

@@ -1,10 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
-import type { GrantPlace, GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
-import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { GrantPlace, GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
+import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { describe, expect, it, vi } from "vitest";
-import { GrantRevocations } from "../src/outbox/grant-revocations.ts";
+import { GrantRevocations } from "../src/revocation/grant-revocations.ts";
 import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { CHALLENGE_STORE, REFRESH_TOKEN_ROTATOR, TOKEN_REVOCATION_STORE } = env as unknown as {

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { LeaseLength } from "../src/revocation/lease-length.ts";
+import { LeaseLength } from "../src/leases/lease-length.ts";
 
 function lengthFor(holders: number, requestedMs = 1_000): number {
   const length = new LeaseLength(10_000, 0.5);
   length.adapt(holders);
-  return length.grantedMs(requestedMs);
+  return length.givenMs(requestedMs);
 }
 
 it("leases are as long as requested while their renewals stay below 400 a second", () => {
@@ -27,7 +27,7 @@ it("more holders get longer leases, so that they cause at most 400 renewals a se
 it("renewals that are held longer require shorter leases", () => {
   const length = new LeaseLength(10_000, 0.6);
   length.adapt(600);
-  expect(length.grantedMs(1_000)).toBe(2_750);
+  expect(length.givenMs(1_000)).toBe(2_750);
 });
 
 it("the length does not follow every single holder", () => {
@@ -35,9 +35,9 @@ it("the length does not follow every single holder", () => {
   const seen = new Set<number>();
   for (let round = 0; round < 100; round += 1) {
     length.adapt(400 + (round % 30));
-    seen.add(length.grantedMs(1_000));
+    seen.add(length.givenMs(1_000));
   }
   expect(seen.size).toBeLessThanOrEqual(2);
   length.adapt(100);
-  expect(length.grantedMs(1_000)).toBe(1_000);
+  expect(length.givenMs(1_000)).toBe(1_000);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LeaseStatistics } from "../src/revocation/lease-statistics.ts";
+import { LeaseStatistics } from "../src/leases/lease-statistics.ts";
 
 const nobody: ReadonlySet<string> = new Set();
 

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
+import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
 import { findChange } from "../src/mail/find-change.ts";
 import { type AddressHolder, decideRecipient } from "../src/mail/find-recipient.ts";

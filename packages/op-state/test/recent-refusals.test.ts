@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { ReportedRefusal } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { ReportedRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-import { type SpendRequest, spentMemoryMs } from "@edge-op/shared/grants/authorization-code-rpc";
+import { type SpendRequest, spentMemoryMs } from "@edge-op/shared/codes/authorization-code-rpc";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { decideSpend, isTakenBack, type SpentCode } from "../src/codes/redemption-machine.ts";

@@ -1,9 +1,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { loginContext } from "@edge-op/protocol/oauth/login-context";
-import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
-import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
+import type { RefreshFamily } from "@edge-op/shared/refresh/refresh-family-rpc";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { objectName, parseRefreshToken, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {

@@ -1,5 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";

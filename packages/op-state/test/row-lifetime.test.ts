@@ -4,7 +4,6 @@
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
 import {
   type GrantPlace,
   type GrantRevocation,
@@ -12,7 +11,8 @@ import {
   joinPlaces,
   type PlacedRequest,
   rowUntilMs,
-} from "@edge-op/shared/leases/grant-revocation";
+} from "@edge-op/shared/grants/grant-revocation";
+import type { RefreshFamily } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { objectName, parseTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -5,7 +5,7 @@ import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { upstreamSeal } from "@edge-op/shared/upstreams/upstream";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import { beforeEach, describe, expect, it } from "vitest";
-import { countSealedBefore, sealedTables, sealSecretsAgain } from "../src/control/seal-secrets-again.ts";
+import { countSealedBefore, sealedTables, sealSecretsAgain } from "../src/sweeps/seal-secrets-again.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const old = { OP_MASTER_KEY: "A".repeat(43), DB };

@@ -1,13 +1,13 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { endUserSessions, listEndingSession } from "@edge-op/shared/users/ending-sessions";
-import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
+import { endUserSessions, listEndingSession } from "@edge-op/shared/sessions/ending-sessions";
+import type { SessionStoreRpc } from "@edge-op/shared/sessions/session-rpc";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
-import { Followers } from "../src/control/followers.ts";
-import { SessionEndings } from "../src/control/session-endings.ts";
+import { Followers } from "../src/changes/followers.ts";
+import { CutOffLedger } from "../src/cut-offs/cut-off-ledger.ts";
 import { SessionStore } from "../src/index.ts";
+import { SessionEndings } from "../src/sessions/session-endings.ts";
 import { plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 /** ADR 16: the sessions of a user end with the change that ends them, even if a process fails between any two steps. */

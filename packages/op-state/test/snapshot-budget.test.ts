@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SnapshotBudget } from "../src/revocation/snapshot-budget.ts";
+import { SnapshotBudget } from "../src/leases/snapshot-budget.ts";
 
 const unlimited = Number.POSITIVE_INFINITY;
 const byRate = { bytesPerSecond: 1_000, bytesInFlight: unlimited, freeBytes: 0 };

@@ -9,7 +9,7 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 import { expect, it, vi } from "vitest";
 import { leastMetadata } from "../../../test/fixtures/seed.ts";
-import { clientSweep } from "../src/control/sweep-clients.ts";
+import { clientSweep } from "../src/sweeps/sweep-clients.ts";
 import { follow, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 type FixtureEnv = StorageBindings & SettingsVariables & { readonly DB: D1Database };

@@ -1,4 +1,4 @@
-import type { RotateRequest } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { RotateRequest } from "@edge-op/shared/refresh/refresh-family-rpc";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { decideRotation, decideTakeBack, type FamilyRow } from "../src/refresh/rotation-machine.ts";

@@ -1,7 +1,7 @@
 import TinyQueue from "tinyqueue";
 import { afterEach, expect, it, vi } from "vitest";
-import { HeldCallQueue } from "../src/revocation/held-call-queue.ts";
-import { LeaseHolders } from "../src/revocation/lease-holders.ts";
+import { HeldCallQueue } from "../src/leases/held-call-queue.ts";
+import { LeaseHolders } from "../src/leases/lease-holders.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -60,13 +60,13 @@ it.each([10, 1_000, 20_000])(
   "the end of the last of %i leases is known without a look at each, whatever is granted and released",
   (count) => {
     const holders = new LeaseHolders();
-    for (let index = 0; index < count; index += 1) holders.grant(`${index}`, 1, 1_000 + index);
+    for (let index = 0; index < count; index += 1) holders.give(`${index}`, 1, 1_000 + index);
     const ends: number[] = [];
     const visited = visitedDuring(() => {
       for (let call = 0; call < calls; call += 1) {
         const holder = `${call % count}`;
         if (call % 5 === 0) holders.release(holder);
-        holders.grant(holder, 1, 1_000 + count + call);
+        holders.give(holder, 1, 1_000 + count + call);
         ends.push(holders.lastEndMs);
         holders.confirm(holder, 1);
       }
@@ -78,9 +78,9 @@ it.each([10, 1_000, 20_000])(
 
 it("the last end is that of the remaining leases", () => {
   const holders = new LeaseHolders();
-  holders.grant("a", 1, 3_000);
-  holders.grant("b", 1, 2_000);
-  holders.grant("a", 2, 2_500);
+  holders.give("a", 1, 3_000);
+  holders.give("b", 1, 2_000);
+  holders.give("a", 2, 2_500);
   expect([holders.lastEndMs, holders.leaseEndMs("a"), holders.leaseEndMs("b")]).toEqual([3_000, 3_000, 2_000]);
   holders.release("a");
   expect(holders.lastEndMs).toBe(2_000);

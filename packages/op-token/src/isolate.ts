@@ -1,8 +1,8 @@
 import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
+import { AuthorizationCodes } from "@edge-op/shared/codes/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/codes/device-codes";
 import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
-import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
-import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
-import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 import { ClientResources } from "./client-resources.ts";
 

@@ -1,7 +1,7 @@
 import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
-import type { AuditKeeperBindings } from "@edge-op/shared/audit/admin-event";
-import type { IssuedToken } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { AuditLogBindings } from "@edge-op/shared/audit/admin-event";
+import type { IssuedToken } from "@edge-op/shared/audit/audit-log-rpc";
 import type { RequestReports } from "@edge-op/shared/audit/request-reports";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -14,7 +14,7 @@ interface IssuedResponse {
 
 /** **Reports an issued token to the audit log.** The redemption of a code or a device code has its own event (op-state). */
 export function reportIssued(
-  context: RequestContext<AuditKeeperBindings>,
+  context: RequestContext<AuditLogBindings>,
   isolate: { readonly reports: RequestReports },
   type: GrantType,
   client: Client,

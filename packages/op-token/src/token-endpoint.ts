@@ -11,15 +11,15 @@ import {
 import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
+import { openCode } from "@edge-op/shared/codes/sealed-code";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
-import { openCode } from "@edge-op/shared/grants/sealed-code";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { peekAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { TokenEnv } from "@edge-op/workers/env";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";

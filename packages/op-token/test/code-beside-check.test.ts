@@ -1,5 +1,5 @@
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";

@@ -1,5 +1,5 @@
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";

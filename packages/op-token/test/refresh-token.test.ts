@@ -1,7 +1,7 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import type { User } from "@edge-op/shared/users/user";
 import { beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
+import { tokenKey } from "@edge-op/shared/grants/revoked-row";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { postForm } from "../../../test/fixtures/call.ts";

@@ -1,4 +1,4 @@
-import type { AuthorizationCodePayload } from "@edge-op/shared/grants/authorization-code-rpc";
+import type { AuthorizationCodePayload } from "@edge-op/shared/codes/authorization-code-rpc";
 import { describe, expect, it } from "vitest";
 import { findMismatch, type PresentedProofs, type RequestedUse, refuseUse } from "../src/issuing/verify-code.ts";
 

@@ -1,4 +1,4 @@
-import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { noticeKinds } from "@edge-op/shared/mail/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
 import { renderAccountMail } from "../src/mail/account-mails.ts";
 import { codeMailKinds } from "../src/mail/codes.ts";

@@ -1,12 +1,12 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { endSession } from "@edge-op/shared/grants/end-session";
-import { withdrawConsent } from "@edge-op/shared/grants/withdraw-consent";
+import { endSession } from "@edge-op/shared/endings/end-session";
+import { withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
-import { findUserSession } from "@edge-op/shared/users/user-sessions";
 import { basisOf } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";

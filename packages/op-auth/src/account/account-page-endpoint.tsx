@@ -1,10 +1,10 @@
 import { formToken } from "@edge-op/pages/form-token";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { listUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
 import { listIdentities } from "@edge-op/shared/users/identities";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
-import { listUserSessions } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { allowedDetails } from "../consent/requested-allowances.ts";
 import { adminResource } from "../pages/admin-resource.ts";

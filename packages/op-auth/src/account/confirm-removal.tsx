@@ -1,9 +1,9 @@
 import { formToken } from "@edge-op/pages/form-token";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
+import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
-import { findUserSession } from "@edge-op/shared/users/user-sessions";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { signInFor } from "../flow/begin-flow.ts";

@@ -1,7 +1,7 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { exportPerson } from "@edge-op/shared/users/export-person";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { refuseBelowLevel } from "./factor-level.ts";
 import { type AccountRequest, asPersonPosting } from "./require-person.ts";
 

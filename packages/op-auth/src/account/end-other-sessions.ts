@@ -1,6 +1,6 @@
-import { endSessions } from "@edge-op/shared/grants/end-session";
-import type { Session } from "@edge-op/shared/users/session-rpc";
-import { allUserSessions } from "@edge-op/shared/users/user-sessions";
+import { endSessions } from "@edge-op/shared/endings/end-session";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
+import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { AccountRequest } from "./require-person.ts";
 
 /**

@@ -2,7 +2,7 @@ import { requireFormToken } from "@edge-op/pages/form-token";
 import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { signInFor } from "../flow/begin-flow.ts";
 import { WriteRefused } from "../person/write-as.ts";

@@ -1,12 +1,12 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { TakenBack } from "@edge-op/shared/mail/mail-sender-rpc";
+import { openTakeBackLink, type TakeBackLink, takeBackMs } from "@edge-op/shared/mail/take-back-link";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
-import type { TakenBack } from "@edge-op/shared/users/mail-sender-rpc";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import { openTakeBackLink, type TakeBackLink, takeBackMs } from "@edge-op/shared/users/take-back-link";
 import type { AuthEnv } from "../auth-env.ts";
 import { changeAs, whileUnchanged } from "../person/write-as.ts";
 import { setClaims } from "./commit-address.ts";

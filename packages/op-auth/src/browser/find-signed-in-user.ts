@@ -1,6 +1,6 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
-import type { Session } from "@edge-op/shared/users/session-rpc";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";

@@ -1,13 +1,13 @@
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import { settle } from "@edge-op/shared/control/settle";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
-import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
-import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import { rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
+import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { insertOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { AccountRequest } from "../account/require-person.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";

@@ -3,7 +3,7 @@ import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";

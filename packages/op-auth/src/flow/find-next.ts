@@ -1,7 +1,7 @@
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
-import type { Session } from "@edge-op/shared/users/session-rpc";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { signInOf, withKnownProofs } from "../session/open-session.ts";
 import { pendingProofs } from "../steps/flow.ts";

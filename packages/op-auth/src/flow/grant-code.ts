@@ -2,9 +2,9 @@
 
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { SessionAdmission } from "@edge-op/shared/sessions/session-rpc";
 import type { ReliedConsent } from "@edge-op/shared/users/consents";
 import { forgetInBackground, type NewOfflineGrant, saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import type { SessionAdmission } from "@edge-op/shared/users/session-rpc";
 import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
 import { isOffline, isRefreshable, loginOf, sessionGrant } from "../response/plan-grant.ts";
 import { respondToClient } from "../response/respond-to-client.tsx";

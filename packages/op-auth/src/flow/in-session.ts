@@ -1,8 +1,8 @@
 import type { Client } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
-import type { Session, SessionClient } from "@edge-op/shared/users/session-rpc";
-import { type PreparedSession, sessionVersion } from "@edge-op/shared/users/sessions";
+import type { Session, SessionClient } from "@edge-op/shared/sessions/session-rpc";
+import { type PreparedSession, sessionVersion } from "@edge-op/shared/sessions/sessions";
 import type { CodeRequest } from "../authorization/checks/authorization-request.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";

@@ -6,7 +6,7 @@ import { callHook, isHookEnabled, type SignInVerdict, UnusableResult } from "@ed
 import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/hook-person";
 import { plainValue } from "@edge-op/shared/hooks/plain-value";
 import { clientAddress } from "@edge-op/shared/http/client-address";
-import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/users/session-rpc";
+import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/sessions/session-rpc";
 import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
 import { placeOf } from "../session/place-of.ts";
 import { isDemandMet, isDemandPossible } from "../steps/demand.ts";

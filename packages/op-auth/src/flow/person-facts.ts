@@ -1,6 +1,6 @@
 import type { Browser } from "@edge-op/pages/cookies";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { findFactors } from "@edge-op/shared/users/factors";
-import type { Session } from "@edge-op/shared/users/session-rpc";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
 import { isNewBrowser } from "../session/new-browser.ts";

@@ -4,9 +4,9 @@ import { authenticateClient } from "@edge-op/shared/callers/authenticate-client"
 import { sessionIdOf } from "@edge-op/shared/clients/pairwise-subject";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { settle } from "@edge-op/shared/control/settle";
-import { dismissClient } from "@edge-op/shared/grants/end-session";
+import { dismissClient } from "@edge-op/shared/endings/end-session";
+import { revokeGrants } from "@edge-op/shared/endings/revoke-grants";
 import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
-import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { type EndpointResponse, noStore } from "@edge-op/shared/http/json-response";
 import type { Form } from "@edge-op/shared/http/read-form";

@@ -1,6 +1,6 @@
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { SessionContents } from "@edge-op/shared/users/session-rpc";
+import type { SessionContents } from "@edge-op/shared/sessions/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 

@@ -10,15 +10,15 @@ import {
 import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { clientAddress } from "@edge-op/shared/http/client-address";
-import { macText, macTexts } from "@edge-op/shared/secrets/mac";
-import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
-import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
 import {
   type CodeMailResult,
   type CodePurpose,
   mailedCodeMs,
   mailSenderName,
-} from "@edge-op/shared/users/mail-sender-rpc";
+} from "@edge-op/shared/mail/mail-sender-rpc";
+import { macText, macTexts } from "@edge-op/shared/secrets/mac";
+import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
+import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../attempts/known-browser.ts";
 import type { MailedCode } from "../steps/flow.ts";
 import type { FlowRequest } from "../steps/step.ts";

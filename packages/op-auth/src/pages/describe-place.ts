@@ -1,4 +1,4 @@
-import type { Place } from "@edge-op/shared/users/user-sessions";
+import type { Place } from "@edge-op/shared/sessions/user-sessions";
 
 /** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
 export function describePlace(language: string, { city, country }: Place): string | undefined {

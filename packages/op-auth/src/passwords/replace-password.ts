@@ -1,12 +1,12 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { tellPersonWhen } from "@edge-op/shared/mail/tell-person";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import { judgeNewPassword } from "@edge-op/shared/users/breached-password";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import { tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";

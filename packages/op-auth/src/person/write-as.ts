@@ -6,7 +6,7 @@ import {
   commitControlChange,
 } from "@edge-op/shared/control/commit-control-change";
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
-import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
+import { isCutOffSince } from "@edge-op/shared/cut-offs/cut-offs";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 

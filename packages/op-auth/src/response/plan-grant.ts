@@ -3,13 +3,13 @@ import type { Authentication } from "@edge-op/protocol/oauth/authentication-cont
 import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "@edge-op/shared/clients/client";
-import { codeTokensEndAtMs } from "@edge-op/shared/grants/authorization-code-rpc";
+import { codeTokensEndAtMs } from "@edge-op/shared/codes/authorization-code-rpc";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
+import { type GrantFamily, rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
 import { grantEndsAtMs, newGrant } from "@edge-op/shared/grants/new-grant";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
-import { type GrantFamily, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import type { Session, SessionGrant } from "@edge-op/shared/users/session-rpc";
+import type { Session, SessionGrant } from "@edge-op/shared/sessions/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
 import type { AuthIsolate } from "../isolate.ts";

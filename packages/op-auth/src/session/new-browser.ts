@@ -1,8 +1,8 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { log } from "@edge-op/shared/runtime/log";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../attempts/known-browser.ts";
 import { readDeployment } from "../deployment.ts";
 import type { FlowRequest } from "../steps/step.ts";

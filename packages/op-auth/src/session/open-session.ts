@@ -1,9 +1,9 @@
 import { formatCookie, readCookie } from "@edge-op/pages/cookies";
-import { endSession } from "@edge-op/shared/grants/end-session";
+import { endSession } from "@edge-op/shared/endings/end-session";
+import type { SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
+import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
+import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import type { SessionAdmission, SessionFlow } from "@edge-op/shared/users/session-rpc";
-import type { PreparedSession, SignIn } from "@edge-op/shared/users/sessions";
-import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/users/user-sessions";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { readDeployment } from "../deployment.ts";

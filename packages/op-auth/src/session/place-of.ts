@@ -1,5 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Place } from "@edge-op/shared/users/user-sessions";
+import type { Place } from "@edge-op/shared/sessions/user-sessions";
 
 const longestCity = 100;
 

@@ -1,5 +1,5 @@
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Demand } from "./flow.ts";
 import type { Policy } from "./step.ts";
 

@@ -1,10 +1,10 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isFlag, isNumber, isText, listOf, objectOf, type TypeGuard } from "@edge-op/protocol/encoding/stored-json";
 import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { CodePurpose } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
-import type { CodePurpose } from "@edge-op/shared/users/mail-sender-rpc";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { codeMethods, recoveryMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { type Flow, isProvenIn } from "./flow.ts";
 
 /** The proof by which a person sets a new password, of a mailbox or a temporary password; `undefined` if they have signed in in the flow. */

@@ -4,8 +4,8 @@ import {
   signInProofMethods,
   upstreamAcr,
 } from "@edge-op/protocol/oauth/authentication-context";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { type Flow, isProvenIn } from "./flow.ts";
 import { isRecovering } from "./recovery.ts";
 import type { Facts, Policy, StepInput } from "./step.ts";

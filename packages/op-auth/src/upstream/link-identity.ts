@@ -1,6 +1,6 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { removeIdentity } from "@edge-op/shared/users/identities";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { type Basis, writeAs } from "../person/write-as.ts";

@@ -3,7 +3,7 @@ import type { Confirmation } from "@edge-op/protocol/oauth/confirmation";
 import { resourceError } from "@edge-op/shared/callers/require-access-token";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { MailBindings } from "@edge-op/shared/users/tell-person";
+import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 
 /** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
 export interface Actor {

@@ -1,8 +1,8 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { type ControlChange, commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
+import { type Notice, tellPersonWhen } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { type Notice, tellPersonWhen } from "@edge-op/shared/users/tell-person";
 import type { ActorRequest } from "./actor.ts";
 
 export interface AdminChange {

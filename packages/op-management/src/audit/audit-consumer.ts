@@ -1,4 +1,4 @@
-import { type AuditKeeperBindings, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { type AuditLogBindings, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import type { RecordedGap } from "@edge-op/shared/audit/log-rows";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
@@ -17,7 +17,7 @@ export function createAuditConsumer() {
   let isWoken = false;
   return async (
     messages: readonly AuditMessage[],
-    env: AuditKeeperBindings & SettingsVariables & { readonly AUDIT_DB: D1Database },
+    env: AuditLogBindings & SettingsVariables & { readonly AUDIT_DB: D1Database },
     execution: Pick<ExecutionContext, "waitUntil">,
   ): Promise<void> => {
     try {

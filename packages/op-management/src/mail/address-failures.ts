@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { AddressFailure } from "@edge-op/shared/users/mail-sender-rpc";
+import type { AddressFailure } from "@edge-op/shared/mail/mail-sender-rpc";
 
 /**
  * **The addresses that an event of a provider of mail names**, and why; none for other events. A temporary failure is none: the provider tries again. The

@@ -1,7 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { type AddressFailure, mailSenderName } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
-import { type AddressFailure, mailSenderName } from "@edge-op/shared/users/mail-sender-rpc";
-import type { MailBindings } from "@edge-op/shared/users/tell-person";
 
 /** **Tells `MailSender` which addresses cannot receive mail.** Cost: 1 object call. */
 export async function recordFailures(

@@ -1,5 +1,5 @@
 import { explainReason } from "@edge-op/protocol/oauth/explain-reason";
-import type { StoredRefusal } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { StoredRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import * as z from "zod";
 

@@ -4,7 +4,7 @@
  */
 
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
-import type { StoredRefusal } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { StoredRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import { type ClientMetadata, isClientMetadata } from "@edge-op/shared/clients/client";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";

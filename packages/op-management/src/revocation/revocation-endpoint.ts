@@ -2,12 +2,12 @@ import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authe
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
+import { type RevokeRequest, tokenKey } from "@edge-op/shared/grants/revoked-row";
 import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
-import { type RevokeRequest, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementEnv } from "@edge-op/workers/env";

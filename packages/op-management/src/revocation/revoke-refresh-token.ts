@@ -1,10 +1,10 @@
 import type { Client } from "@edge-op/shared/clients/client";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
-import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
-import { revokeAtPlaces } from "@edge-op/shared/grants/revoke-grants";
+import { revokeAtPlaces } from "@edge-op/shared/endings/revoke-grants";
+import { requestsAt } from "@edge-op/shared/grants/grant-revocation";
+import { grantKey } from "@edge-op/shared/grants/revoked-row";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { requestsAt } from "@edge-op/shared/leases/grant-revocation";
-import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { forgetInBackground } from "@edge-op/shared/users/offline-grants";
 import type { ManagementEnv } from "@edge-op/workers/env";

@@ -1,8 +1,9 @@
 /** **`/admin/users/{sub}/sessions`, `/consents` and `/grants`**: where a user is signed in, and which applications may act for them. */
 
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { endSessions } from "@edge-op/shared/grants/end-session";
-import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/grants/withdraw-consent";
+import { endSessions } from "@edge-op/shared/endings/end-session";
+import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
+import { deleteUserSessions, findUserSession, pageUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { findAccess, pageConsents } from "@edge-op/shared/users/consents";
@@ -12,7 +13,6 @@ import {
   type OfflineGrant,
   pageOfflineGrants,
 } from "@edge-op/shared/users/offline-grants";
-import { deleteUserSessions, findUserSession, pageUserSessions } from "@edge-op/shared/users/user-sessions";
 import * as z from "zod";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { defineAccessRoutes } from "./define-access-routes.ts";

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
+import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
-import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
-import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import type { PatchCall } from "../admin/define-record-routes.ts";

@@ -1,9 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/shared/audit/audit-event";
-import type { HeldKind } from "@edge-op/shared/control/held-records";
+import type { HeldKind } from "@edge-op/shared/held-records/held-records";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { LostChange } from "./hold-records.ts";
+import type { LostChange } from "../held-records/hold-records.ts";
 
 /** **A row of D1's `admin_events`**: a change through the admin API, or one that a person made to their own account. */
 export interface AdminEventRow {

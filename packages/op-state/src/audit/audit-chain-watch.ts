@@ -1,7 +1,7 @@
 import { type ChainHead, selectHead } from "@edge-op/shared/audit/log-rows";
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { log } from "@edge-op/shared/runtime/log";
-import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+import type { AuditOutbox } from "./audit-outbox.ts";
 
 /**
  * **Detects that the audit database was restored to an earlier time**, or that the end of the chain was deleted: the newest position seen is missing

@@ -1,5 +1,5 @@
-import type { IssuedToken } from "@edge-op/shared/audit/audit-keeper-rpc";
-import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+import type { IssuedToken } from "@edge-op/shared/audit/audit-log-rpc";
+import type { AuditOutbox } from "./audit-outbox.ts";
 
 /**
  * **Records issued tokens as events, up to a number per minute in the whole deployment.** Tokens beyond it are counted, and the next event contains

@@ -7,7 +7,7 @@ import {
   readStored,
   recordOf,
 } from "@edge-op/protocol/encoding/stored-json";
-import type { RefusalQuery, ReportedRefusal, StoredRefusal } from "@edge-op/shared/audit/audit-keeper-rpc";
+import type { RefusalQuery, ReportedRefusal, StoredRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import { LineBudget } from "@edge-op/shared/runtime/line-budget";
 import { fairLevel } from "./fair-level.ts";
 

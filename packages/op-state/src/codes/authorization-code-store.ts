@@ -3,7 +3,7 @@ import type {
   AuthorizationCodeStoreRpc,
   SpendRequest,
   SpendResult,
-} from "@edge-op/shared/grants/authorization-code-rpc";
+} from "@edge-op/shared/codes/authorization-code-rpc";
 import type {
   DecidedDevice,
   DeviceDecision,
@@ -13,11 +13,11 @@ import type {
   DeviceRedeemResult,
   DeviceRequest,
   WaitingDevice,
-} from "@edge-op/shared/grants/device-code-rpc";
-import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+} from "@edge-op/shared/codes/device-code-rpc";
+import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";

@@ -1,5 +1,4 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import {
   type DecidedDevice,
   type DeviceDecision,
@@ -10,7 +9,8 @@ import {
   type DeviceRequest,
   isDeviceDecision,
   type WaitingDevice,
-} from "@edge-op/shared/grants/device-code-rpc";
+} from "@edge-op/shared/codes/device-code-rpc";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import {
   type DeviceRow,

@@ -16,8 +16,8 @@ import type {
   DeviceRedeemRequest,
   DeviceRedeemResult,
   DeviceRefusal,
-} from "@edge-op/shared/grants/device-code-rpc";
-import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+} from "@edge-op/shared/codes/device-code-rpc";
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
 
 export interface DeviceRow {
   readonly clientId: string;

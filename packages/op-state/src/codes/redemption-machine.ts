@@ -1,4 +1,4 @@
-import { type SpendRequest, type SpendResult, spentMemoryMs } from "@edge-op/shared/grants/authorization-code-rpc";
+import { type SpendRequest, type SpendResult, spentMemoryMs } from "@edge-op/shared/codes/authorization-code-rpc";
 
 /** A code that has been spent. */
 export interface SpentCode {

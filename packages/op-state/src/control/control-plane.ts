@@ -4,7 +4,7 @@ import type {
   ReportResult,
   RequestReport,
   StoredRefusal,
-} from "@edge-op/shared/audit/audit-keeper-rpc";
+} from "@edge-op/shared/audit/audit-log-rpc";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import type {
   CommittedCutOff,
@@ -13,6 +13,7 @@ import type {
   CutOffIntent,
 } from "@edge-op/shared/control/control-plane-rpc";
 import type { RecordName } from "@edge-op/shared/http/request-context";
+import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
@@ -20,34 +21,32 @@ import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
 import { storedGenerations } from "@edge-op/shared/storage/load-generations";
 import { type ControlKind, everyId } from "@edge-op/shared/storage/record-kinds";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
-import type { MailBindings } from "@edge-op/shared/users/tell-person";
-import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
+import { AuditOutbox } from "../audit/audit-outbox.ts";
+import { AuditWork, type AuditWorkEnv } from "../audit/audit-work.ts";
 import { type BackupEnv, DatabaseBackup } from "../backup/database-backup.ts";
-import { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { AnnouncedLog } from "../changes/announced-log.ts";
+import { nextAnnouncement } from "../changes/change-log.ts";
+import { findCommitted } from "../changes/find-committed.ts";
+import { type FollowerBindings, Followers } from "../changes/followers.ts";
+import { RecordCopies } from "../changes/record-copies.ts";
+import { UnfinishedWork } from "../changes/unfinished-work.ts";
+import { type OrderedCutOff, resumeMs } from "../cut-offs/cut-off-ledger.ts";
+import { type CutOffRequest, CutOffWork, committedBy } from "../cut-offs/cut-off-work.ts";
+import { GenerationWork, type OpeningRequest } from "../generations/generation-work.ts";
+import { OpenedGenerations } from "../generations/opened-generations.ts";
+import { type SessionEndingBindings, SessionEndings } from "../sessions/session-endings.ts";
+import { countSealedBefore, sealSecretsAgain } from "../sweeps/seal-secrets-again.ts";
+import { sweepClients } from "../sweeps/sweep-clients.ts";
+import { sweepDatabase } from "../sweeps/sweep-database.ts";
+import { sweepLeavingUsers } from "../sweeps/sweep-leaving-users.ts";
+import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";
-import { AnnouncedLog } from "./announced-log.ts";
-import { nextAnnouncement } from "./change-log.ts";
-import { ControlLedger } from "./control-ledger.ts";
-import { areValidRegions } from "./control-machine.ts";
-import { type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
-import { type CutOffRequest, CutOffWork, committedBy } from "./cut-off-work.ts";
-import { findCommitted } from "./find-committed.ts";
-import { type FollowerBindings, Followers } from "./followers.ts";
-import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
-import { OpenedGenerations } from "./opened-generations.ts";
-import { RecordCopies } from "./record-copies.ts";
-import { countSealedBefore, sealSecretsAgain } from "./seal-secrets-again.ts";
-import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
-import { sweepClients } from "./sweep-clients.ts";
-import { sweepDatabase } from "./sweep-database.ts";
-import { sweepLeavingUsers } from "./sweep-leaving-users.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   MasterKeyBindings &
   CacheBindings &
-  AuditKeeperEnv &
+  AuditWorkEnv &
   SessionEndingBindings &
   MailBindings &
   FollowerBindings &
@@ -58,14 +57,14 @@ const againMs = 5_000;
 const sweepRows = 1_000;
 
 /**
- * **Announces administrative changes, and grants shards leases on them**, so that a change waits only for shards that may vouch for an older version
+ * **Announces administrative changes, and gives shards leases on them**, so that a change waits only for shards that may vouch for an older version
  * ({@link Followers}). Unfinished work is in the ledger, and the alarm repeats it until it is finished: every step is idempotent.
  */
 export class ControlPlane
   extends FactsObject<ControlPlaneEnv>
   implements Omit<ControlPlaneRpc, keyof Rpc.DurableObjectBranded>
 {
-  readonly #ledger: ControlLedger;
+  readonly #ledger: UnfinishedWork;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #fence: Fence;
@@ -73,17 +72,17 @@ export class ControlPlane
   readonly #followers: Followers;
   readonly #cutOffs: CutOffWork;
   readonly #generations: GenerationWork;
-  readonly #keeper: AuditKeeper;
+  readonly #audit: AuditWork;
   readonly #endings: SessionEndings;
   readonly #copies: RecordCopies;
   readonly #backup: DatabaseBackup;
 
   constructor(ctx: DurableObjectState, env: ControlPlaneEnv) {
     super(ctx, env);
-    this.#ledger = new ControlLedger(ctx.storage.sql);
+    this.#ledger = new UnfinishedWork(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
-    this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox, () => this.#announce([]));
+    this.#audit = new AuditWork(ctx.storage, env, this.#outbox, () => this.#announce([]));
     this.#fence = new Fence(ctx.storage.sql);
     this.#endings = new SessionEndings(ctx.storage.sql, env);
     this.#copies = new RecordCopies(ctx, env);
@@ -118,7 +117,7 @@ export class ControlPlane
 
   async follow(shard: string, since: number): Promise<ControlLease> {
     this.#noteUse();
-    return this.#followers.grant(shard, since);
+    return this.#followers.give(shard, since);
   }
 
   async publish(
@@ -142,8 +141,6 @@ export class ControlPlane
   }
 
   async openGeneration(request: OpeningRequest): Promise<{ readonly generation: number }> {
-    if (!areValidRegions(request.store, request.regions))
-      throw new Error("regions of a generation must be named and have shards");
     return this.#generations.open(request);
   }
 
@@ -159,59 +156,52 @@ export class ControlPlane
   }
 
   async wakeAudit(): Promise<void> {
-    this.#keeper.wakeRelay();
+    this.#audit.wakeCopier();
     this.#noteUse();
     this.#alarms.wakeBy(nowMs());
   }
 
   #noteUse(): void {
-    const due = this.#keeper.noteUse(nowMs());
+    const due = this.#audit.noteUse(nowMs());
     if (due !== undefined) this.#alarms.wakeBy(due);
   }
 
   async report(report: RequestReport): Promise<ReportResult> {
-    const { pauseMs, dueMs } = this.#keeper.report(report);
+    const { pauseMs, dueMs } = this.#audit.report(report);
     if (dueMs !== undefined) this.#alarms.wakeBy(dueMs);
     return { pauseMs };
   }
 
   async refusals(query: RefusalQuery): Promise<readonly StoredRefusal[]> {
-    return this.#keeper.refusals(query);
+    return this.#audit.refusals(query);
   }
 
   async auditStatus(): Promise<AuditLogStatus> {
-    return this.#keeper.status();
+    return this.#audit.status();
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
-    await this.#alarms.run(
-      [
+    await this.#alarms.run(Object.values(this.#tasks()).flat(), info);
+  }
+
+  /** By subject, in the order in which they run. */
+  #tasks(): Readonly<Record<string, readonly AlarmTask[]>> {
+    return {
+      changes: [
         () => this.#announceFirst(),
         (atMs) => this.#followers.closeWhenIdle(atMs),
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
-        (atMs) => this.#generations.resume(this.#keeper.isDue(atMs)),
-        (_, passedMs) => this.#generations.retireDue(passedMs),
-        (atMs, passedMs) => {
-          this.#ledger.sweep(passedMs);
-          this.#log.sweep(passedMs, sweepRows);
-          const next = earliest(this.#ledger.nextOperationMs(), this.#log.nextSweepMs());
-          return next && Math.max(next, atMs + againMs);
-        },
-        (_, passedMs) => {
-          const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepRecords(passedMs);
-          // A Worker that listed an ending session may have died before it ended it.
-          const whenDone = () => this.#endings.mark(passedMs);
-          const lastAnnounced = this.#log.last().version;
-          return sweepDatabase(this.#ledger, this.env.DB, { lastAnnounced, sweepOthers, whenDone }, passedMs);
-        },
-        (atMs) => this.#endings.resume(atMs),
-        (atMs) => this.#backup.run(atMs),
-        ...this.#keeper.tasks,
-        (atMs) => this.#outbox.flush(atMs),
       ],
-      info,
-    );
+      generations: [
+        (atMs) => this.#generations.resume(this.#audit.isDue(atMs)),
+        (_, passedMs) => this.#generations.retireDue(passedMs),
+      ],
+      sweeps: [(atMs, passedMs) => this.#sweepOwn(atMs, passedMs), (_, passedMs) => this.#sweepDatabase(passedMs)],
+      sessions: [(atMs) => this.#endings.resume(atMs)],
+      backup: [(atMs) => this.#backup.run(atMs)],
+      audit: [...this.#audit.tasks, (atMs) => this.#outbox.flush(atMs)],
+    };
   }
 
   /** Stores an intent before changes of this object's own: if their announcement fails, the alarm repeats it. */
@@ -221,6 +211,22 @@ export class ControlPlane
     const result = await change();
     this.#ledger.clearIntent(operationId);
     return result;
+  }
+
+  /** Deletes ended rows of this object. */
+  #sweepOwn(atMs: number, passedMs: number): number | undefined {
+    this.#ledger.sweep(passedMs);
+    this.#log.sweep(passedMs, sweepRows);
+    const next = earliest(this.#ledger.nextOperationMs(), this.#log.nextSweepMs());
+    return next && Math.max(next, atMs + againMs);
+  }
+
+  #sweepDatabase(passedMs: number): Promise<number> {
+    const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepRecords(passedMs);
+    // A Worker that listed an ending session may have died before it ended it.
+    const whenDone = () => this.#endings.mark(passedMs);
+    const lastAnnounced = this.#log.last().version;
+    return sweepDatabase(this.#ledger, this.env.DB, { lastAnnounced, sweepOthers, whenDone }, passedMs);
   }
 
   #sweepRecords(passedMs: number): Promise<boolean> {
@@ -276,7 +282,7 @@ export class ControlPlane
     changed: readonly RecordName<ControlKind>[] = [],
   ): Promise<number> {
     this.#fence.pass();
-    const holdLost = () => this.#keeper.holdLost(nowMs());
+    const holdLost = () => this.#audit.holdLost(nowMs());
     const next = await nextAnnouncement(this.#log, this.env.DB, committedBy(operations, changed), holdLost);
     const { announced, isRestored, found, records } = next;
     if (isRestored) {

@@ -12,7 +12,7 @@ import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-p
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";

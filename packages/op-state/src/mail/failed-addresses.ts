@@ -1,5 +1,5 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
-import type { AddressFailure } from "@edge-op/shared/users/mail-sender-rpc";
+import type { AddressFailure } from "@edge-op/shared/mail/mail-sender-rpc";
 
 const dayMs = 86_400_000;
 /** A mailbox may exist again. Providers suppress such an address themselves, some for longer. */

@@ -1,9 +1,9 @@
 import type { AccountMail } from "@edge-op/pages/mail/account-mails";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import type { CodeMail, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import type { CodeMail, PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
 
 /** For a person, before the addresses are known. */
 export type PersonMail = Omit<PreparedNotice, "id"> & { readonly type: "notice" };

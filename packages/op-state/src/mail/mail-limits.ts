@@ -1,6 +1,6 @@
 import type { AccountMail } from "@edge-op/pages/mail/account-mails";
-import { type CodeMail, noticeKinds, type PreparedNotice } from "@edge-op/shared/users/mail-sender-rpc";
-import type { AttemptLane } from "@edge-op/shared/users/session-rpc";
+import { type CodeMail, noticeKinds, type PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { AttemptLane } from "@edge-op/shared/sessions/session-rpc";
 import { addressKey } from "./failed-addresses.ts";
 
 const hour = 3_600_000;

@@ -1,9 +1,6 @@
 import { type Branding, readBranding } from "@edge-op/pages/branding";
 import { renderAccountMail } from "@edge-op/pages/mail/account-mails";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { nowMs } from "@edge-op/shared/runtime/clock";
-import { log } from "@edge-op/shared/runtime/log";
-import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import {
   type AddressFailure,
   type CodeMail,
@@ -12,8 +9,11 @@ import {
   type MailStatus,
   mailedCodeMs,
   type PreparedNotice,
-} from "@edge-op/shared/users/mail-sender-rpc";
-import { takeBackLinkTo } from "@edge-op/shared/users/take-back-link";
+} from "@edge-op/shared/mail/mail-sender-rpc";
+import { takeBackLinkTo } from "@edge-op/shared/mail/take-back-link";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { SignInAttempts } from "../sessions/sign-in-attempts.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";

@@ -1,5 +1,5 @@
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
-import { tokenLifeMs } from "@edge-op/shared/control/generation-life";
+import { packPlace, unpackPlace } from "@edge-op/shared/grants/grant-revocation";
 import {
   type FamilySnapshot,
   type FamilyState,
@@ -13,12 +13,12 @@ import {
   type StoredSuccessor,
   type Successor,
   type TakenBack,
-} from "@edge-op/shared/grants/refresh-family-rpc";
-import { packPlace, unpackPlace } from "@edge-op/shared/leases/grant-revocation";
+} from "@edge-op/shared/refresh/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { tokenLifeMs } from "@edge-op/shared/storage/generation-life";
 import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-address";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";

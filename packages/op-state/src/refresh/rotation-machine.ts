@@ -4,21 +4,21 @@ import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { refuseResources, uncheckedResources } from "@edge-op/shared/clients/token-targets";
 import {
-  boundKey,
-  type FamilySnapshot,
-  type LaterBinding,
-  type RotateRequest,
-  type RotateResult,
-  type Successor,
-} from "@edge-op/shared/grants/refresh-family-rpc";
-import {
   type GrantPlace,
   type GrantRevocation,
   joinPlaces,
   lastPlace,
   neededPlaces,
   rowUntilMs,
-} from "@edge-op/shared/leases/grant-revocation";
+} from "@edge-op/shared/grants/grant-revocation";
+import {
+  boundKey,
+  type FamilySnapshot,
+  type LaterBinding,
+  type RotateRequest,
+  type RotateResult,
+  type Successor,
+} from "@edge-op/shared/refresh/refresh-family-rpc";
 import { parseTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 
 export interface FamilyRow {

@@ -6,10 +6,10 @@ import type {
   ShardContent,
 } from "@edge-op/shared/leases/relay-rpc";
 import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { LeaseHolders, lackingUntilMs, type PendingChange } from "../revocation/lease-holders.ts";
-import { LeaseLength } from "../revocation/lease-length.ts";
-import { changesAfter, continueChanges, type RecentChanges } from "../revocation/recent-changes.ts";
-import { SnapshotBudget, unpacedSnapshots } from "../revocation/snapshot-budget.ts";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "../leases/lease-holders.ts";
+import { LeaseLength } from "../leases/lease-length.ts";
+import { changesAfter, continueChanges, type RecentChanges } from "../leases/recent-changes.ts";
+import { SnapshotBudget, unpacedSnapshots } from "../leases/snapshot-budget.ts";
 import { bytesPerRow, UpstreamShard } from "./upstream-shard.ts";
 
 /** A change that a shard waits for, and by which every isolate behind this relay decides. */
@@ -111,7 +111,7 @@ export class RelayMachine {
 
   /** The request for a lease on a shard, as long as the leases of the isolates; `undefined` if the shard is no longer live. */
   request(name: string, leaseMs: number): LeaseRequest | undefined {
-    this.#upstreamMs = this.#length.grantedMs(leaseMs);
+    this.#upstreamMs = this.#length.givenMs(leaseMs);
     return this.#shards.get(name)?.request(this.#upstreamMs, this.#cv < 0 ? noVersion : this.#cv);
   }
 
@@ -132,9 +132,9 @@ export class RelayMachine {
   holdUntilMs(request: RelayLeaseRequest, nowMs: number): number {
     const { holder, hold } = request;
     if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
-    const leaseMs = this.#granted(request.leaseMs);
+    const leaseMs = this.#givenMs(request.leaseMs);
     const coveredMs = this.#coveredMs(request, nowMs);
-    // Without its own lease, the relay has nothing to grant before there is news.
+    // Without its own lease, the relay has nothing to give before there is news.
     if (coveredMs === 0) return nowMs + request.leaseMs / 2;
     return Math.min(nowMs + heldShare.relay * leaseMs, this.#holders.leaseEndMs(holder) - leftShare * coveredMs);
   }
@@ -162,7 +162,7 @@ export class RelayMachine {
     const leaseMs = this.#coveredMs(request, nowMs);
     if (leaseMs > 0) {
       const endMs = nowMs + outlast(this.#timing, leaseMs) + this.#timing.marginMs;
-      this.#holders.grant(request.holder, this.#version, endMs);
+      this.#holders.give(request.holder, this.#version, endMs);
       this.#prune(nowMs);
       this.#length.adapt(this.#holders.size);
     }
@@ -235,7 +235,7 @@ export class RelayMachine {
 
   /** The length of a lease that covers every shard with enough time left; 0 if there is none (T1). */
   #coveredMs(request: RelayLeaseRequest, nowMs: number): number {
-    const longestMs = this.#granted(request.leaseMs);
+    const longestMs = this.#givenMs(request.leaseMs);
     let coveredMs = 0;
     for (const shard of this.#shards.values()) {
       const leftMs = shard.leftMs(nowMs);
@@ -245,8 +245,8 @@ export class RelayMachine {
     return Math.floor(coveredMs);
   }
 
-  #granted(leaseMs: number): number {
-    return this.#length.grantedMs(leaseMs);
+  #givenMs(leaseMs: number): number {
+    return this.#length.givenMs(leaseMs);
   }
 
   #prune(nowMs: number): void {

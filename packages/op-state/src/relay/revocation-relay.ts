@@ -8,9 +8,9 @@ import type {
 } from "@edge-op/shared/leases/relay-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { ConfirmationWaits } from "../revocation/confirmation-waits.ts";
-import { HeldCalls } from "../revocation/held-calls.ts";
-import { LeaseStatistics } from "../revocation/lease-statistics.ts";
+import { ConfirmationWaits } from "../leases/confirmation-waits.ts";
+import { HeldCalls } from "../leases/held-calls.ts";
+import { LeaseStatistics } from "../leases/lease-statistics.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";
 import { type RelayBindings, UpstreamLeases } from "./upstream-leases.ts";
@@ -32,7 +32,7 @@ export class RevocationRelay
     snapshots: limits.leaseSnapshots,
   });
   readonly #held = new HeldCalls<RelayLeaseRequest, RelayLeaseResponse>((request, heldMs, atMs) =>
-    this.#grant(request, heldMs, atMs),
+    this.#give(request, heldMs, atMs),
   );
   readonly #upstream: UpstreamLeases;
   readonly #waits = new ConfirmationWaits();
@@ -60,7 +60,7 @@ export class RevocationRelay
       return this.#held.hold(request, atMs, untilMs);
     }
     this.#held.resolveHeld(request.holder);
-    return this.#grant(request, 0, atMs);
+    return this.#give(request, 0, atMs);
   }
 
   async release(holder: string): Promise<void> {
@@ -85,7 +85,7 @@ export class RevocationRelay
     );
   }
 
-  #grant(request: RelayLeaseRequest, heldMs: number, atMs: number): RelayLeaseResponse {
+  #give(request: RelayLeaseRequest, heldMs: number, atMs: number): RelayLeaseResponse {
     const response = this.#machine.lease(request, heldMs, atMs);
     if (response.leaseMs > 0) this.#statistics.count("leasesGranted");
     return response;

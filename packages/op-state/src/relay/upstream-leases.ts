@@ -117,7 +117,7 @@ export class UpstreamLeases {
     }
   }
 
-  /** Returns when the shard is to be called again, if it granted no lease. */
+  /** Returns when the shard is to be called again, if it gave no lease. */
   async #renew(name: string, request: LeaseRequest): Promise<number | undefined> {
     const stub = this.#stub(name);
     if (stub === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { grantedFromMs, heldShare, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
+import { givenFromMs, heldShare, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
 import type { ShardContent } from "@edge-op/shared/leases/relay-rpc";
 import type { LeaseRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 
@@ -95,12 +95,12 @@ export class UpstreamShard {
       this.drop();
       return false;
     }
-    const validUntilMs = grantedFromMs(this.#timing, sentAtMs, response.heldMs) + response.leaseMs;
+    const validUntilMs = givenFromMs(this.#timing, sentAtMs, response.heldMs) + response.leaseMs;
     this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
     return this.#store(response, version);
   }
 
-  /** The shard cannot grant a lease now. The content is kept: the next request is for the changes after it. */
+  /** The shard cannot give a lease now. The content is kept: the next request is for the changes after it. */
   refuse(): void {
     this.#isRefused = true;
   }

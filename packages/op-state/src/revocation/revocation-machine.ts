@@ -6,11 +6,12 @@ import type {
   RevocationFilter,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
-import type { Horizon } from "./durable-horizon.ts";
-import { GrantedLeases, type LeaseWait } from "./granted-leases.ts";
-import type { PendingChange } from "./lease-holders.ts";
-import { LeaseLength } from "./lease-length.ts";
-import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
+import type { Horizon } from "../leases/durable-horizon.ts";
+import { GivenLeases, type LeaseWait } from "../leases/given-leases.ts";
+import type { PendingChange } from "../leases/lease-holders.ts";
+import { LeaseLength } from "../leases/lease-length.ts";
+import { changesAfter, continueChanges, type RecentChanges } from "../leases/recent-changes.ts";
+import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "../leases/snapshot-budget.ts";
 import {
   type Additions,
   type Contents,
@@ -22,12 +23,11 @@ import {
   type PlannedEntries,
   RevokedSet,
 } from "./revoked-set.ts";
-import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "./snapshot-budget.ts";
 
 export interface DurableState {
   /** All entries; `undefined` if there are more than memory holds. */
   readonly entries: readonly Entry[] | undefined;
-  /** The cut-offs among them, if `entries` is undefined. If there are too many cut-offs too, no leases are granted. */
+  /** The cut-offs among them, if `entries` is undefined. If there are too many cut-offs too, no leases are given. */
   readonly cutOffs?: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
@@ -66,9 +66,9 @@ const pruneEveryMs = 1_000;
 
 /**
  * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes, and the wait of an
- * acknowledgement ({@link GrantedLeases}). No I/O and no clock: callers plan, write, then apply.
+ * acknowledgement ({@link GivenLeases}). No I/O and no clock: callers plan, write, then apply.
  */
-export class RevocationMachine extends GrantedLeases {
+export class RevocationMachine extends GivenLeases {
   readonly #revoked: RevokedSet;
   #seq: number;
   #cv: number;
@@ -123,7 +123,7 @@ export class RevocationMachine extends GrantedLeases {
   }
 
   override horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
-    return super.horizonDue(this.#granted(leaseMs), nowMs);
+    return super.horizonDue(this.#givenMs(leaseMs), nowMs);
   }
 
   /**
@@ -132,9 +132,9 @@ export class RevocationMachine extends GrantedLeases {
    */
   holdUntilMs({ holder, sinceSeq, leaseMs, hold, holdMs }: LeaseRequest, nowMs: number): number {
     if (!hold || sinceSeq !== this.#seq || !this.#revoked.reachesBackTo(sinceSeq)) return nowMs;
-    const granted = this.#granted(leaseMs);
-    const longestMs = Math.min(heldShare.shard * granted, holdMs ?? Number.POSITIVE_INFINITY);
-    return Math.min(nowMs + longestMs, this.holders.leaseEndMs(holder) - (granted - longestMs));
+    const given = this.#givenMs(leaseMs);
+    const longestMs = Math.min(heldShare.shard * given, holdMs ?? Number.POSITIVE_INFINITY);
+    return Math.min(nowMs + longestMs, this.holders.leaseEndMs(holder) - (given - longestMs));
   }
 
   /** Records the confirmation of a holder. Returns the changes that are in force as a result. */
@@ -156,17 +156,17 @@ export class RevocationMachine extends GrantedLeases {
    */
   lease(request: LeaseRequest, heldMs: number, nowMs: number, coveredMs = Number.POSITIVE_INFINITY): LeaseResponse {
     const { holder, sinceCv, leaseMs } = request;
-    const granted = Math.floor(Math.min(this.#granted(leaseMs), coveredMs));
-    this.horizon.assertCovers(granted, nowMs);
+    const given = Math.floor(Math.min(this.#givenMs(leaseMs), coveredMs));
+    this.horizon.assertCovers(given, nowMs);
     const changes = changesAfter(sinceCv, this.#changes, this.#cv);
     const contents = this.#contentsFor(request, nowMs);
     if ("againMs" in contents) return { kind: "checkOnly", cv: this.#cv, changes, againMs: contents.againMs };
-    this.grantLease(holder, this.#seq, granted, nowMs);
+    this.giveLease(holder, this.#seq, given, nowMs);
     this.#pruneHolders(nowMs);
     this.#length.adapt(this.holders.size);
     const { snapshot, filter, rows, cutOffs } = contents;
     const content = { snapshot, seq: this.#seq, ...(filter === undefined ? {} : { filter }), rows, cutOffs };
-    return { kind: "lease", ...content, leaseMs: granted, heldMs, cv: this.#cv, changes };
+    return { kind: "lease", ...content, leaseMs: given, heldMs, cv: this.#cv, changes };
   }
 
   /** An exact check. `find` reads entries from storage that are not in memory. */
@@ -208,7 +208,7 @@ export class RevocationMachine extends GrantedLeases {
     };
   }
 
-  /** Applies the plan after it is written: every lease granted from now on contains it. */
+  /** Applies the plan after it is written: every lease given from now on contains it. */
   apply(plan: Plan): void {
     this.#seq = plan.seq;
     this.#cv = plan.cv;
@@ -255,7 +255,7 @@ export class RevocationMachine extends GrantedLeases {
     this.holders.prune(nowMs);
   }
 
-  #granted(leaseMs: number): number {
-    return this.#length.grantedMs(leaseMs);
+  #givenMs(leaseMs: number): number {
+    return this.#length.givenMs(leaseMs);
   }
 }

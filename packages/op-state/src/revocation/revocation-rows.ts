@@ -1,6 +1,6 @@
 import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
-import type { Horizon } from "./durable-horizon.ts";
-import { rememberedChanges } from "./recent-changes.ts";
+import type { Horizon } from "../leases/durable-horizon.ts";
+import { rememberedChanges } from "../leases/recent-changes.ts";
 import type { DurableState, Plan } from "./revocation-machine.ts";
 import type { Entry } from "./revoked-set.ts";
 

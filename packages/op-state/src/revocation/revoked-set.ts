@@ -1,11 +1,7 @@
+import { type CutOff, combineCutOffs } from "@edge-op/shared/cut-offs/cut-offs";
+import type { RevokedRow } from "@edge-op/shared/grants/revoked-row";
 import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
-import {
-  type CutOff,
-  combineCutOffs,
-  type LeaseRequest,
-  type RevocationFilter,
-  type RevokedRow,
-} from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { LeaseRequest, RevocationFilter } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { buildSmallRowFilter, FilterKeys } from "./build-row-filter.ts";
 
 /** A row or a cut-off; only a cut-off has a `version`. `seq` is the sequence number of its last change. */
@@ -136,7 +132,7 @@ export class RevokedSet {
     if (this.#log.length > longestLog * maxEntries) this.#dropLog(this.#log[this.#log.length >>> 1]!.seq);
   }
 
-  /** `undefined`: no lease can be granted now. */
+  /** `undefined`: no lease can be given now. */
   contentsFor(
     { sinceSeq, filterSeq }: Pick<LeaseRequest, "sinceSeq" | "filterSeq">,
     seq: number,

@@ -4,26 +4,26 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import { namesAny } from "@edge-op/shared/control/control-view";
 import type { ReadCondition } from "@edge-op/shared/control/read-set";
+import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
 import type {
   CheckResponse,
   LeaseRequest,
   LeaseResponse,
   RevocationShard,
   RevocationStatistics,
-  RevokeRequest,
   RevokeResponse,
 } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
+import { ConfirmationWaits } from "../leases/confirmation-waits.ts";
+import { HeldCalls } from "../leases/held-calls.ts";
+import { HorizonKeeper } from "../leases/horizon-keeper.ts";
+import { LeaseStatistics } from "../leases/lease-statistics.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
-import { ConfirmationWaits } from "./confirmation-waits.ts";
 import { buildFilter } from "./filter-build.ts";
-import { type FollowedBindings, FollowedControl } from "./followed-control.ts";
-import { HeldCalls } from "./held-calls.ts";
-import { HorizonKeeper } from "./horizon-keeper.ts";
-import { LeaseStatistics } from "./lease-statistics.ts";
+import { LogFollower, type LogFollowerBindings } from "./log-follower.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
@@ -33,14 +33,14 @@ const sweepEveryMs = 60_000;
 /** How long an operation may be repeated at least, even if its token has expired. */
 const repeatableMs = 600_000;
 
-type ShardEnv = AuditBindings & FollowedBindings;
+type ShardEnv = AuditBindings & LogFollowerBindings;
 
 /**
  * **A shard of revocations.** `RevocationMachine` decides; its memory is a copy of {@link RevocationRows}. A change takes effect after its write, in
  * the same turn, and the platform holds every response until the write is durable (I5).
  *
  * A revocation is acknowledged when every lease without it has ended, also those of a superseded instance of this object. Cost: a durable write per
- * revocation, and at most one in 2 s for any number of leases and checks, which also vouch for the control version ({@link FollowedControl}).
+ * revocation, and at most one in 2 s for any number of leases and checks, which also vouch for the control version ({@link LogFollower}).
  */
 export class TokenRevocationStore
   extends FactsObject<ShardEnv>
@@ -50,11 +50,11 @@ export class TokenRevocationStore
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #held = new HeldCalls<LeaseRequest, LeaseResponse>((request, heldMs, atMs) =>
-    this.#grant(request, heldMs, atMs),
+    this.#give(request, heldMs, atMs),
   );
   readonly #waits = new ConfirmationWaits();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
-  readonly #control: FollowedControl;
+  readonly #control: LogFollower;
   #machine!: RevocationMachine;
   #horizon!: HorizonKeeper;
   #buildsFilter = false;
@@ -64,7 +64,7 @@ export class TokenRevocationStore
     this.#rows = new RevocationRows(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
-    this.#control = new FollowedControl(env, {
+    this.#control = new LogFollower(env, {
       name: this.#outbox.name ?? "",
       contained: () => ({ cv: this.#machine.cv, cvAtMs: this.#rows.cvAtMs() }),
       install: (news) => this.#install(news),
@@ -93,7 +93,7 @@ export class TokenRevocationStore
       return this.#held.hold(request, atMs, untilMs);
     }
     this.#held.resolveHeld(request.holder);
-    return this.#grant(request, 0, atMs);
+    return this.#give(request, 0, atMs);
   }
 
   async confirm(holder: string, seq: number): Promise<void> {
@@ -177,7 +177,7 @@ export class TokenRevocationStore
     return leftMs;
   }
 
-  #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
+  #give(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
     const coveredMs = this.#vouch(atMs);
     this.#horizon.reach(request.leaseMs, atMs);
     this.#horizon.closeLater();

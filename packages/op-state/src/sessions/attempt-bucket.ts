@@ -1,4 +1,4 @@
-import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/users/session-rpc";
+import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/sessions/session-rpc";
 
 /**
  * **A leaky bucket.** Pure. Each attempt adds one, and one drains every `drainMs`. A full bucket refuses until the next place is free, which takes at

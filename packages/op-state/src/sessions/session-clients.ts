@@ -1,8 +1,8 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { isGrantFamily } from "@edge-op/shared/leases/grant-revocation";
+import { isGrantFamily } from "@edge-op/shared/grants/grant-revocation";
+import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/sessions/session-rpc";
 import { isShardAddress } from "@edge-op/shared/storage/shard-address";
-import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/users/session-rpc";
-import type { GrantRevocations } from "../outbox/grant-revocations.ts";
+import type { GrantRevocations } from "../revocation/grant-revocations.ts";
 import type { LogoutNotices } from "./logout-notices.ts";
 
 interface ClientRow extends Record<string, SqlStorageValue> {

@@ -1,5 +1,5 @@
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import type { NewSession, Proof, Session } from "@edge-op/shared/users/session-rpc";
+import type { NewSession, Proof, Session } from "@edge-op/shared/sessions/session-rpc";
 import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
 export interface SessionRow extends Record<string, SqlStorageValue> {

@@ -1,10 +1,9 @@
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
-import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type {
   AttemptLane,
   AttemptResult,
@@ -20,9 +19,10 @@ import type {
   SessionGrant,
   SessionStoreRpc,
   SessionUse,
-} from "@edge-op/shared/users/session-rpc";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+} from "@edge-op/shared/sessions/session-rpc";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { Fence } from "../wake/fence.ts";
 import { FactsObject } from "../wake/state-object.ts";

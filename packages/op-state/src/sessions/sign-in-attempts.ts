@@ -1,4 +1,4 @@
-import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/users/session-rpc";
+import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/sessions/session-rpc";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "./attempt-bucket.ts";
 

@@ -1,17 +1,17 @@
 import { controlLeaseLifeMs, controlLeaseMs, leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { Agenda, Clock, randomFrom } from "../../../../test/simulation/simulated-time.ts";
-import { ControlLeases, type Registration } from "../../src/control/control-leases.ts";
-import { ControlCoverage } from "../../src/revocation/control-coverage.ts";
-import type { Horizon } from "../../src/revocation/durable-horizon.ts";
-import type { LeaseWait } from "../../src/revocation/granted-leases.ts";
-import type { PendingChange } from "../../src/revocation/lease-holders.ts";
+import { ControlLeases, type Registration } from "../../src/changes/control-leases.ts";
+import type { Horizon } from "../../src/leases/durable-horizon.ts";
+import type { LeaseWait } from "../../src/leases/given-leases.ts";
+import type { PendingChange } from "../../src/leases/lease-holders.ts";
+import { LeaseCoverage } from "../../src/revocation/lease-coverage.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
 export interface ControlWiring {
   /** The knowledge of a new instance of the control plane about its predecessor. */
   readonly inherited: (durable: ControlStorage) => Pick<ControlStorage, "horizon" | "restoredAtMs">;
   readonly countedFrom: (sentAtMs: number, receivedAtMs: number) => number;
-  readonly vouchesMs: (coverage: ControlCoverage, nowMs: number) => number;
+  readonly vouchesMs: (coverage: LeaseCoverage, nowMs: number) => number;
   /** How long a lease for isolates may be. */
   readonly coveredMs: (leftMs: number) => number;
   readonly controlWaitMs: (waitMs: number) => number;
@@ -107,7 +107,7 @@ interface ControlInstance extends Machine {
 interface ShardInstance extends Machine {
   readonly index: number;
   readonly machine: RevocationMachine;
-  readonly coverage: ControlCoverage;
+  readonly coverage: LeaseCoverage;
   readonly fenceMs: number;
   tag: number;
   followers: ((ok: boolean) => void)[] | undefined;
@@ -150,7 +150,7 @@ const endMs = 90_000;
 
 /**
  * **The control plane, D1, shards and isolates**, lost, hung, cut off from each other, superseded, frozen and restored in any combination, by the
- * product's own decisions: `ControlLeases`, `ControlCoverage`, `RevocationMachine`. Messages, clocks, storage, D1 and isolates are simulated. A
+ * product's own decisions: `ControlLeases`, `LeaseCoverage`, `RevocationMachine`. Messages, clocks, storage, D1 and isolates are simulated. A
  * {@link ControlWiring} replaces a rule, to show that the simulation detects the fault.
  *
  * I7: a decision includes every change that was acknowledged before its request arrived. ADR 11: no number is used for two changes.
@@ -326,7 +326,7 @@ export class ControlSimulation {
       control.leases.extend(due, atMs);
     }
     if (this.#wiring.followConfirms) this.#settle(control.leases.confirm(noWait(), nameOf(shard), since));
-    control.leases.grant(nameOf(shard), control.told.version, atMs);
+    control.leases.give(nameOf(shard), control.told.version, atMs);
     return control.told;
   }
 
@@ -469,7 +469,7 @@ export class ControlSimulation {
       ...machine,
       index,
       machine: new RevocationMachine(leaseTiming, 100, durable, bootAtMs),
-      coverage: new ControlCoverage(),
+      coverage: new LeaseCoverage(),
       fenceMs: 0,
       tag,
       followers: undefined,

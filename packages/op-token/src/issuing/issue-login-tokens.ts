@@ -5,7 +5,7 @@ import { intersectScope } from "@edge-op/protocol/oauth/scope";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
-import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { FamilyAccessToken } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { ClientRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";

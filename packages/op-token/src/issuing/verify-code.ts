@@ -2,7 +2,7 @@ import { type DetailsText, refuseDetails } from "@edge-op/protocol/oauth/authori
 import { isConfirmedBy, type KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { refuseResources, type TokenTargets, uncheckedResources } from "@edge-op/shared/clients/token-targets";
-import type { AuthorizationCodePayload, RedemptionRefusal } from "@edge-op/shared/grants/authorization-code-rpc";
+import type { AuthorizationCodePayload, RedemptionRefusal } from "@edge-op/shared/codes/authorization-code-rpc";
 
 /** The values that prove that the caller is the client the code was issued to. */
 export interface PresentedProofs {

@@ -1,4 +1,4 @@
-import { noticeKinds } from "@edge-op/shared/users/mail-sender-rpc";
+import { noticeKinds } from "@edge-op/shared/mail/mail-sender-rpc";
 import { chooseLanguage } from "../languages.ts";
 import { type CodeData, describeCode } from "./codes.ts";
 import { describeNotice, type NoticeData } from "./notices.ts";

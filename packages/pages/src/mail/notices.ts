@@ -1,4 +1,4 @@
-import type { NoticeKind } from "@edge-op/shared/users/mail-sender-rpc";
+import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Language } from "../languages.ts";
 import { createTranslator } from "../translator.ts";
 import { mailMessages } from "./messages.ts";

@@ -8,10 +8,10 @@ import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub } from "../storage/call-object.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
-import type { AuditKeeperRpc } from "./audit-keeper-rpc.ts";
+import type { AuditLogRpc } from "./audit-log-rpc.ts";
 
-export interface AuditKeeperBindings {
-  readonly CONTROL_PLANE: DurableObjectNamespace<AuditKeeperRpc>;
+export interface AuditLogBindings {
+  readonly CONTROL_PLANE: DurableObjectNamespace<AuditLogRpc>;
 }
 
 export interface DatabaseEvent {
@@ -49,7 +49,7 @@ export function wakeAuditLog({
   settings,
   requestId,
   waitUntil,
-}: Pick<RequestContext<AuditKeeperBindings>, "env" | "settings" | "waitUntil"> & {
+}: Pick<RequestContext<AuditLogBindings>, "env" | "settings" | "waitUntil"> & {
   readonly requestId?: string;
 }): void {
   const wake = async () => {

@@ -3,7 +3,7 @@ import { loggedUri, loggedValue } from "@edge-op/protocol/oauth/shown-value";
 import { limits } from "../config/limits.ts";
 import { formPairs } from "../http/form-pairs.ts";
 import type { RequestContext, SentRequest } from "../http/request-context.ts";
-import type { ReportedRefusal, SentParameters } from "./audit-keeper-rpc.ts";
+import type { ReportedRefusal, SentParameters } from "./audit-log-rpc.ts";
 
 /** The parameters that are kept: those that an administrator compares with a registration. None contains a secret, a token or personal data. */
 const uris = ["redirect_uri", "post_logout_redirect_uri", "resource", "audience"];

@@ -5,8 +5,8 @@ import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { callObject, objectStub } from "../storage/call-object.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
-import type { AuditKeeperBindings } from "./admin-event.ts";
-import type { IssuedToken, ReportedRefusal, ReportResult, RequestReport } from "./audit-keeper-rpc.ts";
+import type { AuditLogBindings } from "./admin-event.ts";
+import type { IssuedToken, ReportedRefusal, ReportResult, RequestReport } from "./audit-log-rpc.ts";
 import { describeRefusal } from "./describe-refusal.ts";
 
 /** The maximum of each kind in one call; further ones are only counted. */
@@ -23,7 +23,7 @@ const failedPauseMs = 60_000;
  * No request waits for it, and nothing is written on the path of a request. Cost: at most one object call per second, one per five seconds in a busy
  * deployment, and ten per second of all isolates together; none without tokens and refusals.
  */
-export class RequestReports implements RefusalReports<AuditKeeperBindings> {
+export class RequestReports implements RefusalReports<AuditLogBindings> {
   #tokens: IssuedToken[] = [];
   #omittedTokens = 0;
   #refusals: ReportedRefusal[] = [];
@@ -32,18 +32,14 @@ export class RequestReports implements RefusalReports<AuditKeeperBindings> {
   #pausedUntilMs = 0;
 
   /** `describe` is called only if the token will be reported. */
-  noteIssued(context: RequestContext<AuditKeeperBindings>, describe: () => IssuedToken): void {
+  noteIssued(context: RequestContext<AuditLogBindings>, describe: () => IssuedToken): void {
     if (context.settings.auditTokensPerMinute === 0) return;
     if (this.#tokens.length < mostTokens) this.#tokens.push(describe());
     else this.#omittedTokens += 1;
     this.#sendSoon(context);
   }
 
-  noteRefusal(
-    context: RequestContext<AuditKeeperBindings>,
-    refusal: OAuthError,
-    request: SentRequest | undefined,
-  ): void {
+  noteRefusal(context: RequestContext<AuditLogBindings>, refusal: OAuthError, request: SentRequest | undefined): void {
     if (this.#hasPlace(context.progress)) this.#refusals.push(describeRefusal(context, refusal, request));
     else this.#omittedRefusals += 1;
     this.#sendSoon(context);
@@ -57,7 +53,7 @@ export class RequestReports implements RefusalReports<AuditKeeperBindings> {
     return this.#refusals.filter(isOfGroup).length < mostOfGroup;
   }
 
-  #sendSoon(context: RequestContext<AuditKeeperBindings>): void {
+  #sendSoon(context: RequestContext<AuditLogBindings>): void {
     if (this.#isSending || context.arrivedAtMs < this.#pausedUntilMs) return;
     this.#isSending = true;
     context.waitUntil(this.#send(context));
@@ -73,7 +69,7 @@ export class RequestReports implements RefusalReports<AuditKeeperBindings> {
     return { ...held, ...omitted };
   }
 
-  async #send({ env, settings, requestId }: RequestContext<AuditKeeperBindings>): Promise<void> {
+  async #send({ env, settings, requestId }: RequestContext<AuditLogBindings>): Promise<void> {
     await scheduler.wait(gatherMs);
     const report = this.#take();
     const stub = objectStub(settings, env.CONTROL_PLANE, controlPlaneName);

@@ -3,7 +3,7 @@ import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
 import type * as z from "zod";
 import type { DocumentPolicy } from "../config/document-policies.ts";
-import type { RecordedCutOff } from "../control/cut-offs.ts";
+import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { metadataSchema } from "./client-schema.ts";
 
 /** The RFC 7591 document in its own spelling, with the extensions of this provider, as stored in D1 and shown by the admin API. */

@@ -1,6 +1,6 @@
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { limits } from "../config/limits.ts";
-import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
+import { parseCutOffs, selectCutOffs } from "../cut-offs/cut-offs.ts";
 import type { Resource } from "../resources/resource.ts";
 import { readResource } from "../resources/resource-directory.ts";
 import { loadRecord, type StoredKind } from "../storage/record-query.ts";

@@ -12,7 +12,7 @@ export interface LeaseTiming {
   readonly checkStepMs: number;
   /** ε: clocks are read in whole milliseconds. */
   readonly marginMs: number;
-  /** The longest L that a shard grants: bounds the wait of a revocation. */
+  /** The longest L that a shard gives: bounds the wait of a revocation. */
   readonly maxLeaseMs: number;
   /** The bound on the difference of two clocks. */
   readonly clockOffsetMs: number;
@@ -34,7 +34,7 @@ export const leaseTiming: LeaseTiming = {
 export const controlLeaseMs = 10_000;
 
 /**
- * **The share of a lease for which its renewal is held while there is no news** (ADR 24). The rest allows for delays of the next grant: the round
+ * **The share of a lease for which its renewal is held while there is no news** (ADR 24). The rest allows for delays of the next lease: the round
  * trip, the drift of two clocks (4 % of the held time), a pause of either side. No request waits for it; if it is not enough, requests are checked
  * exactly. It does not allow for a second attempt: if a relay does not respond, requests go to the shards, and otherwise to exact checks.
  */
@@ -75,9 +75,9 @@ export const longestControlWaitMs = Math.ceil(
 );
 
 /**
- * The earliest moment, on the caller's clock, at which a lease that was granted after `heldMs` can have been granted. `heldMs`
+ * The earliest moment, on the caller's clock, at which a lease that was given after `heldMs` can have been given. `heldMs`
  * is measured by the server's clock, so the slowest pair of clocks is assumed: (1−ρ)/(1+ρ).
  */
-export function grantedFromMs(timing: LeaseTiming, sentAtMs: number, heldMs: number): number {
+export function givenFromMs(timing: LeaseTiming, sentAtMs: number, heldMs: number): number {
   return sentAtMs + Math.floor((heldMs * (1 - timing.driftRate)) / (1 + timing.driftRate));
 }

@@ -86,7 +86,7 @@ export const limits = {
   /** One KV write, in the background; a slower one is abandoned. */
   cacheWriteMs: 5_000,
   /** Shards that are called in turn for the control version alone. */
-  controlShards: 4,
+  confirmingShards: 4,
   /** The next of them is called when the ones before it have failed or have not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
   /** How long a decision may be used for requests that equal the one that it was made for. */

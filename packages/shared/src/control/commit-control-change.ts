@@ -1,5 +1,6 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
+import { cutOffKey, cutOffUntilMs, recordNewest } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { callObject, objectStub } from "../storage/call-object.ts";
@@ -7,7 +8,6 @@ import { queryDatabase } from "../storage/query-database.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
 import { type ControlPlaneRpc, type CutOffIntent, controlCallMs } from "./control-plane-rpc.ts";
-import { cutOffKey, cutOffUntilMs, recordNewest } from "./cut-offs.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;

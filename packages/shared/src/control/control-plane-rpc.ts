@@ -1,13 +1,13 @@
 import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import type { AuditKeeperRpc } from "../audit/audit-keeper-rpc.ts";
+import type { AuditLogRpc } from "../audit/audit-log-rpc.ts";
 import type { FactsRpc } from "../config/facts-rpc.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
+import type { CutOffKind, RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { RecordName } from "../http/request-context.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
 import type { ControlKind, NamedChange } from "../storage/record-kinds.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";
-import type { CutOffKind, RecordedCutOff } from "./cut-offs.ts";
 
 /**
  * The user or client whose grants end with a change: suspension, disabling, deletion or a new password. Durable, so that the
@@ -59,7 +59,7 @@ export interface ControlLease extends ControlNews {
  * control version. A crash between a commit and its announcement is completed by alarm. The admin API calls it, and revocation shards that are
  * in use, in the background.
  */
-export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
+export interface ControlPlaneRpc extends FactsRpc, AuditLogRpc {
   /** Stores a durable intent BEFORE the admin API commits to D1. */
   begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
   /** A shard requests or renews its lease. `since`: the control version that it contains. */

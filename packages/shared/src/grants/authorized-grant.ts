@@ -1,7 +1,7 @@
 import { isFlag, isNumber, isText, listOf } from "@edge-op/protocol/encoding/stored-json";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
-import { type GrantIdentity, isGrantIdentity } from "../leases/grant-identity.ts";
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
+import { type GrantIdentity, isGrantIdentity } from "./grant-identity.ts";
 
 /** **The content of an authorization**: an authorization code contains it, and the row of a device code, until they are redeemed. */
 export interface AuthorizedGrant extends LoginContext {

@@ -1,10 +1,10 @@
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { newGrantId } from "../leases/grant-id.ts";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type { RecordVersions } from "../storage/record-kinds.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
+import { newGrantId } from "./grant-id.ts";
+import type { GrantIdentity } from "./grant-identity.ts";
 
 /** A refresh family may start this much later than its grant, because the authorization code is redeemed in between. */
 const redemptionMs = 120_000;

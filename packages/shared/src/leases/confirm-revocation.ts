@@ -1,8 +1,9 @@
 import { leaseTiming, longestWaitMs } from "../config/lease-timing.ts";
 import type { Settings } from "../config/settings.ts";
 import type { ReadCondition } from "../control/read-set.ts";
+import type { RevokeRequest } from "../grants/revoked-row.ts";
 import { callWaitingObject } from "../storage/call-waiting-object.ts";
-import type { RevocationShard, RevokeRequest } from "./revocation-shard-rpc.ts";
+import type { RevocationShard } from "./revocation-shard-rpc.ts";
 
 type Shard = Pick<RevocationShard, "revoke" | "statistics">;
 

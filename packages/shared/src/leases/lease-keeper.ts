@@ -4,7 +4,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
-import { type KeeperRun, KeeperRuns } from "./keeper-runs.ts";
+import { type RenewalRun, RenewalRuns } from "./renewal-runs.ts";
 
 export interface KeptLease {
   /** The deployment's L, or the length of the last lease if that was longer. */
@@ -18,11 +18,11 @@ export interface KeptLease {
 /**
  * **Renews one lease while requests use it.** The shard holds one renewal call at a time and returns it as soon as it has changes; the next renewal
  * confirms them. A run ends when the run of another request has replaced it. It also ends, and releases the lease, when no request has used the lease
- * for the length of a lease. {@link KeeperRuns} decides; requests never wait for a run.
+ * for the length of a lease. {@link RenewalRuns} decides; requests never wait for a run.
  */
 export class LeaseKeeper {
   readonly #name: string;
-  readonly #runs = new KeeperRuns();
+  readonly #runs = new RenewalRuns();
   /** Ends the wait of the present run for the renewal of the run before it. */
   #follow: (() => void) | undefined;
 
@@ -50,7 +50,7 @@ export class LeaseKeeper {
     this.#runs.stop();
   }
 
-  async #renewWhileUsed(lease: KeptLease, run: KeeperRun): Promise<void> {
+  async #renewWhileUsed(lease: KeptLease, run: RenewalRun): Promise<void> {
     const next = () => this.#runs.next(run.number, nowMs(), lease.leaseMs);
     // The request that starts the run is completed first.
     await (run.waitMs > 0 ? this.#renewalReturned(run.waitMs) : scheduler.wait(1));

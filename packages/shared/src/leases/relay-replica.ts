@@ -1,4 +1,4 @@
-import { grantedFromMs, leaseTiming } from "../config/lease-timing.ts";
+import { givenFromMs, leaseTiming } from "../config/lease-timing.ts";
 import type { RelayLeaseRequest, RelayLeaseResponse } from "./relay-rpc.ts";
 import { noVersion } from "./revocation-shard-rpc.ts";
 import type { ShardReplica } from "./shard-replica.ts";
@@ -46,7 +46,7 @@ export class RelayReplica {
       this.#untilMs.clear();
     }
     this.#leaseMs = response.leaseMs;
-    const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, response.heldMs) + response.leaseMs;
+    const validUntilMs = givenFromMs(leaseTiming, sentAtMs, response.heldMs) + response.leaseMs;
     for (const { name, content, isCovered } of response.shards) {
       // An older response does not contain what has changed since.
       const isComplete = content[0]?.snapshot === true && response.version >= this.#version;

@@ -1,29 +1,9 @@
 import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ReadCondition } from "../control/read-set.ts";
+import type { CutOff } from "../cut-offs/cut-offs.ts";
+import type { RevokedRow, RevokeRequest } from "../grants/revoked-row.ts";
 import type { NamedChange } from "../storage/record-kinds.ts";
-
-export interface RevokedRow {
-  readonly key: string;
-  /** When every token that the row revokes has expired: the row is deleted then. */
-  readonly untilMs: number;
-}
-
-export interface CutOff {
-  readonly key: string;
-  readonly untilMs: number;
-  /** Grants that rest on an older control version are revoked (ADR 28). */
-  readonly version: number;
-}
-
-/** Two cut-offs of one key: each member by maximum, in any order and any number of times. */
-export function combineCutOffs(one: CutOff, other: CutOff): CutOff {
-  return {
-    key: one.key,
-    untilMs: Math.max(one.untilMs, other.untilMs),
-    version: Math.max(one.version, other.version),
-  };
-}
 
 /** `sinceCv` of an isolate that has acted on no control version. It receives every known change and judges copies in KV by them. */
 export const noVersion = -2;
@@ -64,7 +44,7 @@ export interface RevocationFilter {
 }
 
 /**
- * The changes since `sinceSeq`, or the whole set. `checkOnly` if the shard cannot grant a lease: its filter is not built yet, or too many snapshots
+ * The changes since `sinceSeq`, or the whole set. `checkOnly` if the shard cannot give a lease: its filter is not built yet, or too many snapshots
  * are being sent.
  */
 export type LeaseResponse =
@@ -77,7 +57,7 @@ export type LeaseResponse =
       readonly filter?: RevocationFilter;
       readonly rows: readonly RevokedRow[];
       readonly cutOffs: readonly CutOff[];
-      /** Counted from the moment BEFORE the isolate sent the call, adjusted by `grantedFromMs` for `heldMs`. */
+      /** Counted from the moment BEFORE the isolate sent the call, adjusted by `givenFromMs` for `heldMs`. */
       readonly leaseMs: number;
       /** How long the shard held the request, by its own clock. */
       readonly heldMs: number;
@@ -103,15 +83,6 @@ export interface CheckResponse {
   readonly cv: number;
   /** The same as in {@link LeaseResponse}. */
   readonly changes: readonly NamedChange[] | undefined;
-}
-
-export interface RevokeRequest {
-  readonly key: string;
-  readonly untilMs: number;
-  /** The same operation may be sent again after a lost response: one row, one event. */
-  readonly operationId: string;
-  /** Absent if another shard records it: a grant may have more than one. */
-  readonly event?: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> } | undefined;
 }
 
 export interface RevokeResponse {
@@ -152,7 +123,7 @@ export interface RevocationStatistics {
  */
 export interface RevocationShard extends FactsRpc {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
-  /** Confirms that the holder, and everyone to whom it grants leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
+  /** Confirms that the holder, and everyone to whom it gives leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
   confirm(holder: string, seq: number): Promise<void>;
   /** The holder no longer decides by its lease, so no change waits for it. */
   release(holder: string): Promise<void>;
@@ -174,14 +145,4 @@ export interface RevocationShard extends FactsRpc {
    */
   raise(change: Partial<ControlNews> & { readonly after?: number }, wait: boolean): Promise<{ readonly cv: number }>;
   statistics(): Promise<RevocationStatistics>;
-}
-
-/** Row key of one token. */
-export function tokenKey(jti: string): string {
-  return `j:${jti}`;
-}
-
-/** Row key of a grant and everything that descends from it. */
-export function grantKey(grantId: string): string {
-  return `g:${grantId}`;
 }

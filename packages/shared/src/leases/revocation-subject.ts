@@ -1,9 +1,9 @@
-import type { RecordedCutOff } from "../control/cut-offs.ts";
-import { cutOffKey, cutOffKind } from "../control/cut-offs.ts";
+import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
+import { cutOffKey, cutOffKind } from "../cut-offs/cut-offs.ts";
+import { type GrantVersions, readGrantVersions } from "../grants/grant-id.ts";
+import type { GrantIdentity } from "../grants/grant-identity.ts";
+import { grantKey, tokenKey } from "../grants/revoked-row.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
-import { type GrantVersions, readGrantVersions } from "./grant-id.ts";
-import type { GrantIdentity } from "./grant-identity.ts";
-import { grantKey, tokenKey } from "./revocation-shard-rpc.ts";
 
 /** **The members of a verified token that decide whether it is revoked.** All rows are on the grant's shard. */
 export interface RevocationSubject {

@@ -1,8 +1,9 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
-import { ControlShards } from "../control/control-shards.ts";
+import { ConfirmingShards } from "../control/confirming-shards.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { ReadCondition } from "../control/read-set.ts";
+import type { RevokeRequest } from "../grants/revoked-row.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
@@ -13,7 +14,7 @@ import type { ShardMap } from "../storage/shard-map.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { confirmRevocation } from "./confirm-revocation.ts";
 import { isNamed, keysToCheck } from "./exact-check.ts";
-import { type CheckResponse, noVersion, type RevokeRequest } from "./revocation-shard-rpc.ts";
+import { type CheckResponse, noVersion } from "./revocation-shard-rpc.ts";
 import type { RevocationSubject } from "./revocation-subject.ts";
 import { type LeasedShard, type RevocationBindings, ShardLeases, shardStubOf } from "./shard-leases.ts";
 
@@ -46,7 +47,7 @@ export class RevocationView {
   readonly #leases: ShardLeases;
   readonly #shardMap: ShardMap;
   /** The shards from which this isolate reads the control version alone; isolates spread over the shards. */
-  readonly #controlShards: ControlShards;
+  readonly #confirmingShards: ConfirmingShards;
 
   readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckResponse>({
     name: "revocation",
@@ -58,7 +59,7 @@ export class RevocationView {
     this.#control = control;
     this.#leases = new ShardLeases(control, shardMap);
     this.#shardMap = shardMap;
-    this.#controlShards = new ControlShards(shardMap);
+    this.#confirmingShards = new ConfirmingShards(shardMap);
   }
 
   /** Throws {@link UnavailableError} if neither a lease nor the shard is available. */
@@ -94,7 +95,7 @@ export class RevocationView {
 
   /** The shard that this isolate calls for the control version: every shard has all cut-offs of the last day. */
   async cutOffShard(context: Context): Promise<ShardAddress> {
-    return (await this.#controlShards.inTurn(context))[0];
+    return (await this.#confirmingShards.inTurn(context))[0];
   }
 
   /**
@@ -155,18 +156,18 @@ export class RevocationView {
   }
 
   /**
-   * Confirms the control version. Every shard that responds vouches for it, so if one fails or is slow the next is called: at most `controlShards`
+   * Confirms the control version. Every shard that responds vouches for it, so if one fails or is slow the next is called: at most `confirmingShards`
    * shards, `objectCallMs` in total. Cost: 0 or 1 object call while the isolate's shard responds.
    */
   async confirmControl(context: Context): Promise<void> {
     if (this.isControlConfirmed(context)) return;
-    const addresses = await this.#controlShards.inTurn(context);
+    const addresses = await this.#confirmingShards.inTurn(context);
     const pending = firstResult(
       addresses.map((address, turn) => async () => {
         const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
         if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to call"));
         await this.#consult(context, shard, []);
-        if (turn > 0) this.#controlShards.prefer(address);
+        if (turn > 0) this.#confirmingShards.prefer(address);
       }),
       limits.controlShardMs,
     );

@@ -1,14 +1,8 @@
-import { grantedFromMs, leaseTiming } from "../config/lease-timing.ts";
+import { givenFromMs, leaseTiming } from "../config/lease-timing.ts";
+import { type CutOff, combineCutOffs } from "../cut-offs/cut-offs.ts";
 import { mapEntryBytes, stringBytes } from "../runtime/heap-bytes.ts";
 import { HashedRows } from "./hashed-rows.ts";
-import {
-  type CheckResponse,
-  type CutOff,
-  combineCutOffs,
-  type LeaseRequest,
-  type LeaseResponse,
-  noVersion,
-} from "./revocation-shard-rpc.ts";
+import { type CheckResponse, type LeaseRequest, type LeaseResponse, noVersion } from "./revocation-shard-rpc.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 import { RowFilter } from "./row-filter.ts";
 
@@ -32,7 +26,7 @@ interface Filter {
  * **An isolate's replica of one shard's revoked set, and the time until which it is valid** (docs/reference/protocols.md §2). No I/O, no clock. A
  * large set is a filter and the rows added since: a key in neither is not revoked, and a key that only the filter contains requires an exact check.
  *
- * A lease counts from before it was requested, or from the earliest moment at which a held request can have been granted (I2). A request that arrived
+ * A lease counts from before it was requested, or from the earliest moment at which a held request can have been given (I2). A request that arrived
  * while it was valid is decided by it. Responses may arrive out of order: an older one is ignored.
  *
  * `holder` names this replica at the shard. It changes whenever the replica gives up its lease or its rows. A late response to the old id is
@@ -100,7 +94,7 @@ export class ShardReplica {
     }
     this.add(lease);
     this.#leaseMs = lease.leaseMs;
-    const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, lease.heldMs) + lease.leaseMs;
+    const validUntilMs = givenFromMs(leaseTiming, sentAtMs, lease.heldMs) + lease.leaseMs;
     this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
     this.prune(sentAtMs);
   }

@@ -16,9 +16,9 @@ import {
 } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "../clients/client.ts";
 import { signatureFor } from "../clients/security-profile.ts";
+import type { GrantIdentity } from "../grants/grant-identity.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";

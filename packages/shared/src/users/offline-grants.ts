@@ -1,5 +1,5 @@
+import type { GrantIdentity } from "../grants/grant-identity.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import { coversAsked, type ReliedConsent } from "./consents.ts";

@@ -1,7 +1,7 @@
 import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
-import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
+import { parseCutOffs, selectCutOffs } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { loadRecord, type RecordQuery } from "../storage/record-query.ts";

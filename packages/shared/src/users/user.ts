@@ -1,6 +1,6 @@
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
-import type { RecordedCutOff } from "../control/cut-offs.ts";
+import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { UserAttributes } from "./attributes.ts";
 import type { claimsSchema } from "./claims-schema.ts";
 

@@ -1,8 +1,8 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { AuditKeeperBindings } from "../../src/audit/admin-event.ts";
-import type { RequestReport } from "../../src/audit/audit-keeper-rpc.ts";
+import type { AuditLogBindings } from "../../src/audit/admin-event.ts";
+import type { RequestReport } from "../../src/audit/audit-log-rpc.ts";
 import { describeRefusal } from "../../src/audit/describe-refusal.ts";
 import { RequestReports } from "../../src/audit/request-reports.ts";
 import { createRequestContext, type RequestContext, withMembers } from "../../src/http/request-context.ts";
@@ -25,16 +25,16 @@ function receiver(pauseMs: number, fails = false) {
     },
   };
   const namespace = { getByName: () => stub, jurisdiction: () => namespace };
-  return { reports, namespace: namespace as unknown as AuditKeeperBindings["CONTROL_PLANE"] };
+  return { reports, namespace: namespace as unknown as AuditLogBindings["CONTROL_PLANE"] };
 }
 
 type Progress = Partial<RequestContext<unknown>["progress"]>;
 
-function requestOf(namespace: AuditKeeperBindings["CONTROL_PLANE"], progress: Progress = {}) {
+function requestOf(namespace: AuditLogBindings["CONTROL_PLANE"], progress: Progress = {}) {
   const execution = createExecutionContext();
   const env = { ISSUER: origin, CONTROL_PLANE: namespace };
   const created = createRequestContext(new Request(`${origin}/token`, { method: "POST" }), env, execution, "/token");
-  const context = withMembers<AuditKeeperBindings>(created, { progress: { controlConfirmed: false, ...progress } });
+  const context = withMembers<AuditLogBindings>(created, { progress: { controlConfirmed: false, ...progress } });
   return { context, finished: () => waitOnExecutionContext(execution) };
 }
 

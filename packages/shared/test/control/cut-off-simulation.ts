@@ -1,10 +1,10 @@
-import { cutOffKey } from "@edge-op/shared/control/cut-offs";
+import { cutOffKey } from "@edge-op/shared/cut-offs/cut-offs";
 import { randomFrom } from "../../../../test/simulation/simulated-time.ts";
 import { ControlView } from "../../src/control/control-view.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
+import { type CutOff, combineCutOffs } from "../../src/cut-offs/cut-offs.ts";
+import { newGrantId } from "../../src/grants/grant-id.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
-import { newGrantId } from "../../src/leases/grant-id.ts";
-import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 import type { NamedChange } from "../../src/storage/record-kinds.ts";
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { createRequestContext } from "../../src/http/request-context.ts";
 import {
   formatSignedRefreshToken,
   type RefreshToken,
   readRefreshToken,
   sealSubject,
-} from "../../src/grants/refresh-token.ts";
-import { createRequestContext } from "../../src/http/request-context.ts";
+} from "../../src/refresh/refresh-token.ts";
 
 const env = { OP_MASTER_KEY: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", ISSUER: "https://op.example.com" };
 const otherEnv = { ...env, OP_MASTER_KEY: "BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8" };

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { AuthorizationCodePayload } from "../../src/grants/authorization-code-rpc.ts";
-import { longestCode } from "../../src/grants/authorization-codes.ts";
-import { openCode, sealCode } from "../../src/grants/sealed-code.ts";
-import { initialSnapshot, openFamily, sealFamily } from "../../src/grants/sealed-family.ts";
+import type { AuthorizationCodePayload } from "../../src/codes/authorization-code-rpc.ts";
+import { longestCode } from "../../src/codes/authorization-codes.ts";
+import { openCode, sealCode } from "../../src/codes/sealed-code.ts";
+import { initialSnapshot, openFamily, sealFamily } from "../../src/refresh/sealed-family.ts";
 import { longestSealedFamily } from "../../src/storage/shard-address.ts";
 
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatUserCode, newUserCode, readUserCode } from "../../src/grants/user-code.ts";
+import { formatUserCode, newUserCode, readUserCode } from "../../src/codes/user-code.ts";
 
 describe("RFC 8628 §6.1: user codes", () => {
   it("has eight of twenty letters, and every letter occurs at every position", () => {

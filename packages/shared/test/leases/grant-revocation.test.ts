@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { leaseTiming } from "../../src/config/lease-timing.ts";
-import { neededPlaces } from "../../src/leases/grant-revocation.ts";
+import { neededPlaces } from "../../src/grants/grant-revocation.ts";
 
 it("ADR 16: a place needs a row while a clock that is behind accepts a token there; the last place always has one", () => {
   const nowMs = Date.parse("2035-01-01T00:00:00Z");

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { type KeeperRun, KeeperRuns } from "../../src/leases/keeper-runs.ts";
+import { type RenewalRun, RenewalRuns } from "../../src/leases/renewal-runs.ts";
 
 const leaseMs = 1_000;
 
 /** A run that has begun at 0 and renews. */
-function begun(): { readonly runs: KeeperRuns; readonly first: KeeperRun } {
-  const runs = new KeeperRuns();
+function begun(): { readonly runs: RenewalRuns; readonly first: RenewalRun } {
+  const runs = new RenewalRuns();
   expect(runs.noteUse(0)).toBe(false);
   const first = runs.start(0, leaseMs);
   expect(first.waitMs).toBe(0);
@@ -14,7 +14,7 @@ function begun(): { readonly runs: KeeperRuns; readonly first: KeeperRun } {
 }
 
 /** One renewal after the other, each held for 600 ms, while a request arrives every 50 ms. Returns when the last one was sent. */
-function renewUntil(runs: KeeperRuns, { number }: KeeperRun, endMs: number): number {
+function renewUntil(runs: RenewalRuns, { number }: RenewalRun, endMs: number): number {
   let sentAtMs = 1;
   for (let atMs = 50; atMs < endMs; atMs += 50) {
     expect(runs.noteUse(atMs)).toBe(true);

@@ -1,8 +1,8 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { laneOf } from "@edge-op/shared/users/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
 import { rememberBrowser, type WayIn } from "../../attempts/known-browser.ts";
 import { reserveAttempt } from "../../attempts/sign-in-limits.ts";
 import { checkNewPassword } from "../../passwords/replace-password.ts";

@@ -1,6 +1,6 @@
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import { userQuery } from "@edge-op/shared/users/user-directory";
 import { type Guard, whileUnchanged } from "../../person/write-as.ts";

@@ -1,4 +1,4 @@
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { tryCode } from "../../mailed-codes/mailed-code.ts";
 import type { MailedCode } from "../flow.ts";
 import type { StepRequest, StepResult } from "../step.ts";

@@ -1,6 +1,6 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { tellPerson } from "@edge-op/shared/users/tell-person";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { saveRecoveryCodes } from "../../factors/factor-store.ts";
 import { writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";

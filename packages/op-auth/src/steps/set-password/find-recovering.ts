@@ -1,4 +1,4 @@
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import { findSignedInUser } from "../../browser/find-signed-in-user.ts";
 import type { Flow } from "../flow.ts";

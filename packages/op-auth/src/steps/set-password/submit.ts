@@ -2,7 +2,7 @@ import { codeMethods, type ProofMethod } from "@edge-op/protocol/oauth/authentic
 import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
 import { whileInForce } from "../../person/write-as.ts";

@@ -1,5 +1,5 @@
 import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
-import type { Proof } from "@edge-op/shared/users/session-rpc";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { isProvenIn } from "../flow.ts";
 import { isRecovering } from "../recovery.ts";
 import { hasFreshProof, neededFactor } from "../second-factor.ts";

@@ -1,0 +1,119 @@
+import type { CommittedCutOff } from "@edge-op/shared/control/control-plane-rpc";
+import { changedRecords } from "@edge-op/shared/control/control-view";
+import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/cut-offs/cut-offs";
+import type { RecordName } from "@edge-op/shared/http/request-context";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { ControlKind } from "@edge-op/shared/storage/record-kinds";
+import type { AuditOutbox } from "../audit/audit-outbox.ts";
+import type { SessionEndings } from "../sessions/session-endings.ts";
+import { type CutOffLedger, type CutOffOperation, isOrdered, type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
+import { appendCutOff } from "./cut-off-records.ts";
+
+export interface CutOffRequest {
+  readonly kind: CutOffKind;
+  readonly id: string;
+  readonly actor: string;
+}
+
+/** The members of the control plane that the work on cut-offs uses. */
+export interface CutOffTools {
+  readonly storage: DurableObjectStorage;
+  readonly database: D1Database;
+  readonly ledger: CutOffLedger;
+  readonly outbox: AuditOutbox;
+  readonly endings: SessionEndings;
+  wakeBy(atMs: number): void;
+}
+
+/**
+ * **Starts cut-offs, and orders them**: each gets the number of a change in D1, which the control plane then announces. Every step is stored in the
+ * ledger and idempotent, so resuming means repeating. Cost: 1 D1 write, where the endpoint has not committed the cut-off with its change.
+ */
+export class CutOffWork {
+  readonly #tools: CutOffTools;
+
+  constructor(tools: CutOffTools) {
+    this.#tools = tools;
+  }
+
+  /** `committed`: the change in whose transaction D1 stored the cut-off. Without one, the cut-off becomes a change itself. */
+  order(operationId: string, request: CutOffRequest, committed?: CommittedCutOff): Promise<OrderedCutOff> {
+    return this.#order(this.#start(operationId, request), committed);
+  }
+
+  /** The cut-off is durable from here on: the alarm completes it if the caller does not. */
+  #start(operationId: string, { kind, id, actor }: CutOffRequest): CutOffOperation {
+    const { storage, ledger, outbox, wakeBy } = this.#tools;
+    const atMs = nowMs();
+    const operation = storage.transactionSync(() => {
+      const known = ledger.find(operationId);
+      if (known !== undefined) return known;
+      const added = ledger.add(operationId, cutOffKey(kind, id), cutOffUntilMs(atMs), atMs);
+      outbox.append({ type: "cut-off", payload: { kind, id, operationId, actor } }, atMs);
+      return added;
+    });
+    wakeBy(atMs + resumeMs);
+    return operation;
+  }
+
+  async #order(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
+    if (isOrdered(operation)) return operation;
+    const { storage, database, ledger, endings, wakeBy } = this.#tools;
+    const version = committed?.version ?? (await appendCutOff(database, operation, nowMs()));
+    const atMs = nowMs();
+    const kind = cutOffKind(operation.key);
+    const listsSessions = committed?.listsSessions !== false && kind === "sub";
+    if (listsSessions || kind === "tenant") wakeBy(atMs);
+    return storage.transactionSync(() => {
+      if (listsSessions) endings.mark(atMs);
+      if (kind === "tenant") endings.markAll(atMs);
+      return ledger.order(operation.operationId, version);
+    });
+  }
+
+  /** Commits those that a restored D1 has lost. */
+  async orderAgain(
+    operations: readonly OrderedCutOff[],
+    isLost: (operation: OrderedCutOff) => boolean,
+  ): Promise<OrderedCutOff[]> {
+    const { database, ledger } = this.#tools;
+    const again: OrderedCutOff[] = [];
+    for (const operation of operations) {
+      const version = isLost(operation) ? await appendCutOff(database, operation, nowMs()) : operation.version;
+      again.push(ledger.order(operation.operationId, version));
+    }
+    return again;
+  }
+
+  /** The cut-offs whose callers have not finished them. */
+  async orderDue(atMs: number): Promise<OrderedCutOff[]> {
+    const due: OrderedCutOff[] = [];
+    for (const operation of this.#tools.ledger.due(atMs)) due.push(await this.#order(operation));
+    return due;
+  }
+
+  /** To be called when they are announced. */
+  finish(operations: readonly OrderedCutOff[]): void {
+    for (const { operationId } of operations) this.#tools.ledger.finish(operationId, nowMs());
+  }
+}
+
+/** The cut-offs and records that an announcement is for. */
+export interface Committed {
+  readonly keys: readonly string[];
+  /** The newest version that D1 gave to one of them; perhaps no shard has received it. */
+  readonly newest: number;
+  readonly names: readonly RecordName<ControlKind>[];
+}
+
+/** The cut-offs, and the records that contain them, beside other changed records. */
+export function committedBy(
+  operations: readonly OrderedCutOff[],
+  changed: readonly RecordName<ControlKind>[],
+): Committed {
+  return {
+    keys: operations.map(({ key }) => key),
+    newest: Math.max(0, ...operations.map(({ version }) => version)),
+    names: [...changed, ...operations.flatMap(({ key }) => changedRecords({ version: 0, kind: "cut-off", id: key }))],
+  };
+}

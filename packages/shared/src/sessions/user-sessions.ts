@@ -1,0 +1,150 @@
+import { isCutOffSince } from "../cut-offs/cut-offs.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import { coversAsked, type ReliedConsent } from "../users/consents.ts";
+import { insertOfflineGrant, type NewOfflineGrant } from "../users/offline-grants.ts";
+import { listEndingSession } from "./ending-sessions.ts";
+
+const sessionsAtOnce = 200;
+
+/** Where a session was opened, as the platform estimates it; the address is not stored. */
+export interface Place {
+  readonly city?: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string;
+}
+
+export interface UserSession extends Place {
+  readonly sid: string;
+  readonly device: string;
+  readonly signedInAtMs: number;
+  readonly endsAtMs: number;
+}
+
+interface UserSessionRow {
+  readonly sid: string;
+  readonly device: string;
+  readonly signed_in_at_ms: number;
+  readonly ends_at_ms: number;
+  readonly city: string | null;
+  readonly country: string | null;
+}
+
+/** What a client is admitted by when a session begins with it. */
+export interface AdmittedBy {
+  readonly consent?: ReliedConsent | undefined;
+  readonly grant?: NewOfflineGrant | undefined;
+}
+
+/**
+ * Stores a session whose sign-in was verified at `version`, and deletes the ended sessions of the same user. A session that a committed change has
+ * ended is not stored: if its sign-in precedes a cut-off of its user, it is listed as ending instead (ADR 16); if its `sid` is already listed, it
+ * stays listed. Nor is one in which a client would be admitted by a consent that was withdrawn meanwhile: the withdrawal has read the list before.
+ * Returns whether the session is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is
+ * listed with its session, too.
+ */
+export async function saveUserSession(
+  database: D1Database,
+  sub: string,
+  session: UserSession,
+  version: number,
+  { consent, grant }: AdmittedBy = {},
+): Promise<"stored" | "cut off" | "ending" | "withdrawn"> {
+  const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
+  const { clientId = "", asked = [] } = consent ?? {};
+  const relied = [sub, clientId, JSON.stringify(asked)];
+  const [insert, covered] = await queryDatabase(() =>
+    database.batch<{ is_cut_off: number }>([
+      database
+        .prepare(
+          `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
+        )
+        .bind(sub, version, sid),
+      database.prepare(`SELECT 1 WHERE ${coversAsked}`).bind(...relied),
+      listEndingSession(database, { sub, sid, version, endsAtMs }),
+      database
+        .prepare(
+          `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
+           SELECT ?4, ?1, ?5, ?6, ?7, ?8, ?9 WHERE ${coversAsked} AND NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?4)`,
+        )
+        .bind(...relied, sid, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
+      ...(grant === undefined ? [] : [insertOfflineGrant(database, { ...grant, sid })]),
+      database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
+      database.prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+    ]),
+  );
+  const [ended] = insert?.results ?? [];
+  if (ended === undefined) return covered?.results.length === 1 ? "stored" : "withdrawn";
+  return ended.is_cut_off === 1 ? "cut off" : "ending";
+}
+
+/** The newest 200, for a page. What ends sessions reaches {@link allUserSessions}. */
+export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
+      .bind(sub, atMs)
+      .all<UserSessionRow>(),
+  );
+  return results.map(toUserSession);
+}
+
+/** In the order of their sids, which the index has. */
+export async function pageUserSessions(
+  database: D1Database,
+  sub: string,
+  { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
+): Promise<UserSession[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND sid > ?2 AND ends_at_ms > ?3 ORDER BY sid LIMIT ?4")
+      .bind(sub, after, atMs, count)
+      .all<UserSessionRow>(),
+  );
+  return results.map(toUserSession);
+}
+
+/** The `sid`s of all sessions, in parts. One that begins meanwhile may be missing. Cost: 1 D1 call for each part. */
+export async function* allUserSessions(database: D1Database, sub: string, atMs: number): AsyncGenerator<string[]> {
+  for (let after = ""; ; ) {
+    const part = await pageUserSessions(database, sub, { after, count: sessionsAtOnce, atMs });
+    if (part.length > 0) yield part.map(({ sid }) => sid);
+    if (part.length < sessionsAtOnce) return;
+    after = part.at(-1)!.sid;
+  }
+}
+
+/** `undefined` if the session has ended, or is another person's. */
+export async function findUserSession(
+  database: D1Database,
+  sub: string,
+  sid: string,
+  atMs: number,
+): Promise<UserSession | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sid = ?2 AND sub = ?1 AND ends_at_ms > ?3")
+      .bind(sub, sid, atMs)
+      .first<UserSessionRow>(),
+  );
+  return row === null ? undefined : toUserSession(row);
+}
+
+function toUserSession(row: UserSessionRow): UserSession {
+  return {
+    sid: row.sid,
+    device: row.device,
+    signedInAtMs: row.signed_in_at_ms,
+    endsAtMs: row.ends_at_ms,
+    ...(row.city === null ? {} : { city: row.city }),
+    ...(row.country === null ? {} : { country: row.country }),
+  };
+}
+
+export async function deleteUserSessions(database: D1Database, sub: string, sids: readonly string[]): Promise<void> {
+  await queryDatabase(() =>
+    database
+      .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IN (SELECT value FROM json_each(?2))")
+      .bind(sub, JSON.stringify(sids))
+      .run(),
+  );
+}
