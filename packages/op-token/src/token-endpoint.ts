@@ -13,7 +13,7 @@ import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import { openCode } from "@edge-op/shared/codes/sealed-code";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
-import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { type OpenDecision, type ReadsBegun, settle } from "@edge-op/shared/control/settle";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
@@ -76,7 +76,7 @@ export async function tokenEndpoint(
       const decision = await decide();
       return { ...decision, issued: await issueTokens(context, isolate, decision, open) };
     },
-    { readAhead: () => readNamed(context, isolate, request, readForm(request)) },
+    readNamed(context, isolate, request),
   );
   reportIssued(context, isolate, type, client, issued);
   isolate.clients.noteUse(context, client);
@@ -91,11 +91,13 @@ function readNamed(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
   request: ReceivedRequest,
-  form: Form,
-): void {
-  const named = { clientIds: [namedClientId(request, form)], resources: namedValues(form) };
-  const tokens = tokenParameters.flatMap((name) => form.get(name) ?? []);
-  readAhead(context, isolate, request, named, ...tokens.map((token) => namedByToken(context, token)));
+): ReadsBegun {
+  return readAhead(context, isolate, request, () => {
+    const form = readForm(request);
+    const named = { clientIds: [namedClientId(request, form)], resources: namedValues(form) };
+    const tokens = tokenParameters.flatMap((name) => form.get(name) ?? []);
+    return [named, ...tokens.map((token) => namedByToken(context, token))];
+  });
 }
 
 async function namedByToken(context: RequestContext<TokenEnv>, token: string): Promise<ReadAheadNames> {
