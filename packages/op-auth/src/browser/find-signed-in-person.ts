@@ -36,9 +36,8 @@ export async function decidePerson({ context, isolate, request }: PersonRequest)
   if (sessionId === undefined) return undefined;
   const own = withMembers<AuthEnv>(context, { progress: { controlConfirmed: false } });
   const { keyRing, ...withoutKeys } = isolate;
-  return settle(own, isolate, () => findPerson(own, isolate, sessionId), {
-    readAhead: () => readAhead(own, withoutKeys, request),
-  });
+  const begun = readAhead(own, withoutKeys, request);
+  return settle(own, isolate, () => findPerson(own, isolate, sessionId), begun);
 }
 
 async function findPerson(

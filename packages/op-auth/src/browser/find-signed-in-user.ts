@@ -1,5 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
+import { isCutOffByRecords, sessionSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
@@ -25,9 +25,7 @@ export async function findSignedInUser(
   }: { readonly isConfirmed?: boolean; readonly mayLeave?: boolean; readonly reading?: Promise<User | undefined> } = {},
 ): Promise<User | undefined> {
   const address = await isolate.revocation.cutOffShard(context);
-  // A shard knows no sessions. For it, this one is a grant of the provider itself: its user's cut-offs end it, and those of clients do not.
-  const asGrant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
-  const session = { ...asGrant, versions: { client: version, user: version } };
+  const session = sessionSubject({ sid, address }, { sub, version, issuer: context.settings.issuer });
   const [user, isCutOff] = await Promise.all([
     reading,
     isConfirmed ? false : isolate.revocation.isRevoked(context, [session]),
