@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { demoUsers } from "../../examples/application/src/demo.ts";
 import { seedDemo } from "../../packages/edge-op/src/demo/seed-demo.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { demoUsers } from "../../examples/application/src/demo.ts";
 import { Activity } from "../../packages/edge-op/src/dev/activity.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";

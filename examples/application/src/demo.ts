@@ -1,25 +1,20 @@
-import type { ClientMetadata } from "@edge-op/shared/clients/client";
-import type { UserClaims } from "@edge-op/shared/users/user";
-import type { SeedUser } from "./seed.ts";
+/** **What the demo registers at the provider**: clients, users, roles and resources, in the format of the admin API. */
 
-export interface DemoClient {
-  readonly metadata: Partial<ClientMetadata>;
-  /** The client signs assertions with its own key; the private key is in `.op/dev.json`. */
-  readonly hasKey?: true;
-}
-
-export const demoApi = "https://api.example.com";
-export const demoReports = "https://reports.example.com";
+const demoApi = "https://api.example.com";
+const demoReports = "https://reports.example.com";
 const grants = {
   tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
   jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
 } as const;
 
-/** The resource servers that run beside the provider, by their URLs. */
-export interface DemoResources {
-  readonly mcp: string;
-  readonly api: string;
-}
+/** The examples of resource servers, which the demo runs with the provider. */
+export const demoApplications = {
+  mcp: { config: "examples/mcp-server/wrangler.toml", entry: "examples/mcp-server/src/index.ts", path: "/mcp" },
+  api: { config: "examples/api/wrangler.toml", entry: "examples/api/src/index.ts", path: "/" },
+} as const;
+
+/** By their URLs. */
+export type DemoResources = Readonly<Record<keyof typeof demoApplications, string>>;
 
 const userScopes = "openid profile email address phone roles groups";
 
@@ -64,7 +59,7 @@ export function demoClients(relyingParty: string) {
         },
       },
     },
-    /** A trusted service that acts for users without a browser (RFC 7523 §2.1). */
+    /** A trusted service that acts for users without a browser (RFC 7523 §2.1). The private key is in `.op/dev.json`. */
     asserter: {
       hasKey: true,
       metadata: {
@@ -103,7 +98,7 @@ export function demoClients(relyingParty: string) {
         scope: "offline_access",
       },
     },
-  } as const satisfies Record<string, DemoClient>;
+  } as const;
 }
 
 /** Any client may request their tokens: the people who use it consent to the scopes, with these descriptions. */
@@ -172,4 +167,4 @@ export const demoUsers = {
       locale: "en-US",
     },
   },
-} as const satisfies Record<string, SeedUser & { readonly username: string; readonly claims: UserClaims }>;
+} as const;
