@@ -10,7 +10,7 @@ import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { SettingError, settingsFrom } from "../../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../../packages/edge-op/src/source-builds.ts";
-import { textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { textOf } from "../../packages/edge-op/testing/person.ts";
 
 /** The pages of `npm start` and `edge-op dev`. */
 const host = "127.0.0.1";

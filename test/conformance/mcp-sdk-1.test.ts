@@ -14,7 +14,7 @@ import { StreamableHTTPClientTransport } from "modelcontextprotocol-sdk-1/client
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoApplications } from "../../examples/application/src/demo.ts";
 import { type StartedProcess, startProcess } from "../../load-tests/lib/start-process.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { selfSigned } from "../fixtures/client-certificates.ts";
 import { claimsOf, type ProviderAddress, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 

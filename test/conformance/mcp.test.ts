@@ -9,7 +9,7 @@ import {
 import { McpSession } from "../../examples/mcp-client/src/mcp-session.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

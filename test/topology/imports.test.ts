@@ -246,14 +246,14 @@ test("load-tests import edge-op, the lease timing, the limits and imported hashe
     "packages/edge-op/src/bundle-worker.ts",
     "packages/edge-op/src/isolate-process.ts",
     "packages/edge-op/src/provider-api.ts",
-    "packages/edge-op/src/testing/person.ts",
+    "packages/edge-op/testing/person.ts",
     "packages/shared/src/config/lease-timing.ts",
     "packages/shared/src/config/limits.ts",
     "test/fixtures/imported-hashes.ts",
   ]);
 });
 
-describe.each(["load-tests", "scripts"])("%s", (tree) => {
+describe.each(["load-tests", "scripts", "packages/edge-op/testing"])("%s", (tree) => {
   const fileImports = importsByPath(tree);
 
   test("no file imports itself through others, types included", () => {

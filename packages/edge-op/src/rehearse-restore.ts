@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Person } from "../testing/person.ts";
 import { backupStatements } from "./backup-statements.ts";
 import type { Builds, Migration } from "./builds.ts";
 import { AdminApi, basicAuthorization, type Credentials, postForm } from "./provider-api.ts";
 import { type LocalProvider, runProvider } from "./run-provider.ts";
-import { Person } from "./testing/person.ts";
 import { tryRestore } from "./try-restore.ts";
 
 const waitMs = 30_000;

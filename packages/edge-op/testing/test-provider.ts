@@ -1,11 +1,33 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { SentMail } from "../mailbox.ts";
-import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../provider-api.ts";
+import type { SentMail } from "../src/mailbox.ts";
+import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../src/provider-api.ts";
+import type { ServedHooks } from "../src/serve-hooks.ts";
 import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
-import type { ServedHooks } from "./serve-hooks.ts";
-import { type StoreName, stores } from "./stores.ts";
+
+/** **The stores that can fail on request**, by the bindings of the Workers. */
+const stores = {
+  /** D1: clients, users, consents, credentials. */
+  database: ["DB"],
+  /** The audit log. */
+  audit: ["AUDIT_DB", "AUDIT_QUEUE"],
+  /** KV: copies of records. */
+  cache: ["CACHE"],
+  revocations: ["TOKEN_REVOCATION_STORE", "REVOCATION_RELAY"],
+  refreshTokens: ["REFRESH_TOKEN_ROTATOR"],
+  /** Authorization codes and device codes. */
+  codes: ["AUTHORIZATION_CODE_STORE"],
+  sessions: ["SESSION_STORE"],
+  /** Pushed requests, sign-ins in progress, ids of assertions. */
+  challenges: ["CHALLENGE_STORE"],
+  keys: ["KEY_MANAGER"],
+  control: ["CONTROL_PLANE"],
+  /** The mails that wait to be sent. */
+  mail: ["MAIL_SENDER"],
+} as const;
+
+export type StoreName = keyof typeof stores;
 
 /** The initial content of a provider: docs/test-provider.md. */
 export interface SeedFile {

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { adviceToInstall, useRuntime } from "../runtime.ts";
+import { adviceToInstall, useRuntime } from "../src/runtime.ts";
+import { serveHooks } from "../src/serve-hooks.ts";
 import { HostConnection, type HostProgram } from "./host-connection.ts";
-import { serveHooks } from "./serve-hooks.ts";
 import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
 
-export type { SentMail } from "../mailbox.ts";
+export type { SentMail } from "../src/mailbox.ts";
 export { Person } from "./person.ts";
-export type { StoreName } from "./stores.ts";
 export type {
   SeedFile,
   SeedUser,
   Session,
   SignedIn,
   SignInOptions,
+  StoreName,
   TestClient,
   TestProvider,
   TestUser,

@@ -1,6 +1,6 @@
 /** **A database as statements**: the initial state of a new instance, read from a database that was set up and seeded. */
 
-import type { Statement } from "../store-worker.ts";
+import type { Statement } from "../../src/store-worker.ts";
 
 export type Execute = (
   statements: readonly Statement[],

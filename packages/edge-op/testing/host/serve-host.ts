@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Builds } from "../builds.ts";
-import { checkSeed } from "../demo/read-seed-file.ts";
-import type { Seed } from "../demo/seed.ts";
+import type { Builds } from "../../src/builds.ts";
+import { checkSeed } from "../../src/demo/read-seed-file.ts";
+import type { Seed } from "../../src/demo/seed.ts";
 import { InstanceHost, type InstanceOptions, type WantedMail } from "./instance-host.ts";
 
 const idleMs = 5_000;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { demoSeed } from "./demo/seed-demo.ts";
-import { packedBuilds } from "./packed-builds.ts";
-import { useRuntime } from "./runtime.ts";
+import { demoSeed } from "../src/demo/seed-demo.ts";
+import { packedBuilds } from "../src/packed-builds.ts";
+import { useRuntime } from "../src/runtime.ts";
 
 /** **The program of the host** in the published package: `node host-program.js <socket>`. */
 useRuntime(join(import.meta.dirname, ".."));

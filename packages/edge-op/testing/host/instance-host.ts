@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { adminClientId, adminClientRow, clientSecretStatements, writeAdminClient } from "../admin-client.ts";
-import type { Builds } from "../builds.ts";
-import { applySeed, type Seeded } from "../demo/apply-seed.ts";
-import type { Seed } from "../demo/seed.ts";
-import { type Forwarder, forwardPort } from "../forward-port.ts";
-import type { LogLine } from "../log-line.ts";
-import { Mailbox, type SentMail } from "../mailbox.ts";
-import { openToAgents } from "../run-provider.ts";
-import type { Statement } from "../store-worker.ts";
+import { adminClientId, adminClientRow, clientSecretStatements, writeAdminClient } from "../../src/admin-client.ts";
+import type { Builds } from "../../src/builds.ts";
+import { applySeed, type Seeded } from "../../src/demo/apply-seed.ts";
+import type { Seed } from "../../src/demo/seed.ts";
+import { type Forwarder, forwardPort } from "../../src/forward-port.ts";
+import type { LogLine } from "../../src/log-line.ts";
+import { Mailbox, type SentMail } from "../../src/mailbox.ts";
+import { openToAgents } from "../../src/run-provider.ts";
+import type { Statement } from "../../src/store-worker.ts";
 import { type Execute, emptyDatabase, readImage } from "./database-image.ts";
 import { InstanceRuntime, slotCount } from "./instance-runtime.ts";
 
