@@ -6,11 +6,11 @@ import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
 import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
-import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
 import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { rehearseRestore } from "../packages/edge-op/testing/rehearse-restore.ts";
 import { onSourceChange } from "./source-changes.ts";
 
 escapeStreams();

@@ -1,6 +1,6 @@
 import type { HookName, HooksWorker } from "@edge-op/shared/hooks/call-hook";
 
-/** **The hooks of a test process** (testing/serve-hooks.ts), in place of a Service Binding. */
+/** **The hooks of a test process** (src/serve-hooks.ts), in place of a Service Binding. */
 export function hooksOfTest(origin: string): HooksWorker {
   const call = (name: HookName) => async (request: unknown) => {
     const response = await fetch(`${origin}/${name}`, { method: "POST", body: JSON.stringify(request) });

@@ -1,11 +1,11 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import frameworks from "../../data/frameworks.json" with { type: "json" };
 import { recordPath } from "../records/record.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { Values } from "../serve/fields.tsx";
 import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { frameworks } from "./frameworks.ts";
 import { type StartKey, startMessages } from "./messages.ts";
 
 const startPath = "/console/start";

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Person } from "../testing/person.ts";
-import { backupStatements } from "./backup-statements.ts";
-import type { Builds, Migration } from "./builds.ts";
-import { AdminApi, basicAuthorization, type Credentials, postForm } from "./provider-api.ts";
-import { type LocalProvider, runProvider } from "./run-provider.ts";
-import { tryRestore } from "./try-restore.ts";
+import { backupStatements } from "../src/backup-statements.ts";
+import type { Builds, Migration } from "../src/builds.ts";
+import { AdminApi, basicAuthorization, type Credentials, postForm } from "../src/provider-api.ts";
+import { type LocalProvider, runProvider } from "../src/run-provider.ts";
+import { tryRestore } from "../src/try-restore.ts";
+import { Person } from "./person.ts";
 
 const waitMs = 30_000;
 const redirectUri = "http://localhost:1/callback";
