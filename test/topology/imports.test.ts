@@ -119,12 +119,12 @@ test("the published libraries import nothing of the provider, and the examples i
   expect(foreignPackages("examples")).toEqual(new Set(["resource-server", "hooks"]));
 });
 
-test("no source imports by a path what is not a source or data of its package", () => {
+test("no source imports by a path what is not a source, data or text of its package", () => {
   const packages = readdirSync(join(repositoryRoot, "packages"));
   const wrong = packages.flatMap((name) =>
     sources(`packages/${name}/src`).flatMap(({ path, imports }) => {
       const isInside = (file: string) =>
-        ["src", "data"].some((folder) => file.startsWith(`packages/${name}/${folder}/`));
+        ["src", "data", "texts"].some((folder) => file.startsWith(`packages/${name}/${folder}/`));
       return imports
         .filter(({ specifier }) => specifier.startsWith(".") && !isInside(join(path, "..", specifier)))
         .map(({ specifier }) => `${path} imports ${specifier}`);
