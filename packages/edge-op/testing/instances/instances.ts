@@ -1,12 +1,12 @@
 /** **The instances of this isolate**, each with its own Worker and bindings. */
 
 import { env as workerEnv } from "cloudflare:workers";
-import type { CompactEnv } from "@edge-op/op-compact/compact-env";
 import { createIsolate } from "@edge-op/op-compact/isolate";
+import type { CompactEnv } from "@edge-op/op-compact/worker";
 import { createWorker } from "@edge-op/op-compact/worker";
+import type { HookName, HooksWorker } from "@edge-op/shared/hooks/call-hook";
 import { bindings, compactBindings, nameOf } from "@edge-op/workers/workers";
 import { guardDatabase, guardObjects, guardStore } from "./failing-stores.ts";
-import { hooksOfTest } from "./hooks-of-test.ts";
 import { type Instance, prefixed } from "./instance.ts";
 
 interface Registered {
@@ -103,4 +103,20 @@ export function instanceAt(url: string): Registered | undefined {
 
 export function instanceOfSlot(slot: number): Registered | undefined {
   return registered.get(namesBySlot.get(slot) ?? "");
+}
+
+/** **The hooks of a test process** (src/serve-hooks.ts), in place of a Service Binding. */
+export function hooksOfTest(origin: string): HooksWorker {
+  const call = (name: HookName) => async (request: unknown) => {
+    const response = await fetch(`${origin}/${name}`, { method: "POST", body: JSON.stringify(request) });
+    if (!response.ok) throw new Error(await response.text());
+    return (await response.json<{ readonly value?: unknown }>()).value;
+  };
+  return {
+    claims: call("claims"),
+    beforeSignIn: call("beforeSignIn"),
+    afterSignUp: call("afterSignUp"),
+    mail: call("mail"),
+    legacyPassword: call("legacyPassword"),
+  };
 }

@@ -1,9 +1,8 @@
 import type { ClientResource, SecretResource } from "../api/resources.ts";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Facts, Head, List, Section, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 const clientsPath = "/console/clients";
 

@@ -3,9 +3,8 @@ import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { Field } from "../serve/fields.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { Actions, Done, Head, List, Pager } from "../serve/parts.tsx";
+import { Actions, Done, Head, List, Pager, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 interface HeldRecord {
   readonly kind: string;

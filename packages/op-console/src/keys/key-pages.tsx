@@ -1,9 +1,8 @@
 import type { KeyResource } from "../api/resources.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, Done, Head } from "../serve/parts.tsx";
+import { Actions, Done, Head, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 const keysPath = "/console/keys";
 const scope = "admin:keys";

@@ -2,9 +2,8 @@ import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
 import type { DeploymentReport, KeyResource } from "../api/resources.ts";
 import { type HeldRecords, heldPath } from "../held-records/held-record-pages.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Facts, Head, List, Section, timeText } from "../serve/parts.tsx";
 import { mayUse } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 const newest = "8";
 

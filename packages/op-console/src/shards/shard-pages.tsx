@@ -5,9 +5,8 @@ import { pairOf } from "../records/members.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import { type Field, linesOf } from "../serve/fields.tsx";
-import { Actions, Done, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Done, Head, List, Section, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 interface Generation {
   readonly store: string;

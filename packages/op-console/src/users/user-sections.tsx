@@ -1,9 +1,8 @@
 import type { Paged } from "../api/resources.ts";
 import { recordPath } from "../records/record.ts";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { type Action, Actions, type Item, List, Pager, Section } from "../serve/parts.tsx";
+import { type Action, Actions, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
 import type { PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 
 interface Session {
   readonly sid: string;

@@ -4,9 +4,8 @@ import { defineRecord } from "../records/define-record.tsx";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { Actions, Facts, Head } from "../serve/parts.tsx";
+import { Actions, Facts, Head, timeText } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 import { userSections } from "./user-sections.tsx";
 
 const path = "/console/users";
