@@ -19,7 +19,9 @@ export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
       options: optionsOf(config),
     }),
     instances: async () => ({
-      modules: await bundleModules("packages/edge-op/testing/instances/instances-worker.ts", { plugins: [movableClock] }),
+      modules: await bundleModules("packages/edge-op/testing/instances/instances-worker.ts", {
+        plugins: [movableClock],
+      }),
       options: optionsOf(compactWorker.config),
     }),
     application: async ({ config, entry }, source) => {
