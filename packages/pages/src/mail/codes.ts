@@ -1,7 +1,7 @@
 import { type CodePurpose, mailedCodeMs } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Language } from "../languages.ts";
-import { mailMessages } from "../messages.ts";
 import { createTranslator } from "../translator.ts";
+import { mailMessages } from "./messages.ts";
 import type { MailBlock, MailContent, MailFrame } from "./render-mail.ts";
 
 /** `account-exists`: a code for a new account, to somebody who has one. `address-in-use`: the address belongs to another account, and gets no code. */

@@ -1,7 +1,7 @@
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Language } from "../languages.ts";
-import { mailMessages } from "../messages.ts";
 import { createTranslator } from "../translator.ts";
+import { mailMessages } from "./messages.ts";
 import type { MailContent, MailFrame } from "./render-mail.ts";
 
 export interface NoticeData {
