@@ -60,8 +60,8 @@ import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
+import { type PageHandler, servePage, servePlainPage } from "./pages/serve-page.tsx";
 import { submitScript } from "./response/form-post-page.tsx";
-import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
 import { signInMethods } from "./steps/sign-in/methods.ts";
 
 const pageScripts = [

@@ -5,10 +5,9 @@ import { DeviceCodes } from "@edge-op/shared/codes/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
 import { Attempts } from "@edge-op/shared/sessions/attempts";
 import { Sessions } from "@edge-op/shared/sessions/sessions";
-import { RefusalTimes } from "./hooks/refusal-times.ts";
-import { DecryptionKeys } from "./keys/decryption-keys.ts";
-import { UpstreamDirectory } from "./upstream/records/upstream-directory.ts";
-import { createUpstreamMetadata } from "./upstream/records/upstream-metadata.ts";
+import { DecryptionKeys } from "./memory/decryption-keys.ts";
+import { RefusalTimes } from "./memory/refusal-times.ts";
+import { createUpstreamMetadata, UpstreamDirectory } from "./memory/upstream-records.ts";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {

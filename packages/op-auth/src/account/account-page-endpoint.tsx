@@ -10,6 +10,7 @@ import { allowedDetails } from "../consent/requested-allowances.ts";
 import { adminResource } from "../pages/admin-resource.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { describeDetails } from "../pages/describe-details.ts";
+import { personalDates } from "../pages/describe-values.ts";
 import { frameOf } from "../pages/frame.ts";
 import { personSignal } from "../steps/sign-in/passkey/passkey-signal.tsx";
 import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
@@ -18,7 +19,6 @@ import { AccountPage, type AccountView } from "./account-page.tsx";
 import { listApplications } from "./applications.ts";
 import { mayAddConditionally, mayAddPasskey } from "./factor-level.ts";
 import { mayChangeName } from "./name-section.tsx";
-import { personalDates } from "./personal-dates.ts";
 import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */

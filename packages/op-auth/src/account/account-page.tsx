@@ -9,7 +9,7 @@ import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
-import { describePlace } from "../pages/describe-place.ts";
+import { describePlace, type PersonalDates } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { NoPasskeys } from "../steps/sign-in/passkey/no-passkeys.tsx";
 import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
@@ -23,7 +23,6 @@ import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities-section.tsx";
 import { type AccountText, accountMessages } from "./messages.ts";
 import { NameSection } from "./name-section.tsx";
-import type { PersonalDates } from "./personal-dates.ts";
 
 export interface AccountView {
   readonly user: User;

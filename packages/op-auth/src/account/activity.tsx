@@ -4,10 +4,10 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { type EventPlace, formatPlace, listEvents, parsePlace } from "@edge-op/shared/audit/list-events";
 import { showEventTo } from "@edge-op/shared/audit/shown-event";
+import { personalDates } from "../pages/describe-values.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { Item, type ItemProps } from "./account-list.tsx";
 import { activityMessages, isShownEvent } from "./activity-messages.ts";
-import { personalDates } from "./personal-dates.ts";
 import { type AccountRequest, asPerson } from "./require-person.ts";
 
 const path = "/account/activity";

@@ -3,7 +3,7 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { ShownError } from "../response/shown-error.ts";
+import { ShownError } from "../pages/serve-page.tsx";
 
 /**
  * **Stores a client at its first consent**: a client with a metadata document gets its row, which every consent and token requires; a client that

@@ -18,7 +18,7 @@ import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
 import { adminResource } from "../pages/admin-resource.ts";
 import { describeDetails } from "../pages/describe-details.ts";
-import { describeWait } from "../pages/describe-wait.ts";
+import { describeWait } from "../pages/describe-values.ts";
 import { frameOf } from "../pages/frame.ts";
 import { mfaAcr, neededFactor } from "../steps/second-factor.ts";
 import { reasonToSignInAgain } from "../steps/sign-in/state.ts";

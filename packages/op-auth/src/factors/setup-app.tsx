@@ -1,7 +1,7 @@
 import type { Language } from "@edge-op/pages/languages";
 import { createTranslator } from "@edge-op/pages/translator";
 import { encode } from "uqr";
-import { HiddenFields } from "../pages/hidden-fields.tsx";
+import { HiddenFields } from "../pages/form-parts.tsx";
 import type { SetupKey } from "./app-setup.ts";
 import { factorMessages } from "./messages.ts";
 

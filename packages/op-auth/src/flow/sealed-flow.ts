@@ -3,7 +3,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import { ShownError } from "../response/shown-error.ts";
+import { ShownError } from "../pages/serve-page.tsx";
 import { type Flow, isFlow, type Marks, type Purpose } from "../steps/flow.ts";
 import type { FlowRequest, StepName } from "../steps/step.ts";
 

@@ -1,10 +1,9 @@
 import { Layout } from "@edge-op/pages/layout";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/setup-app.tsx";
-import { describeWait } from "../pages/describe-wait.ts";
+import { describeWait } from "../pages/describe-values.ts";
+import { HiddenFields, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { HiddenFields } from "../pages/hidden-fields.tsx";
-import { type OtherWay, OtherWays } from "../pages/other-ways.tsx";
 import type { MailedCode, Problem } from "../steps/flow.ts";
 import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
 

@@ -1,6 +1,6 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
-import { describeWait } from "../pages/describe-wait.ts";
+import { describeWait } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMessages } from "./messages.ts";
 

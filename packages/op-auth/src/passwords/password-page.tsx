@@ -1,8 +1,8 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { createTranslator } from "@edge-op/pages/translator";
+import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { passwordMessages } from "./messages.ts";
 import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
 import { ShowPassword } from "./show-password.tsx";

@@ -1,7 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { ShownError } from "./shown-error.ts";
+import { ShownError } from "../pages/serve-page.tsx";
 
 /** The lifetime of a `request_uri`: enough for a redirect on a slow network and reloads of the page. */
 export const pushedRequestSeconds = 90;

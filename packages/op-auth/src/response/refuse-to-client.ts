@@ -7,9 +7,9 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { ShownError } from "../pages/serve-page.tsx";
 import { spendPushedRequest } from "./pushed-request.ts";
 import { respondToClient } from "./respond-to-client.tsx";
-import { ShownError } from "./shown-error.ts";
 
 /** The client and the target of a request's response. */
 interface Addressee {

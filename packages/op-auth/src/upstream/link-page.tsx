@@ -1,7 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
 import { createTranslator } from "@edge-op/pages/translator";
+import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { upstreamMessages } from "./messages.ts";
 import type { PendingLink } from "./pending-link.ts";
 

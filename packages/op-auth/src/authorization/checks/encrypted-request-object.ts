@@ -3,7 +3,7 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
-import { isEncrypted } from "../../keys/decode-jwe.ts";
+import { isEncrypted } from "../../memory/decryption-keys.ts";
 
 /**
  * **The signed request object inside an encrypted one**; any other text unchanged. The registered algorithms do not limit the client: it may also use

@@ -10,11 +10,10 @@ import { releasedAttributes } from "../../consent/released-attributes.ts";
 import { requestedAllowances } from "../../consent/requested-allowances.ts";
 import { adminResource } from "../../pages/admin-resource.ts";
 import { AllowanceList } from "../../pages/allowance-list.tsx";
-import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
-import { describeClient } from "../../pages/describe-client.ts";
+import { ClientLinks, type ClientPages, describeClient } from "../../pages/describe-client.tsx";
 import { type DescribedDetail, describeDetails } from "../../pages/describe-details.ts";
+import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { type ClientSource, clientSource } from "./client-source.ts";
@@ -34,7 +33,7 @@ interface ConsentView {
 }
 
 /**
- * **The consent page**: the client, the requested access and the person who is to allow it. Cost: 1 object call; a logo as in describe-client.ts.
+ * **The consent page**: the client, the requested access and the person who is to allow it. Cost: 1 object call; a logo as in describe-client.tsx.
  */
 export async function showConsent(at: StepPageRequest): Promise<Response> {
   const { context, isolate, authorization, form } = at;

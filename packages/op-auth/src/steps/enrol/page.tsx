@@ -5,7 +5,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { setupKey } from "../../factors/app-setup.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { SetupApp } from "../../factors/setup-app.tsx";
-import { OtherWays } from "../../pages/other-ways.tsx";
+import { OtherWays } from "../../pages/form-parts.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { findSubject } from "../subject.ts";

@@ -3,7 +3,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
-import { OtherWays } from "../../pages/other-ways.tsx";
+import { OtherWays } from "../../pages/form-parts.tsx";
 import { formLeaves } from "../../upstream/discovery.ts";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";

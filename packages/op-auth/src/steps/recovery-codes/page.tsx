@@ -4,7 +4,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { factorMessages } from "../../factors/messages.ts";
 import { RecoveryCodeList } from "../../factors/recovery-code-list.tsx";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { pageCodes } from "./page-codes.ts";

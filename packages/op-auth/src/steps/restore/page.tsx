@@ -2,7 +2,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
+import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { findSubject } from "../subject.ts";

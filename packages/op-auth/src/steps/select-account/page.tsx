@@ -3,9 +3,9 @@ import { Layout } from "@edge-op/pages/layout";
 import { accountName } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { describeClient } from "../../pages/describe-client.ts";
+import { describeClient } from "../../pages/describe-client.tsx";
+import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import { HiddenFields } from "../../pages/hidden-fields.tsx";
 import type { StepForm, StepPageRequest } from "../step.ts";
 import { stepFrame } from "../step-frame.ts";
 import { selectAccountMessages } from "./messages.ts";
@@ -17,7 +17,7 @@ interface SelectAccountView {
   readonly user: string;
 }
 
-/** **The account selection page**: the signed-in account or another. Cost: 1 object call; a logo as in describe-client.ts. */
+/** **The account selection page**: the signed-in account or another. Cost: 1 object call; a logo as in describe-client.tsx. */
 export async function showSelectAccount(at: StepPageRequest): Promise<Response> {
   const { context, isolate, authorization, form } = at;
   const person = await at.person();

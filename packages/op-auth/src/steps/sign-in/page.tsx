@@ -3,7 +3,7 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import type { CodeRequest } from "../../authorization/checks/authorization-request.ts";
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
-import { describeClient } from "../../pages/describe-client.ts";
+import { describeClient } from "../../pages/describe-client.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { isSignUpOffered } from "../../sign-up/sign-up-rule.ts";
 import { discoverUpstream, formLeaves, provenAddress } from "../../upstream/discovery.ts";
@@ -19,7 +19,7 @@ import { reasonToSignInAgain, signInState } from "./state.ts";
 
 /**
  * **The sign-in page.** A person who went back to it after signing in continues instead. Cost: 0; with a session cookie 1 object call, and 1 D1 call
- * if someone is signed in; for a logo as in describe-client.ts.
+ * if someone is signed in; for a logo as in describe-client.tsx.
  */
 export async function showSignIn(at: StepPageRequest): Promise<Response> {
   const { context, isolate, authorization, flow, form, policy } = at;

@@ -2,7 +2,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
 import type { PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
-import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import { HiddenFields } from "../../../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
 import type { StepRequest } from "../../step.ts";
 import { passkeyMessages } from "./messages.ts";

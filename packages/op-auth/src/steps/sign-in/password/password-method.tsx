@@ -1,6 +1,6 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
-import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import { HiddenFields } from "../../../pages/form-parts.tsx";
 import { ShowPassword } from "../../../passwords/show-password.tsx";
 import { leaveByDomain } from "../../../upstream/discovery.ts";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";

@@ -5,7 +5,7 @@ import { spellingsOf, verifyPassword } from "@edge-op/shared/secrets/password-ha
 import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
 import type { PasswordRecord } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../../auth-env.ts";
-import { holdRefusal } from "../../../hooks/refusal-times.ts";
+import { holdRefusal } from "../../../memory/refusal-times.ts";
 import type { FlowRequest } from "../../step.ts";
 
 interface Stored {
@@ -22,7 +22,7 @@ interface Typed {
 
 /**
  * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
- * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (hooks/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
+ * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (memory/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
  * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(

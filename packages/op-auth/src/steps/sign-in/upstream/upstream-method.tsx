@@ -2,7 +2,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { listIdentities } from "@edge-op/shared/users/identities";
-import { HiddenFields } from "../../../pages/hidden-fields.tsx";
+import { HiddenFields } from "../../../pages/form-parts.tsx";
 import { beginUpstream } from "../../../upstream/begin-upstream.ts";
 import { upstreamMessages } from "../../../upstream/messages.ts";
 import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";

@@ -1,5 +1,19 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Place } from "@edge-op/shared/sessions/user-sessions";
 import type { User } from "@edge-op/shared/users/user";
+
+/** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
+export function describePlace(language: string, { city, country }: Place): string | undefined {
+  if (country === undefined) return undefined;
+  const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);
+  return [city, name].filter(Boolean).join(", ");
+}
+
+/** **A time to wait for display**: in seconds or, for two minutes and more, in minutes. */
+export function describeWait(language: string, seconds: number): string {
+  const [amount, unit] = seconds < 120 ? [seconds, "second"] : [Math.ceil(seconds / 60), "minute"];
+  return new Intl.NumberFormat([language], { style: "unit", unit, unitDisplay: "long" }).format(amount);
+}
 
 export interface PersonalDates {
   /** A day. */

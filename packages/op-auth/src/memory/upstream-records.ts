@@ -1,7 +1,8 @@
-import { isolateMemory } from "@edge-op/shared/config/limits";
+import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import type { ControlView } from "@edge-op/shared/control/control-view";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { openSealed } from "@edge-op/shared/secrets/seal";
+import { FetchedDocuments } from "@edge-op/shared/storage/fetched-documents";
 import { ReadThrough } from "@edge-op/shared/storage/read-through";
 import {
   storedUpstreams,
@@ -10,7 +11,7 @@ import {
   upstreamSeal,
   upstreamsId,
 } from "@edge-op/shared/upstreams/upstream";
-import type { AuthEnv } from "../../auth-env.ts";
+import type { AuthEnv } from "../auth-env.ts";
 
 /**
  * **Finds upstream providers**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are not
@@ -56,4 +57,24 @@ async function openSecret(
   secret: string | null,
 ): Promise<string | undefined> {
   return secret === null ? undefined : openSealed(env, "upstream-seal", secret, upstreamSeal(upstreamId));
+}
+
+/** The text of a metadata document. */
+interface MetadataText {
+  readonly text: string;
+}
+
+/** **Metadata of upstream providers**, cached as their HTTP headers allow (5 minutes to a day). openid-client reads and checks them. */
+export function createUpstreamMetadata(): FetchedDocuments<MetadataText> {
+  return new FetchedDocuments<MetadataText>({
+    name: "upstream metadata",
+    rules: { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes },
+    content: "json or untyped",
+    freshness: { leastSeconds: 300, usualSeconds: 3_600, mostSeconds: 86_400 },
+    staleSeconds: 3_600,
+    failureSeconds: 10,
+    maxBytes: isolateMemory.upstreamMetadata / 2,
+    urlBytes: isolateMemory.upstreamMetadata / 6,
+    read: (text) => ({ text }),
+  });
 }

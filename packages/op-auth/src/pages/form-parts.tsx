@@ -1,5 +1,15 @@
 import type { AuthPageFrame } from "./frame.ts";
-import { HiddenFields } from "./hidden-fields.tsx";
+
+/** **The hidden fields of a form.** */
+export function HiddenFields({ fields }: { readonly fields: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+    </>
+  );
+}
 
 export interface OtherWay {
   /** The field that the button posts. */

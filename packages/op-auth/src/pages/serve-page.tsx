@@ -10,10 +10,9 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import type { AuthEnv } from "./auth-env.ts";
-import type { AuthIsolate } from "./isolate.ts";
-import { frameOf } from "./pages/frame.ts";
-import { ShownError } from "./response/shown-error.ts";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { frameOf } from "./frame.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
 
@@ -102,4 +101,12 @@ function pathAgain(request: ReceivedRequest): string {
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith("/flow/")) return pathname.startsWith("/account") ? "/account" : "/";
   return `/flow/restart?${new URLSearchParams({ f: readForm(request).get("f") ?? "" })}`;
+}
+
+/** **A refusal that concerns the person alone**: a page that has expired or was used. It is shown, and never sent to the client. */
+export class ShownError extends OAuthError {
+  /** Where the person can go on; `client` is the name of the application, if one waits for them. */
+  next: { readonly href: string; readonly client: string | undefined } | undefined;
+  /** The `ui_locales` of what the person was doing. */
+  uiLocales: readonly string[] | undefined;
 }
