@@ -42,12 +42,12 @@ import {
   removePath,
 } from "./account/other-addresses.tsx";
 import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
-import type { AccountRequest } from "./account/require-person.ts";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
+import { submitScript } from "./authorization/respond-to-client.tsx";
 import { postedCallback, upstreamCallback } from "./callback/upstream-callback.ts";
 import { readDeployment } from "./deployment.ts";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
@@ -57,11 +57,11 @@ import { restartFlow, showStep, submitStep } from "./flow/serve-step.ts";
 import { steps } from "./flow/steps.ts";
 import { acceptInvitation, showInvitation } from "./invitation/invitation-endpoint.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
-import { frontChannelScript } from "./logout/front-channel-page.tsx";
-import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
+import type { PageRequest } from "./pages/frame.ts";
 import { showHome } from "./pages/home-endpoint.tsx";
 import { type PageHandler, servePage, servePlainPage } from "./pages/serve-page.tsx";
-import { submitScript } from "./response/form-post-page.tsx";
+import { frontChannelScript } from "./session/front-channel.tsx";
+import { confirmLogout, logoutEndpoint } from "./session/logout-endpoint.tsx";
 import { signInMethods } from "./steps/sign-in/methods.ts";
 
 const pageScripts = [
@@ -118,7 +118,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     POST: (context, request) => confirmLogout(context, isolate, request),
   });
 
-  const account = (serve: (at: AccountRequest) => Promise<Response>): PageHandler => {
+  const account = (serve: (at: PageRequest) => Promise<Response>): PageHandler => {
     return (context, request) => serve({ context, isolate, request });
   };
   servePage(app, isolate, "/account", { GET: account(showAccount) });

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readVerdict } from "../src/flow/judge-sign-in.ts";
 import { nextStep } from "../src/flow/next-step.ts";
+import type { Flow } from "../src/step/flow.ts";
+import type { Facts, Policy } from "../src/step/step.ts";
 import { isDemandMet, isDemandPossible, withDemand } from "../src/steps/demand.ts";
-import type { Flow } from "../src/steps/flow.ts";
-import type { Facts, Policy } from "../src/steps/step.ts";
 
 const nowMs = 1_800_000_000_000;
 const methods = [

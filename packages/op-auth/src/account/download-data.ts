@@ -2,14 +2,15 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { exportPerson } from "@edge-op/shared/users/export-person";
+import type { PageRequest } from "../pages/frame.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
-import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+import { asPersonPosting } from "./require-person.ts";
 
 /**
  * **Downloads everything about a person**, soon after a sign-in at the level of the account: the same document that administrators export. The person is told.
  * Cost: 1 object call; 2 D1 calls after each other, tell-person.ts and export-person.ts.
  */
-export function downloadData(at: AccountRequest): Promise<Response> {
+export function downloadData(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {
     const refused = await refuseBelowLevel(at, person, "/account/data");
     if (refused !== undefined) return refused;

@@ -2,8 +2,8 @@ import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
 import { connectIdentity, disconnectIdentity } from "../upstream/link-identity.ts";
 import { LinkPage } from "../upstream/link-page.tsx";
@@ -11,12 +11,12 @@ import { peekPendingLink } from "../upstream/pending-link.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const confirmPath = "/account/identities/confirm";
 
 /** **Sends a person to a provider that they want to connect**, soon after a sign-in at the level of the account. Cost: 2 object calls, 1 D1 call. */
-export function beginConnecting(at: AccountRequest): Promise<Response> {
+export function beginConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
@@ -28,7 +28,7 @@ export function beginConnecting(at: AccountRequest): Promise<Response> {
 }
 
 /** **The page that shows both identities**, after the person came back. Cost: 2 object calls. */
-export function showConnecting(at: AccountRequest): Promise<Response> {
+export function showConnecting(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const { context, isolate, request } = at;
     const id = new URL(request.url).searchParams.get("link") ?? "";
@@ -42,7 +42,7 @@ export function showConnecting(at: AccountRequest): Promise<Response> {
 }
 
 /** **Connects an identity** that the person has confirmed. Cost: 2 object calls, 2 D1 calls; tell-person.ts. */
-export function confirmConnecting(at: AccountRequest): Promise<Response> {
+export function confirmConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (form.get("decision") !== "connect") return redirect("/account");
     const refused = await refuseBelowLevel(at, person, "/account");
@@ -58,7 +58,7 @@ export function confirmConnectingAt(link: string): string {
 }
 
 /** **Disconnects an identity**, but never the last way in. Other sessions end. Cost: 1 object call, 3 D1 calls; those of end-other-sessions.ts. */
-export function removeIdentity(at: AccountRequest): Promise<Response> {
+export function removeIdentity(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
@@ -71,7 +71,7 @@ export function removeIdentity(at: AccountRequest): Promise<Response> {
 }
 
 export async function findOwnIdentity(
-  { context }: AccountRequest,
+  { context }: PageRequest,
   { user: { sub } }: SignedInPerson,
   id: string,
 ): Promise<Identity | undefined> {

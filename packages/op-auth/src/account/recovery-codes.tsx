@@ -7,23 +7,23 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Child } from "hono/jsx";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
 import { factorMessages } from "../factors/messages.ts";
 import { RecoveryCodeList } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
-import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import { writeAs } from "../person/write-as.ts";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { writeAs } from "../session/write-as.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountMessages } from "./messages.ts";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/recovery-codes";
 /** Where a person without recovery codes goes on after adding an app. */
 export const codesAfterApp = `${path}?notice=app-added`;
 
 /** **The page that makes recovery codes.** Only who has an app or a passkey can need them. Cost: 1 object call and 1 D1 call. */
-export function showMakeCodes(at: AccountRequest): Promise<Response> {
+export function showMakeCodes(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
@@ -48,7 +48,7 @@ export function showMakeCodes(at: AccountRequest): Promise<Response> {
 }
 
 /** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other, and tell-person.ts. */
-export function makeCodes(at: AccountRequest): Promise<Response> {
+export function makeCodes(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
@@ -77,7 +77,7 @@ export function makeCodes(at: AccountRequest): Promise<Response> {
   });
 }
 
-async function refuseUnlessAtLevel(at: AccountRequest, person: SignedInPerson): Promise<Response | undefined> {
+async function refuseUnlessAtLevel(at: PageRequest, person: SignedInPerson): Promise<Response | undefined> {
   const factors = await findFactors(at.context.env.DB, person.user.sub);
   if (factors === undefined || !(factors.totp || factors.passkeys)) return redirect("/account");
   return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);

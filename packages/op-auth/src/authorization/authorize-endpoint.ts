@@ -8,25 +8,23 @@ import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
+import { decideAuthorization } from "../flow/proceed.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { newFlow } from "../step/sealed-flow.ts";
+import { authorizationParameters, type ResponseTarget } from "./authorization-request.ts";
+import { checkRequest } from "./check-request.ts";
+import { findClient, readRequestAhead } from "./find-client.ts";
+import { formatRequestUri, parseRequestUri } from "./pushed-request.ts";
+import { refuseToClient } from "./refuse-to-client.ts";
+import { readRequestObject } from "./request-object.ts";
+import { checkResponseTarget, isRegisteredRedirectUri } from "./response-target.ts";
 import {
   openParameters,
   parameterValues,
   type StoredParameters,
   storeParameters,
   withScope,
-} from "../browser/stored-parameters.ts";
-import { decideAuthorization } from "../flow/proceed.ts";
-import { newFlow } from "../flow/sealed-flow.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { refuseToClient } from "../response/refuse-to-client.ts";
-import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
-import { checkRequest } from "./checks/check-request.ts";
-import { findClient } from "./checks/find-client.ts";
-import { readRequestAhead } from "./checks/read-request-ahead.ts";
-import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
-import { readRequestObject } from "./checks/request-object.ts";
-import { checkResponseTarget } from "./checks/response-target.ts";
-import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
+} from "./stored-parameters.ts";
 
 /** The parameters of a request whose request object or reference has been read. */
 const decidedParameters = authorizationParameters.filter((name) => name !== "request" && name !== "request_uri");

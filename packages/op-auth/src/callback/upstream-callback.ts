@@ -7,11 +7,12 @@ import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { accountWith } from "../account/account-notices.ts";
 import { confirmConnectingAt } from "../account/identities.tsx";
 import { asPerson } from "../account/require-person.ts";
-import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
-import { expired } from "../flow/sealed-flow.ts";
 import { continueWith, openLive, readStep } from "../flow/serve-step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { logRefusedSignIn } from "../session/sign-in-limits.ts";
+import { expired } from "../step/sealed-flow.ts";
+import type { StepResult } from "../step/step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
-import type { FlowRequest, StepResult } from "../steps/step.ts";
 import { codeOfError, reasonOf, requireCode } from "../upstream/failures.ts";
 import { findIdentity, labelOf } from "../upstream/identity-store.ts";
 import { redeem } from "../upstream/openid.ts";
@@ -27,7 +28,7 @@ import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation
  */
-export async function upstreamCallback(at: FlowRequest, upstreamId: string): Promise<Response> {
+export async function upstreamCallback(at: PageRequest, upstreamId: string): Promise<Response> {
   const parameters = await readParameters(at, upstreamId);
   // Before the identity is read: a change after the version that is confirmed ends the session (ADR 28).
   const [transaction] = await Promise.all([
@@ -60,7 +61,7 @@ function sealOf(upstreamId: string): string {
  * **`POST /upstream/{id}/callback`** (`response_mode=form_post`): a form of another site comes without Lax cookies, so it is redirected to a GET, which has
  * them. Its parameters travel sealed, because they may contain a name. Cost: 0.
  */
-export async function postedCallback({ context, request }: FlowRequest, upstreamId: string): Promise<Response> {
+export async function postedCallback({ context, request }: PageRequest, upstreamId: string): Promise<Response> {
   const form = readForm(request);
   const given = parameterNames.flatMap((name) => {
     const value = form.get(name);
@@ -73,7 +74,7 @@ export async function postedCallback({ context, request }: FlowRequest, upstream
 }
 
 /** Those of the URL, or those that were posted. */
-async function readParameters({ context, request }: FlowRequest, upstreamId: string): Promise<URLSearchParams> {
+async function readParameters({ context, request }: PageRequest, upstreamId: string): Promise<URLSearchParams> {
   const own = new URL(request.url).searchParams;
   const sealed = own.get("p");
   // Names that are unsigned come from a posted form only.
@@ -92,7 +93,7 @@ const isParameters = listOf(isPair);
 
 /** The identity waits for the confirmation of the person who began, and who is still signed in in this browser. */
 async function returnToAccount(
-  at: FlowRequest,
+  at: PageRequest,
   transaction: Transaction,
   sub: string,
   parameters: URLSearchParams,
@@ -115,7 +116,7 @@ async function returnToAccount(
 
 /** The verified person, or why there is none. */
 async function receive(
-  at: FlowRequest,
+  at: PageRequest,
   transaction: Transaction,
   parameters: URLSearchParams,
 ): Promise<Returned | { readonly problem: StepResult }> {

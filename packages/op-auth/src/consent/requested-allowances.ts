@@ -3,7 +3,7 @@ import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type AuthorizationDetail, canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
 import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
 import { claimsCoveredBy } from "@edge-op/protocol/oauth/scope-claims";
-import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
+import type { AuthorizationRequest } from "../authorization/authorization-request.ts";
 import { isProviderScope, resourceAllowances } from "../pages/allowances.ts";
 
 export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {

@@ -2,7 +2,7 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import type { Place } from "@edge-op/shared/sessions/user-sessions";
-import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 
 /** The request of a device and what the person is shown of it; stored as JSON with the device code. */
 export interface DeviceAuthorization

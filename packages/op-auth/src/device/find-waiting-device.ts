@@ -1,8 +1,8 @@
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import { log } from "@edge-op/shared/runtime/log";
 import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
-import type { AccountRequest } from "../account/require-person.ts";
-import { addressBuckets } from "../attempts/sign-in-limits.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { addressBuckets } from "../session/sign-in-limits.ts";
 
 /** About 3,000 guesses a day per account, among 25 × 10⁹ codes. */
 const guessLanes = laneOf({ capacity: 10, drainMs: 30_000 });
@@ -20,7 +20,7 @@ export type FoundDevice =
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-5.1
  */
 export async function findWaitingDevice(
-  { context, isolate, request }: AccountRequest,
+  { context, isolate, request }: PageRequest,
   sub: string,
   code: string,
 ): Promise<FoundDevice> {

@@ -5,11 +5,11 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
-import { type Basis, writeAs } from "../person/write-as.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { rememberBrowser } from "../session/known-browser.ts";
+import { type Basis, writeAs } from "../session/write-as.ts";
 import { insertTotp } from "./factor-store.ts";
 import { pageSecret } from "./page-secret.ts";
 import { codeWayIn } from "./reserve-code-attempt.ts";
@@ -49,7 +49,7 @@ export interface ConfirmedApp {
  * tell-person.ts.
  */
 export async function confirmSetup(
-  { context, request }: FlowRequest,
+  { context, request }: PageRequest,
   setup: AppSetup,
   typed: string,
   { basis, isFirst }: { readonly basis: Basis; readonly isFirst: boolean },

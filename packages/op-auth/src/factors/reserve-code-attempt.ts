@@ -1,8 +1,8 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import type { Lane } from "@edge-op/shared/sessions/attempt-limits";
-import { isKnownBrowser, type WayIn } from "../attempts/known-browser.ts";
-import { type Bucket, type ReservedAttempt, reserveAttempt } from "../attempts/sign-in-limits.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { isKnownBrowser, type WayIn } from "../session/known-browser.ts";
+import { type Bucket, type ReservedAttempt, reserveAttempt } from "../session/sign-in-limits.ts";
 
 const minute = 60_000;
 /** Five, then one every five minutes; after a hundred, one every three hours. Three codes are valid at once: a guesser who has the password succeeds in a year with 1 %. */
@@ -21,7 +21,7 @@ export function codeWayIn(sub: string): WayIn {
  * call; 1 more for a wrong or a refused attempt.
  */
 export async function reserveCodeAttempt(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   browser: Browser,
   sub: string,
 ): Promise<ReservedAttempt> {

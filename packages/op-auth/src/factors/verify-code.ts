@@ -7,9 +7,9 @@ import { log } from "@edge-op/shared/runtime/log";
 import { openSealed } from "@edge-op/shared/secrets/seal";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { factorSeal } from "@edge-op/shared/users/factors";
-import { rememberBrowser } from "../attempts/known-browser.ts";
 import type { AuthEnv } from "../auth-env.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { rememberBrowser } from "../session/known-browser.ts";
 import { readStoredFactors, type StoredFactors, spendRecoveryCode, spendTotp, type TotpRow } from "./factor-store.ts";
 import { findRecoveryCode, readRecoveryCode } from "./recovery-codes.ts";
 import { codeWayIn, reserveCodeAttempt } from "./reserve-code-attempt.ts";
@@ -38,7 +38,7 @@ interface Match {
  * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
  * costs 1 object call more, and a recovery code tell-person.ts.
  */
-export async function verifyCode(at: FlowRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
+export async function verifyCode(at: PageRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
   const { context, request } = at;
   const [attempt, stored] = await Promise.all([
     reserveCodeAttempt(at, browser, sub),

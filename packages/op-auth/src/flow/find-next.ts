@@ -2,12 +2,11 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
-import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import { signInOf, withKnownProofs } from "../session/open-session.ts";
-import { pendingProofs } from "../steps/flow.ts";
-import { newcomerOf } from "../steps/newcomer.ts";
+import { findSignedInUser } from "../session/signed-in-person.ts";
+import { newcomerOf, pendingProofs } from "../step/flow.ts";
+import type { StepRequest } from "../step/step.ts";
 import { bySub, findWithUser, type RecoveringAccount } from "../steps/recover/find-by-address.ts";
-import type { StepRequest } from "../steps/step.ts";
 import { type NextStep, nextStep } from "./next-step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
 

@@ -1,4 +1,4 @@
-import type { Refusal, Step, StepInput } from "../steps/step.ts";
+import type { Refusal, Step, StepInput } from "../step/step.ts";
 import { steps } from "./steps.ts";
 
 export type NextStep = { readonly kind: "page"; readonly step: Step } | { readonly kind: "finish" } | Refusal;

@@ -3,10 +3,11 @@ import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { findFactors } from "@edge-op/shared/users/factors";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
-import { isNewBrowser } from "../session/new-browser.ts";
-import type { Flow } from "../steps/flow.ts";
-import { dependsOnFactors } from "../steps/second-factor.ts";
-import type { Facts, FlowRequest, Policy, StepResult } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { isNewBrowser } from "../session/known-browser.ts";
+import type { Flow } from "../step/flow.ts";
+import { dependsOnFactors } from "../step/second-factor.ts";
+import type { Facts, Policy, StepResult } from "../step/step.ts";
 import { findRequiredUpstream } from "../upstream/discovery.ts";
 
 /** The facts when nobody is signed in. */
@@ -23,7 +24,7 @@ interface Known {
  * were not read with the credential; the user, if they are not in memory.
  */
 export async function readPersonFacts(
-  at: FlowRequest,
+  at: PageRequest,
   { flow, browser, added }: Known,
   policy: Policy,
   { sub, proofs }: Pick<Session, "sub" | "proofs">,
@@ -45,7 +46,7 @@ export async function readPersonFacts(
 }
 
 async function readBrowser(
-  at: FlowRequest,
+  at: PageRequest,
   browser: Browser,
   sub: string,
 ): Promise<Pick<Facts, "isNewBrowser" | "isMailable">> {

@@ -3,12 +3,12 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import { isClientAssured } from "../consent/is-client-assured.ts";
 import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
 import { readDeployment } from "../deployment.ts";
-import type { Purpose } from "../steps/flow.ts";
-import type { ConsentRule, Policy } from "../steps/step.ts";
+import type { Purpose } from "../step/flow.ts";
+import type { ConsentRule, Policy } from "../step/step.ts";
 
 type PolicyContext = Pick<RequestContext<AuthEnv>, "settings" | "env">;
 

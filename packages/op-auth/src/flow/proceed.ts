@@ -8,15 +8,14 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import { type PreparedSession, type SignIn, sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { findConsent } from "@edge-op/shared/users/consents";
 import { forgetInBackground } from "@edge-op/shared/users/offline-grants";
-import type { ResponseTarget } from "../authorization/checks/authorization-request.ts";
-import { checkRequest } from "../authorization/checks/check-request.ts";
-import { checkResponseTarget } from "../authorization/checks/response-target.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import type { ResponseTarget } from "../authorization/authorization-request.ts";
+import { checkRequest } from "../authorization/check-request.ts";
+import { planGrant } from "../authorization/plan-grant.ts";
+import { spendPushedRequest } from "../authorization/pushed-request.ts";
+import { refuseToClient } from "../authorization/refuse-to-client.ts";
+import { checkResponseTarget } from "../authorization/response-target.ts";
 import { isAllowed } from "../consent/requested-allowances.ts";
-import { planGrant } from "../response/plan-grant.ts";
-import { spendPushedRequest } from "../response/pushed-request.ts";
-import { refuseToClient } from "../response/refuse-to-client.ts";
+import type { PageRequest } from "../pages/frame.ts";
 import {
   type OpenedSession,
   type OpenOptions,
@@ -25,10 +24,11 @@ import {
   signInOf,
   withKnownProofs,
 } from "../session/open-session.ts";
+import { findSignedInUser, type SignedInPerson } from "../session/signed-in-person.ts";
+import { type Flow, type Purpose, pendingProofs } from "../step/flow.ts";
+import { flowMs, newFlow, pathOf, pathToProof } from "../step/sealed-flow.ts";
+import type { Facts, Policy, Step, StepResult } from "../step/step.ts";
 import { withDemand } from "../steps/demand.ts";
-import { type Flow, type Purpose, pendingProofs } from "../steps/flow.ts";
-import type { Facts, FlowRequest, Policy, Step, StepResult } from "../steps/step.ts";
-import { pathToProof } from "./begin-flow.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admission, issueCode, offlineGrant, recordGrant, reliedConsent, sendCode } from "./grant-code.ts";
 import { type CheckedRequest, findInSession, type InSession, newlyIn } from "./in-session.ts";
@@ -36,7 +36,6 @@ import { demandMore } from "./judge-sign-in.ts";
 import { type NextStep, nextStep } from "./next-step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
 import { accountPolicy, authorizationPolicy } from "./policy.ts";
-import { flowMs, newFlow, pathOf } from "./sealed-flow.ts";
 
 /** The additions of the submitted step to the flow. */
 type Added = Pick<
@@ -57,7 +56,7 @@ export interface FlowPosition {
  * **Continues a flow** with its next page or its end: a page of this provider, or the response to the client. The client and its request are checked
  * again, because either may have been changed since the last page.
  */
-export async function proceed(at: FlowRequest, position: FlowPosition): Promise<Response> {
+export async function proceed(at: PageRequest, position: FlowPosition): Promise<Response> {
   const { context, isolate, request } = at;
   const { flow, browser, added } = position;
   const { purpose } = flow;
@@ -100,7 +99,7 @@ function isHookAsked(before: Step | undefined): boolean {
 }
 
 async function proceedToAccount(
-  at: FlowRequest,
+  at: PageRequest,
   position: FlowPosition,
   purpose: Extract<Purpose, { kind: "account" }>,
 ): Promise<Response> {
@@ -143,7 +142,7 @@ async function withMore({ added, ...position }: FlowPosition, flow: Flow): Promi
 
 /** A flow whose session was not opened: spent, it is shown as such; cut off by a change of the user, it begins again and says why. */
 export async function signInAgain(
-  at: FlowRequest,
+  at: PageRequest,
   flow: Flow,
   browser: Browser,
   { kind }: Exclude<OpenedSession, { kind: "opened" }>,
@@ -164,7 +163,7 @@ export async function signInAgain(
  * other. 1 more for a pushed request, and for a code that is too long for a URL.
  */
 export async function decideAuthorization(
-  at: FlowRequest,
+  at: PageRequest,
   position: FlowPosition,
   checked: CheckedRequest,
 ): Promise<Response> {
@@ -184,7 +183,7 @@ interface Rules {
 }
 
 async function decideInSession(
-  at: FlowRequest,
+  at: PageRequest,
   position: FlowPosition,
   checked: CheckedRequest,
   { policy, resources, sessionId }: Rules & { readonly sessionId: string | undefined },
@@ -214,13 +213,13 @@ async function decideInSession(
 }
 
 /** What is proven after a session was opened needs a new flow, because this one has spent its `fid`. */
-async function pathToStep(at: FlowRequest, flow: Flow, browser: Browser, step: Step): Promise<string> {
+async function pathToStep(at: PageRequest, flow: Flow, browser: Browser, step: Step): Promise<string> {
   const isNew = flow.isOpened && !step.isForPerson;
   return pathOf(at, isNew ? await newFlow(at, flow.purpose, flow.marks) : flow, browser, step.name);
 }
 
 async function readFacts(
-  at: FlowRequest,
+  at: PageRequest,
   position: FlowPosition,
   policy: Policy,
   { clientId }: Client,
@@ -241,7 +240,7 @@ async function readFacts(
 }
 
 async function decideSigningIn(
-  at: FlowRequest,
+  at: PageRequest,
   position: FlowPosition,
   checked: CheckedRequest,
   { signIn, ...rules }: Rules & { readonly signIn: SignIn },
@@ -301,7 +300,7 @@ interface Opening extends Rules {
 
 /** Opens the session of a sign-in that needs no more, and sends the code that was issued beside it. */
 async function openWithCode(
-  at: FlowRequest,
+  at: PageRequest,
   { flow, browser, added }: FlowPosition,
   checked: CheckedRequest,
   { signIn, prepared, found, opening, ...rules }: Opening,

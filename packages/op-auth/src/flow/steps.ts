@@ -1,3 +1,4 @@
+import type { Step } from "../step/step.ts";
 import { confirmBrowserStep } from "../steps/confirm-browser/confirm-browser-step.ts";
 import { consentStep } from "../steps/consent/consent-step.ts";
 import { createAccountStep } from "../steps/create-account/create-account-step.ts";
@@ -11,7 +12,6 @@ import { selectAccountStep } from "../steps/select-account/select-account-step.t
 import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
 import { signInStep } from "../steps/sign-in/sign-in-step.ts";
 import { signUpStep } from "../steps/sign-up/sign-up-step.ts";
-import type { Step } from "../steps/step.ts";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
 export const steps: readonly Step[] = [

@@ -8,20 +8,19 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
-import { newFlow, pathOf } from "../flow/sealed-flow.ts";
 import { HiddenFields } from "../pages/form-parts.tsx";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { findInvitation, type Invitation } from "../sign-up/invitations.ts";
 import { isIdentifierTaken } from "../sign-up/is-identifier-taken.ts";
 import { signUpMessages } from "../sign-up/messages.ts";
 import { longestName, readName } from "../sign-up/read-name.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import { newFlow, pathOf } from "../step/sealed-flow.ts";
 
 /**
  * **`GET /invitation`**: the page of an invitation. It changes nothing, so a program that opens the links of mails does not accept it. Cost: 1 D1 call; 0 for a
  * link that this provider did not make.
  */
-export async function showInvitation(at: FlowRequest): Promise<Response> {
+export async function showInvitation(at: PageRequest): Promise<Response> {
   const token = new URL(at.request.url).searchParams.get("token") ?? "";
   const invitation = await openInvitation(at, token);
   return invitation === undefined ? showEnded(at) : showForm(at, token, invitation);
@@ -31,7 +30,7 @@ export async function showInvitation(at: FlowRequest): Promise<Response> {
  * **`POST /invitation`**: begins the sign-up of the invited person, whose address the link has proven. The invitation is used when the account is created. Cost: 2
  * D1 calls beside each other.
  */
-export async function acceptInvitation(at: FlowRequest): Promise<Response> {
+export async function acceptInvitation(at: PageRequest): Promise<Response> {
   const { context, request } = at;
   const form = readForm(request);
   const token = form.get("token") ?? "";
@@ -50,7 +49,7 @@ export async function acceptInvitation(at: FlowRequest): Promise<Response> {
   return redirect(await pathOf(at, { ...flow, problem }, browser, "create-account"), [browser.setCookie]);
 }
 
-async function openInvitation({ context }: FlowRequest, token: string): Promise<Invitation | undefined> {
+async function openInvitation({ context }: PageRequest, token: string): Promise<Invitation | undefined> {
   const { env, settings, arrivedAtMs } = context;
   const id = await readInvitationToken(env, token);
   const invitation = id === undefined ? undefined : await findInvitation(env.DB, id, arrivedAtMs);
@@ -61,7 +60,7 @@ function purposeOf(token: string): string {
   return `invitation ${token}`;
 }
 
-async function showEnded({ context, request }: FlowRequest): Promise<Response> {
+async function showEnded({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(signUpMessages, frame.t.language);
   const link = { href: "/account", text: t("signIn") };
@@ -70,7 +69,7 @@ async function showEnded({ context, request }: FlowRequest): Promise<Response> {
 }
 
 async function showForm(
-  { context, request }: FlowRequest,
+  { context, request }: PageRequest,
   token: string,
   { address, name }: Invitation,
   isRefused = false,

@@ -4,7 +4,7 @@ import { CodeField } from "../factors/setup-app.tsx";
 import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import type { MailedCode, Problem } from "../steps/flow.ts";
+import type { MailedCode, Problem } from "../step/flow.ts";
 import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
 
 /** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */

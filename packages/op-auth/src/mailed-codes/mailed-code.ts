@@ -16,12 +16,9 @@ import {
   mailedCodeMs,
   mailSenderName,
 } from "@edge-op/shared/mail/mail-sender-rpc";
-import { macText, macTexts } from "@edge-op/shared/secrets/mac";
-import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
-import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { isKnownBrowser, rememberBrowser, type WayIn } from "../attempts/known-browser.ts";
-import type { MailedCode } from "../steps/flow.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { isKnownBrowser, rememberBrowser, type WayIn } from "../session/known-browser.ts";
+import type { MailedCode } from "../step/flow.ts";
 
 /** Wrong attempts at the codes for an address in one flow. */
 const mostAttempts = 5;
@@ -64,7 +61,7 @@ export type CodeAttempt =
  * sent. Cost: 1 object call.
  */
 export async function requestCode(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   owner: CodeOwner,
   { purpose, address, language, sub }: WantedCode,
 ): Promise<RequestedCode> {
@@ -92,7 +89,7 @@ export async function requestCode(
  * now; nothing else is known of them. Cost: 1 object call; 0 for an expired code.
  */
 export async function tryCode(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   owner: CodeOwner,
   mailed: MailedCode,
   typed: string,

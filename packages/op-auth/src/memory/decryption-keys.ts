@@ -77,7 +77,7 @@ async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey)
   }
 }
 
-/*! SECTION
+/**
  * **Reads the header of a compact JWE** before any cryptography. The result is `undefined` for unsupported algorithms (`dir`, RSA1_5, PBES2 with its
  * iteration counts), for compression, whose output is unbounded, and for critical extensions.
  *

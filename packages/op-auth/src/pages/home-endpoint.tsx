@@ -3,8 +3,8 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { decidePerson } from "../browser/find-signed-in-person.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { decidePerson } from "../session/signed-in-person.ts";
 import { frameOf } from "./frame.ts";
 import { HomePage } from "./home-page.tsx";
 

@@ -1,8 +1,8 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import type { StepPageRequest } from "../steps/step.ts";
-import { stepFrame } from "../steps/step-frame.ts";
+import type { StepPageRequest } from "../step/step.ts";
+import { stepFrame } from "../step/step-request.ts";
 import { signUpMessages } from "./messages.ts";
 
 /** The result of a step for an address that has an account, shown only to a person who has proven the mailbox. */

@@ -8,7 +8,7 @@ import type { UserClaims } from "@edge-op/shared/users/user";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 import { announceSignUp } from "../hooks/announce-sign-up.ts";
-import type { ProvenNewcomer } from "../steps/newcomer.ts";
+import type { ProvenNewcomer } from "../step/flow.ts";
 import { useInvitation } from "./invitations.ts";
 
 export interface NewCredential {

@@ -2,8 +2,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
-import type { Newcomer } from "../steps/flow.ts";
-import type { StepRequest } from "../steps/step.ts";
+import type { Newcomer } from "../step/flow.ts";
+import type { StepRequest } from "../step/step.ts";
 
 type SignUpContext = Pick<RequestContext<AuthEnv>, "settings" | "env">;
 

@@ -1,7 +1,7 @@
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import type { Demand } from "./flow.ts";
-import type { Policy } from "./step.ts";
+import type { Demand } from "../step/flow.ts";
+import type { Policy } from "../step/step.ts";
 
 /** The `acr` values that a passkey has or satisfies. */
 const passkeyAcr: readonly string[] = ["phr", "mfa"];

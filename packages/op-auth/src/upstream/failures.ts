@@ -1,5 +1,5 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { UpstreamProblem } from "../steps/flow.ts";
+import type { UpstreamProblem } from "../step/flow.ts";
 import { UpstreamUnreachable } from "./guarded-fetch.ts";
 import { UpstreamRefusal } from "./openid.ts";
 

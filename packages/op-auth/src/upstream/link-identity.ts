@@ -2,9 +2,9 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { removeIdentity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { type Basis, writeAs } from "../person/write-as.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { type Basis, writeAs } from "../session/write-as.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
 import { takePendingLink } from "./pending-link.ts";
 
@@ -13,7 +13,7 @@ import { takePendingLink } from "./pending-link.ts";
  * provider was disabled. Cost: 1 object call and 1 D1 call after each other; tell-person.ts.
  */
 export async function connectIdentity(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   user: User,
   basis: Basis,
   linkId: string,
@@ -37,7 +37,7 @@ export async function connectIdentity(
 
 /** **Disconnects an identity**, unless it is the person's last way in. Cost: 1 D1 call; tell-person.ts. */
 export async function disconnectIdentity(
-  { context }: FlowRequest,
+  { context }: PageRequest,
   person: SignedInPerson,
   key: IdentityKey,
 ): Promise<boolean> {

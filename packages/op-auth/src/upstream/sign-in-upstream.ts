@@ -1,9 +1,9 @@
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
-import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
-import type { UpstreamProblem } from "../steps/flow.ts";
-import type { StepRequest, StepResult } from "../steps/step.ts";
+import { logRefusedSignIn } from "../session/sign-in-limits.ts";
+import type { UpstreamProblem } from "../step/flow.ts";
+import type { StepRequest, StepResult } from "../step/step.ts";
 import { type AddressHolder, findAddressHolder } from "./address-holder.ts";
 import { mustBeFresh } from "./begin-upstream.ts";
 import { findIdentity, type KnownIdentity, labelOf, recordIdentityUse } from "./identity-store.ts";

@@ -1,9 +1,9 @@
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { requestCode } from "../../mailed-codes/mailed-code.ts";
 import { frameOf } from "../../pages/frame.ts";
-import type { Flow } from "../flow.ts";
-import type { BegunFlow } from "../step.ts";
-import { localesOf } from "../step-frame.ts";
+import type { Flow } from "../../step/flow.ts";
+import type { BegunFlow } from "../../step/step.ts";
+import { localesOf } from "../../step/step-request.ts";
 
 /** **Mails the code to the person's main address.** Cost: 1 object call. */
 export async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flow, "marks" | "problem">> {

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { beginConfirmBrowser } from "./begin.ts";
 import { showConfirmBrowser } from "./page.tsx";
 import { confirmBrowserState } from "./state.ts";

@@ -2,8 +2,8 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { factorMessages } from "../../factors/messages.ts";
 import { CodePage, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { confirmBrowserMessages } from "./messages.ts";
 
 /** **The page for the code of a new browser.** Cost: 0. */

@@ -1,6 +1,6 @@
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
-import { mfaAcr } from "../second-factor.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { mfaAcr } from "../../step/second-factor.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /**
  * **Whether a sign-in needs a mailed code, because the browser is new to the person.** Only a password alone does: two factors need no more, and another

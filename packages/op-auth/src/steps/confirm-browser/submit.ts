@@ -1,8 +1,8 @@
 import type { Form } from "@edge-op/shared/http/read-form";
-import { pendingProofs } from "../flow.ts";
+import { pendingProofs } from "../../step/flow.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { findAllowed } from "../../step/step-request.ts";
 import { judgeCode } from "../recover/judge-code.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed } from "../subject.ts";
 import { beginConfirmBrowser } from "./begin.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showConsent } from "./page.tsx";
 import { consentState } from "./state.ts";
 import { submitConsent } from "./submit.ts";

@@ -14,8 +14,8 @@ import { ClientLinks, type ClientPages, describeClient } from "../../pages/descr
 import { type DescribedDetail, describeDetails } from "../../pages/describe-details.ts";
 import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import type { StepForm, StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
+import type { StepForm, StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { type ClientSource, clientSource } from "./client-source.ts";
 import { type ConsentText, consentMessages } from "./messages.ts";
 

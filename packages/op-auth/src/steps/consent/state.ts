@@ -1,6 +1,6 @@
 import { isAllowed } from "../../consent/requested-allowances.ts";
-import { isProvenIn } from "../flow.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { isProvenIn } from "../../step/flow.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /**
  * **Whether the person must consent**: the client requests more than they have allowed, or its identity or the request needs a decision each time

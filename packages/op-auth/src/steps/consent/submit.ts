@@ -1,10 +1,10 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { saveConsent } from "@edge-op/shared/users/consents";
-import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { keepClient } from "../../consent/keep-client.ts";
-import { writeAs } from "../../person/write-as.ts";
-import type { StepRequest, StepResult } from "../step.ts";
+import { basisOf } from "../../session/signed-in-person.ts";
+import { writeAs } from "../../session/write-as.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
 
 /**
  * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes. Cost: 1 D1 call beside those of

@@ -1,5 +1,5 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showCreateAccount } from "./page.tsx";
 import { createAccountState } from "./state.ts";
 import { submitCreateAccount } from "./submit.ts";

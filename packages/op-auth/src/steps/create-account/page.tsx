@@ -9,12 +9,12 @@ import { describeProblem, NewPassword, type PasswordProblem } from "../../passwo
 import { ShowPassword } from "../../passwords/show-password.tsx";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
-import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
+import { type ProvenNewcomer, provenNewcomerOf } from "../../step/flow.ts";
+import type { StepForm, StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { NoPasskeys } from "../sign-in/passkey/no-passkeys.tsx";
 import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
-import type { StepForm, StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 import { signUpMethods } from "./sign-up-methods.ts";
 
 interface CreateAccountView {

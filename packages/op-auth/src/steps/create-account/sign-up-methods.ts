@@ -1,8 +1,8 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";
 import { readDeployment } from "../../deployment.ts";
+import type { Policy } from "../../step/step.ts";
 import { methodsFor } from "../sign-in/methods.ts";
-import type { Policy } from "../step.ts";
 
 /** **The methods by which a new account may sign in**: those of the deployment that satisfy the request. */
 export function signUpMethods(

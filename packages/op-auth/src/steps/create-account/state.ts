@@ -1,5 +1,5 @@
-import { provenNewcomerOf } from "../newcomer.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { provenNewcomerOf } from "../../step/flow.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person with a proven address has no account yet.** */
 export function createAccountState({ flow }: StepInput): StepState {

@@ -3,20 +3,20 @@ import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
-import { rememberBrowser, type WayIn } from "../../attempts/known-browser.ts";
-import { reserveAttempt } from "../../attempts/sign-in-limits.ts";
 import { checkNewPassword } from "../../passwords/replace-password.ts";
 import { describeDevice } from "../../session/describe-device.ts";
+import { rememberBrowser, type WayIn } from "../../session/known-browser.ts";
+import { reserveAttempt } from "../../session/sign-in-limits.ts";
 import { taken } from "../../sign-up/account-exists.tsx";
 import { insertPerson } from "../../sign-up/insert-person.ts";
 import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";
 import { mayCreate } from "../../sign-up/sign-up-rule.ts";
-import { type ProvenNewcomer, provenNewcomerOf } from "../newcomer.ts";
+import { type ProvenNewcomer, provenNewcomerOf } from "../../step/flow.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { verifyNewPasskey } from "../sign-in/passkey/register-passkey.ts";
 import { passkeyWayIn } from "../sign-in/passkey/reserve-passkey-attempt.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 import { signUpMethods } from "./sign-up-methods.ts";
 
 /** Each costs a password hash. */

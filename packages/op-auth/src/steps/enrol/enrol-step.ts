@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showEnrol } from "./page.tsx";
 import { enrolState } from "./state.ts";
 import { submitEnrol } from "./submit.ts";

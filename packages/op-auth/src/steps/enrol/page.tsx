@@ -6,9 +6,8 @@ import { setupKey } from "../../factors/app-setup.ts";
 import { factorMessages } from "../../factors/messages.ts";
 import { SetupApp } from "../../factors/setup-app.tsx";
 import { OtherWays } from "../../pages/form-parts.tsx";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
-import { findSubject } from "../subject.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { findSubject, stepFrame } from "../../step/step-request.ts";
 
 /** **The page that sets up an authenticator app during a sign-in.** Loading it again shows the same key. Cost: 0; 1 object call with a session. */
 export async function showEnrol(at: StepPageRequest): Promise<Response> {

@@ -1,5 +1,5 @@
-import { neededFactor } from "../second-factor.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { neededFactor } from "../../step/second-factor.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person must set up a second factor.** */
 export function enrolState(input: StepInput): StepState {

@@ -1,7 +1,7 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { confirmSetup } from "../../factors/app-setup.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed, findBasis, findSubject } from "../subject.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { findAllowed, findBasis, findSubject } from "../../step/step-request.ts";
 
 /** **The first code of a new app**, which stores it. Cost: 2 D1 calls beside each other. */
 export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResult> {

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showLink } from "./page.tsx";
 import { linkState } from "./state.ts";
 import { submitLink } from "./submit.ts";

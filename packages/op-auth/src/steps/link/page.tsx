@@ -1,10 +1,9 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import type { StepPageRequest } from "../../step/step.ts";
+import { findSubject, stepFrame } from "../../step/step-request.ts";
 import { LinkPage } from "../../upstream/link-page.tsx";
 import { peekPendingLink } from "../../upstream/pending-link.ts";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
-import { findSubject } from "../subject.ts";
 
 /** **The page that shows both identities.** Cost: 1 object call. */
 export async function showLink(at: StepPageRequest): Promise<Response> {

@@ -1,5 +1,5 @@
-import { isProvenIn } from "../flow.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { isProvenIn } from "../../step/flow.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person is asked to connect an identity elsewhere**: they have proven the account that it waits for, in this flow. */
 export function linkState({ flow, facts: { person } }: StepInput): StepState {

@@ -1,11 +1,11 @@
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { findFactors, hasSecondFactor } from "@edge-op/shared/users/factors";
+import { pendingProofs } from "../../step/flow.ts";
+import { mfaAcr } from "../../step/second-factor.ts";
+import type { DecidedRequest, StepResult } from "../../step/step.ts";
+import { findAllowed, findBasis, findSubject } from "../../step/step-request.ts";
 import { connectIdentity } from "../../upstream/link-identity.ts";
-import { pendingProofs } from "../flow.ts";
-import { mfaAcr } from "../second-factor.ts";
-import type { DecidedRequest, StepResult } from "../step.ts";
-import { findAllowed, findBasis, findSubject } from "../subject.ts";
 
 /**
  * **The decision to connect an identity elsewhere**, of the person who has proven the account in this flow. To connect it they prove the account at its level,

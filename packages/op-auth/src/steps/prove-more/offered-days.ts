@@ -1,6 +1,6 @@
 import { readDeployment } from "../../deployment.ts";
-import { isRecovering } from "../recovery.ts";
-import type { StepRequest } from "../step.ts";
+import { isRecovering } from "../../step/second-factor.ts";
+import type { StepRequest } from "../../step/step.ts";
 
 /**
  * **For how many days a person may let this browser skip the second factor**: 0 where it is not offered, and then not accepted either. Who sets a new password

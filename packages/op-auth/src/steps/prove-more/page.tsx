@@ -12,11 +12,10 @@ import { describeClient } from "../../pages/describe-client.tsx";
 import { describeWait } from "../../pages/describe-values.ts";
 import { HiddenFields, OtherWays } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import { isRecovering } from "../recovery.ts";
+import { isRecovering } from "../../step/second-factor.ts";
+import type { StepForm, StepPageRequest } from "../../step/step.ts";
+import { findSubject, stepFrame } from "../../step/step-request.ts";
 import { passkeyMethod } from "../sign-in/passkey/passkey-method.tsx";
-import type { StepForm, StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
-import { findSubject } from "../subject.ts";
 import { offeredDays } from "./offered-days.ts";
 
 interface ProveMoreView {

@@ -1,5 +1,5 @@
 import { codeMethods, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showProveMore } from "./page.tsx";
 import { proveMoreState } from "./state.ts";
 import { submitProveMore } from "./submit.ts";

@@ -1,6 +1,5 @@
-import { recoveryFactor } from "../recovery.ts";
-import { neededFactor } from "../second-factor.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { neededFactor, recoveryFactor } from "../../step/second-factor.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person must prove a second factor**, after their password or before they set a new one. @see https://www.rfc-editor.org/rfc/rfc9470#section-4 */
 export function proveMoreState(input: StepInput): StepState {

@@ -1,9 +1,9 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { rememberDevice } from "../../factors/remembered-device.ts";
 import { verifyCode } from "../../factors/verify-code.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { findAllowed, findSubject } from "../../step/step-request.ts";
 import { verifyPasskeySignIn } from "../sign-in/passkey/verify-passkey-sign-in.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed, findSubject } from "../subject.ts";
 import { offeredDays } from "./offered-days.ts";
 
 /**

@@ -3,7 +3,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import { userQuery } from "@edge-op/shared/users/user-directory";
-import { type Guard, whileUnchanged } from "../../person/write-as.ts";
+import { type Guard, whileUnchanged } from "../../session/write-as.ts";
 
 export interface RecoveringAccount {
   readonly sub: string;

@@ -1,7 +1,7 @@
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { tryCode } from "../../mailed-codes/mailed-code.ts";
-import type { MailedCode } from "../flow.ts";
-import type { StepRequest, StepResult } from "../step.ts";
+import type { MailedCode } from "../../step/flow.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
 import { findByAddress, type RecoveringAccount } from "./find-by-address.ts";
 
 interface ProvenMailbox {

@@ -4,9 +4,9 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { OtherWays } from "../../pages/form-parts.tsx";
+import type { StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { formLeaves } from "../../upstream/discovery.ts";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 import { recoverMessages } from "./messages.ts";
 
 /** **The page for an address, then the one for its code.** The same for every address. Cost: 0. */

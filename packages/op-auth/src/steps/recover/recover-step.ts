@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showRecover } from "./page.tsx";
 import { submitRecover } from "./submit.ts";
 

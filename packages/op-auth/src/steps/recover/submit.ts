@@ -1,10 +1,10 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { requestCode } from "../../mailed-codes/mailed-code.ts";
+import type { MailedCode } from "../../step/flow.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { leaveByDomain } from "../../upstream/discovery.ts";
-import type { MailedCode } from "../flow.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 import { judgeCode } from "./judge-code.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { User } from "@edge-op/shared/users/user";
-import { basisOf } from "../../browser/find-signed-in-person.ts";
 import { findCodesSet } from "../../factors/factor-store.ts";
 import { pageSecret } from "../../factors/page-secret.ts";
 import { makeRecoveryCodes, type RecoveryCodes } from "../../factors/recovery-codes.ts";
-import type { Basis } from "../../person/write-as.ts";
-import type { StepRequest } from "../step.ts";
+import { basisOf } from "../../session/signed-in-person.ts";
+import type { Basis } from "../../session/write-as.ts";
+import type { StepRequest } from "../../step/step.ts";
 
 export interface PageCodes extends RecoveryCodes {
   readonly user: User;

@@ -5,8 +5,8 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { factorMessages } from "../../factors/messages.ts";
 import { RecoveryCodeList } from "../../factors/recovery-code-list.tsx";
 import { HiddenFields } from "../../pages/form-parts.tsx";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { pageCodes } from "./page-codes.ts";
 
 /** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of page-codes.ts. */

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showRecoveryCodes } from "./page.tsx";
 import { recoveryCodesState } from "./state.ts";
 import { submitRecoveryCodes } from "./submit.ts";

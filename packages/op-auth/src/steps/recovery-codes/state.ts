@@ -1,4 +1,4 @@
-import type { StepInput, StepState } from "../step.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person is shown new recovery codes.** */
 export function recoveryCodesState({ flow, facts: { person } }: StepInput): StepState {

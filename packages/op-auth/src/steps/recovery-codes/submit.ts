@@ -2,8 +2,8 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { saveRecoveryCodes } from "../../factors/factor-store.ts";
-import { writeAs } from "../../person/write-as.ts";
-import type { StepRequest, StepResult } from "../step.ts";
+import { writeAs } from "../../session/write-as.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
 import { pageCodes } from "./page-codes.ts";
 
 /**

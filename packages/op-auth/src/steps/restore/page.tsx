@@ -3,9 +3,8 @@ import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { HiddenFields } from "../../pages/form-parts.tsx";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
-import { findSubject } from "../subject.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { findSubject, stepFrame } from "../../step/step-request.ts";
 import { restoreMessages } from "./messages.ts";
 
 /** **The page on which a person keeps their account.** Cost: 0. */

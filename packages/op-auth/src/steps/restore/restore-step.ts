@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showRestore } from "./page.tsx";
 import { restoreState } from "./state.ts";
 import { submitRestore } from "./submit.ts";

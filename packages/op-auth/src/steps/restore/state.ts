@@ -1,4 +1,4 @@
-import type { StepInput, StepState } from "../step.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether the person has asked to delete their account.** */
 export function restoreState({ facts: { person } }: StepInput): StepState {

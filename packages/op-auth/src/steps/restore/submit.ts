@@ -2,9 +2,9 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { changeDeletion } from "@edge-op/shared/users/leaving-users";
-import { changeAs, whileInForce } from "../../person/write-as.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { findBasis, findSubject } from "../subject.ts";
+import { changeAs, whileInForce } from "../../session/write-as.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { findBasis, findSubject } from "../../step/step-request.ts";
 
 /** **The decision to keep an account.** The person is told. Cost: tell-person.ts and one control change over all live shards. */
 export async function submitRestore(at: StepRequest, form: Form): Promise<StepResult> {

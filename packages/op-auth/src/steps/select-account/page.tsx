@@ -6,8 +6,8 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { describeClient } from "../../pages/describe-client.tsx";
 import { HiddenFields } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
-import type { StepForm, StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
+import type { StepForm, StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { selectAccountMessages } from "./messages.ts";
 
 interface SelectAccountView {

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showSelectAccount } from "./page.tsx";
 import { selectAccountState } from "./state.ts";
 import { submitSelectAccount } from "./submit.ts";

@@ -1,5 +1,5 @@
-import { isProvenIn } from "../flow.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { isProvenIn } from "../../step/flow.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /** **Whether a person must select an account**: with `prompt=select_account`, unless they have signed in in this flow. */
 export function selectAccountState({ flow, facts: { person }, policy }: StepInput): StepState {

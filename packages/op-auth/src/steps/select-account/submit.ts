@@ -1,5 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
-import type { StepRequest, StepResult } from "../step.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
 
 /** **The selection**: continue with the signed-in account, or sign in to another. */
 export async function submitSelectAccount(_: StepRequest, form: Form): Promise<StepResult> {

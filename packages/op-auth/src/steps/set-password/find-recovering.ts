@@ -1,16 +1,16 @@
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { User } from "@edge-op/shared/users/user";
-import { findSignedInUser } from "../../browser/find-signed-in-user.ts";
-import type { Flow } from "../flow.ts";
+import type { PageRequest } from "../../pages/frame.ts";
+import { findSignedInUser } from "../../session/signed-in-person.ts";
+import type { Flow } from "../../step/flow.ts";
+import { recoveryProof } from "../../step/second-factor.ts";
 import { byAddress, byTemporaryPassword, findWithUser, type RecoveringAccount } from "../recover/find-by-address.ts";
-import { recoveryProof } from "../recovery.ts";
-import type { FlowRequest } from "../step.ts";
 
 /**
  * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password that has not ended, without any
  * change since that ends what rests on it (ADR 28). Cost: 1 D1 call.
  */
-export async function findRecovering(at: FlowRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
+export async function findRecovering(at: PageRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
   const proof = recoveryProof(at.flow);
   const found = proof && (await findRecoverable(at, proof, at.flow.fid));
   return found && { ...found, proof };
@@ -26,7 +26,7 @@ interface Recovering extends Recoverable {
 
 /** The account of such a proof, and its factors, if the proof still stands. */
 export async function findRecoverable(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   { method, sub, credential, controlVersion }: Pick<Proof, "method" | "sub" | "credential" | "controlVersion">,
   sid: string,
 ): Promise<Recoverable | undefined> {

@@ -4,9 +4,9 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { passwordMessages } from "../../passwords/messages.ts";
 import type { PasswordProblem } from "../../passwords/new-password.tsx";
 import { PasswordPage } from "../../passwords/password-page.tsx";
-import { recoveryProof } from "../recovery.ts";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
+import { recoveryProof } from "../../step/second-factor.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { findRecovering } from "./find-recovering.ts";
 import { newPasswordFaults } from "./submit.ts";
 

@@ -1,5 +1,5 @@
-import { isRecovering } from "../recovery.ts";
-import type { Step } from "../step.ts";
+import { isRecovering } from "../../step/second-factor.ts";
+import type { Step } from "../../step/step.ts";
 import { showSetPassword } from "./page.tsx";
 import { keptMethods, submitSetPassword } from "./submit.ts";
 

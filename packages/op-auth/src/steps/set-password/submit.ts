@@ -3,14 +3,13 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import { rememberBrowser } from "../../attempts/known-browser.ts";
 import { checkNewPassword, replacePassword } from "../../passwords/replace-password.ts";
-import { whileInForce } from "../../person/write-as.ts";
-import { oldestVersion } from "../flow.ts";
+import { rememberBrowser } from "../../session/known-browser.ts";
+import { oldestVersion, whileInForce } from "../../session/write-as.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { findAllowed } from "../../step/step-request.ts";
 import { whileRecoverable } from "../recover/find-by-address.ts";
 import { passwordWayIn } from "../sign-in/password/reserve-password-attempt.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { findAllowed } from "../subject.ts";
 import { findRecovering } from "./find-recovering.ts";
 
 /** The proofs besides the new password: second factors, and the mailbox, which a new browser need not prove again. */

@@ -1,5 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
-import type { SignInMethod } from "../sign-in-method.ts";
+import type { SignInMethod } from "../../step/sign-in-method.ts";
 import { passkeyMethod } from "./passkey/passkey-method.tsx";
 import { passwordMethod } from "./password/password-method.tsx";
 import { upstreamMethod } from "./upstream/upstream-method.tsx";

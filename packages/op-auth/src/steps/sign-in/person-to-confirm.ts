@@ -1,6 +1,6 @@
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
-import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
-import type { StepRequest } from "../step.ts";
+import type { SignedInPerson } from "../../session/signed-in-person.ts";
+import type { StepRequest } from "../../step/step.ts";
 
 /**
  * **The signed-in person whose sign-in is to be confirmed.** A sign-in page for someone who is signed in already (`prompt=login`, `max_age`,

@@ -10,10 +10,10 @@ import { describeWait } from "../../pages/describe-values.ts";
 import { type OtherWay, OtherWays } from "../../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import { signUpMessages } from "../../sign-up/messages.ts";
+import type { LinkMark, UpstreamProblem } from "../../step/flow.ts";
+import type { SignInMethod, SignInText } from "../../step/sign-in-method.ts";
+import type { StepForm } from "../../step/step.ts";
 import { upstreamMessages } from "../../upstream/messages.ts";
-import type { LinkMark, UpstreamProblem } from "../flow.ts";
-import type { SignInMethod, SignInText } from "../sign-in-method.ts";
-import type { StepForm } from "../step.ts";
 import { signInMessages } from "./messages.ts";
 import type { ReasonToSignInAgain } from "./state.ts";
 

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { signInMethods } from "./methods.ts";
 import { showSignIn } from "./page.tsx";
 import { signInState } from "./state.ts";

@@ -1,5 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
-import type { StepRequest, StepResult } from "../step.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
 import { methodOf, methodsFor } from "./methods.ts";
 
 /**

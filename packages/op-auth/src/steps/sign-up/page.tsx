@@ -11,10 +11,10 @@ import type { AuthPageFrame } from "../../pages/frame.ts";
 import { accountExists } from "../../sign-up/account-exists.tsx";
 import { signUpMessages } from "../../sign-up/messages.ts";
 import { longestName } from "../../sign-up/read-name.ts";
+import { newcomerOf } from "../../step/flow.ts";
+import type { StepPageRequest } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { formLeaves } from "../../upstream/discovery.ts";
-import { newcomerOf } from "../newcomer.ts";
-import type { StepPageRequest } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 
 const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
 

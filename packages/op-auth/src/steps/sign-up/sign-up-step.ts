@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../../step/step.ts";
 import { showSignUp } from "./page.tsx";
 import { signUpState } from "./state.ts";
 import { submitSignUp } from "./submit.ts";

@@ -1,5 +1,5 @@
-import { newcomerOf } from "../newcomer.ts";
-import type { StepInput, StepState } from "../step.ts";
+import { newcomerOf } from "../../step/flow.ts";
+import type { StepInput, StepState } from "../../step/step.ts";
 
 /**
  * **Whether a person signs up**: the client asks for it, and they have not said that they have an account; or they have begun, and have not proven their

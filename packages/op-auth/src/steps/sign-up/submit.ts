@@ -6,11 +6,10 @@ import { taken } from "../../sign-up/account-exists.tsx";
 import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";
 import { longestName, readName } from "../../sign-up/read-name.ts";
 import { isDomainAllowed, isSignUpOpen } from "../../sign-up/sign-up-rule.ts";
+import { type MailedCode, type Newcomer, newcomerOf } from "../../step/flow.ts";
+import type { StepRequest, StepResult } from "../../step/step.ts";
+import { stepFrame } from "../../step/step-request.ts";
 import { leaveByDomain } from "../../upstream/discovery.ts";
-import type { MailedCode, Newcomer } from "../flow.ts";
-import { newcomerOf } from "../newcomer.ts";
-import type { StepRequest, StepResult } from "../step.ts";
-import { stepFrame } from "../step-frame.ts";
 
 /**
  * **A posted name and address, or a posted code.** Of an address nothing is looked up: who has entered the code of a mail to it learns whether it has an

@@ -3,8 +3,8 @@ import { acrValuesOf, passkeyMethods } from "@edge-op/protocol/oauth/authenticat
 import { listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
 import type { PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
 import { HiddenFields } from "../../../pages/form-parts.tsx";
-import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
-import type { StepRequest } from "../../step.ts";
+import type { SignInMethod, SignInMethodView } from "../../../step/sign-in-method.ts";
+import type { StepRequest } from "../../../step/step.ts";
 import { passkeyMessages } from "./messages.ts";
 import { NoPasskeys } from "./no-passkeys.tsx";
 import { challengeOf, describeCredentials, relyingParty } from "./passkey-ceremony.ts";

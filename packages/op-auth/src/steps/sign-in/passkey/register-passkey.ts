@@ -8,7 +8,7 @@ import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { readDeployment } from "../../../deployment.ts";
-import { type Basis, writeAs } from "../../../person/write-as.ts";
+import { type Basis, writeAs } from "../../../session/write-as.ts";
 import {
   challengeOf,
   describeCredentials,

@@ -1,9 +1,8 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
-import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
-import { logRefusedSignIn } from "../../../attempts/log-refused-sign-in.ts";
-import { addressBuckets, type Bucket, reserveAttempt } from "../../../attempts/sign-in-limits.ts";
-import type { FlowRequest } from "../../step.ts";
+import type { PageRequest } from "../../../pages/frame.ts";
+import { isKnownBrowser, type WayIn } from "../../../session/known-browser.ts";
+import { addressBuckets, type Bucket, logRefusedSignIn, reserveAttempt } from "../../../session/sign-in-limits.ts";
 
 const passkeyLanes = laneOf({ capacity: 10, drainMs: 30_000 });
 
@@ -28,7 +27,7 @@ export function passkeyWayIn(credentialId: string): WayIn {
  * Cost: 1 object call, 0 if neither browser nor address is known; 1 more for a wrong or a refused attempt.
  */
 export async function reservePasskeyAttempt(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   browser: Browser,
   credentialId: string | undefined,
 ): Promise<PasskeyAttempt> {

@@ -4,10 +4,10 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import { findPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
-import { rememberBrowser } from "../../../attempts/known-browser.ts";
 import type { AuthEnv } from "../../../auth-env.ts";
-import type { SignInResult } from "../../sign-in-method.ts";
-import type { StepRequest } from "../../step.ts";
+import { rememberBrowser } from "../../../session/known-browser.ts";
+import type { SignInResult } from "../../../step/sign-in-method.ts";
+import type { StepRequest } from "../../../step/step.ts";
 import { challengeOf, importWebAuthn, readAssertion, relyingParty, userHandle } from "./passkey-ceremony.ts";
 import { passkeyWayIn, reservePasskeyAttempt } from "./reserve-passkey-attempt.ts";
 

@@ -1,5 +1,5 @@
 import type { Catalog } from "@edge-op/pages/translator";
-import type { SignInText } from "../../sign-in-method.ts";
+import type { SignInText } from "../../../step/sign-in-method.ts";
 
 /** **Texts of the password form.** */
 export const passwordMessages: Catalog<SignInText | "username" | "password" | "submit"> = {

@@ -2,8 +2,8 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
 import { HiddenFields } from "../../../pages/form-parts.tsx";
 import { ShowPassword } from "../../../passwords/show-password.tsx";
+import type { SignInMethod, SignInMethodView } from "../../../step/sign-in-method.ts";
 import { leaveByDomain } from "../../../upstream/discovery.ts";
-import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
 import { passwordMessages } from "./messages.ts";
 import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 

@@ -2,9 +2,9 @@ import type { Browser } from "@edge-op/pages/cookies";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempt-limits";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
-import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } from "../../../attempts/sign-in-limits.ts";
-import type { FlowRequest } from "../../step.ts";
+import type { PageRequest } from "../../../pages/frame.ts";
+import { isKnownBrowser, type WayIn } from "../../../session/known-browser.ts";
+import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } from "../../../session/sign-in-limits.ts";
 
 /**
  * The counter of a name, the same for every spelling. A name without an account has one too, so that throttling does not reveal which names exist; so has text that no account
@@ -20,7 +20,7 @@ export function passwordWayIn(username: string): WayIn {
  * else keeps its owner out. Cost: 2 object calls beside each other, 1 in a known browser; 1 more for a wrong or a refused attempt.
  */
 export async function reservePasswordAttempt(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   browser: Browser,
   username: string,
 ): Promise<ReservedAttempt> {

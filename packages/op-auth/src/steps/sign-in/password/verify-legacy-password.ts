@@ -6,7 +6,7 @@ import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
 import type { PasswordRecord } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../../auth-env.ts";
 import { holdRefusal } from "../../../memory/refusal-times.ts";
-import type { FlowRequest } from "../../step.ts";
+import type { PageRequest } from "../../../pages/frame.ts";
 
 interface Stored {
   readonly hash: string | undefined;
@@ -26,7 +26,7 @@ interface Typed {
  * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(
-  at: Pick<FlowRequest, "context" | "isolate">,
+  at: Pick<PageRequest, "context" | "isolate">,
   typed: Typed,
   stored: Stored,
 ): Promise<boolean> {
@@ -39,7 +39,7 @@ export async function verifyStoredPassword(
 }
 
 async function verify(
-  { context, isolate }: Pick<FlowRequest, "context" | "isolate">,
+  { context, isolate }: Pick<PageRequest, "context" | "isolate">,
   { username, password }: Typed,
   { hash, record }: Stored,
 ): Promise<boolean> {

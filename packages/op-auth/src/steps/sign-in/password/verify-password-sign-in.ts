@@ -2,16 +2,16 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword, isOutdatedHash } from "@edge-op/shared/secrets/password-hash";
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/users/credentials";
-import { rememberBrowser } from "../../../attempts/known-browser.ts";
 import type { AuthEnv } from "../../../auth-env.ts";
-import type { SignInResult } from "../../sign-in-method.ts";
-import type { StepRequest } from "../../step.ts";
+import { rememberBrowser } from "../../../session/known-browser.ts";
+import type { SignInResult } from "../../../step/sign-in-method.ts";
+import type { StepRequest } from "../../../step/step.ts";
 import { passwordWayIn, reservePasswordAttempt } from "./reserve-password-attempt.ts";
 import { verifyStoredPassword } from "./verify-legacy-password.ts";
 
 /**
  * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
- * result after the same work. A temporary password proves nothing but that its person may set another one (recovery.ts).
+ * result after the same work. A temporary password proves nothing but that its person may set another one (second-factor.ts).
  * Cost: 2 object calls and 1 D1 call, beside each other, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
  * wrong one costs 1 object call more.
  */

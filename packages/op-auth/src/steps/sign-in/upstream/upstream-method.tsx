@@ -3,10 +3,10 @@ import { acrValuesOf, upstreamMethods } from "@edge-op/protocol/oauth/authentica
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { listIdentities } from "@edge-op/shared/users/identities";
 import { HiddenFields } from "../../../pages/form-parts.tsx";
+import type { SignInMethod, SignInMethodView } from "../../../step/sign-in-method.ts";
+import type { StepRequest } from "../../../step/step.ts";
 import { beginUpstream } from "../../../upstream/begin-upstream.ts";
 import { upstreamMessages } from "../../../upstream/messages.ts";
-import type { SignInMethod, SignInMethodView } from "../../sign-in-method.ts";
-import type { StepRequest } from "../../step.ts";
 
 /**
  * **Sign-in at an upstream provider**: a button for each. A known account is offered those that it is connected with. Cost of the page: 1 D1 call for a
