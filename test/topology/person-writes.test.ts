@@ -46,8 +46,11 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_recovery_codes": "the code is unused",
     "UPDATE user_totp": "the code is of a later time than the last",
   },
-  "op-auth/src/sign-up/insert-person.ts": { "INSERT users": newPerson },
-  "op-auth/src/sign-up/invitations.ts": { "INSERT user_groups": newPerson, "INSERT user_roles": newPerson },
+  "op-auth/src/sign-in/insert-person.ts": {
+    "INSERT users": newPerson,
+    "INSERT user_groups": newPerson,
+    "INSERT user_roles": newPerson,
+  },
   "op-auth/src/upstream/identity-store.ts": {
     "INSERT user_identities": `${guarded}; of a new person: ${newPerson}`,
     "UPDATE user_identities": "the identity exists: the time of its use",

@@ -9,7 +9,7 @@ import { savePassword } from "@edge-op/shared/users/credentials";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
-import { setupKey } from "../src/factors/app-setup.ts";
+import { setupKey } from "../src/factors/app-setup.tsx";
 import { steps } from "../src/flow/steps.ts";
 import type { PageRequest } from "../src/pages/frame.ts";
 import { decidePerson } from "../src/session/signed-in-person.ts";

@@ -7,6 +7,7 @@ import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
+import { registerPasskey } from "../factors/register-passkey.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { describeDevice } from "../session/describe-device.ts";
 import { signOut } from "../session/logout-endpoint.tsx";
@@ -14,13 +15,11 @@ import { basisOf } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
-import { registerPasskey } from "../steps/sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
 import { findApplication } from "./applications.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-level.ts";
-import { asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 /**
  * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. A passkey that
@@ -57,7 +56,7 @@ function nameOf({ request }: PageRequest, factors: readonly Pick<ListedFactor, "
 
 /**
  * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object calls; 2 D1
- * calls, all after each other, and those of end-other-sessions.ts.
+ * calls, all after each other, and those of require-person.ts.
  */
 export function removePasskey(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {

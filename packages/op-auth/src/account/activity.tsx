@@ -6,7 +6,7 @@ import { type EventPlace, formatPlace, listEvents, parsePlace } from "@edge-op/s
 import { showEventTo } from "@edge-op/shared/audit/shown-event";
 import { personalDates } from "../pages/describe-values.ts";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
-import { Item, type ItemProps } from "./account-list.tsx";
+import { Item, type ItemProps } from "./account-parts.tsx";
 import { activityMessages, isShownEvent } from "./activity-messages.ts";
 import { asPerson } from "./require-person.ts";
 

@@ -3,10 +3,10 @@ import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { PersonalDates } from "../pages/describe-values.ts";
-import { Item, RemoveLink } from "./account-list.tsx";
-import { addressMessages } from "./address-messages.ts";
+import { Item, RemoveLink } from "./account-parts.tsx";
 import type { AccountText } from "./messages.ts";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
+import { addressMessages } from "./section-messages.ts";
 
 interface AddressView {
   readonly user: User;

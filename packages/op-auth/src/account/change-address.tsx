@@ -10,17 +10,17 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { findFactors } from "@edge-op/shared/users/factors";
-import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../mailed-codes/code-page.tsx";
-import { requestCode, tryCode } from "../mailed-codes/mailed-code.ts";
+import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../addresses/code-page.tsx";
+import { requestCode, tryCode } from "../addresses/mailed-code.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import type { MailedCode } from "../step/flow.ts";
 import { accountWith } from "./account-notices.ts";
-import { addressMessages } from "./address-messages.ts";
 import { addAddress, commitAddress } from "./commit-address.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountMessages } from "./messages.ts";
 import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { addressMessages } from "./section-messages.ts";
 
 const path = "/account/address";
 

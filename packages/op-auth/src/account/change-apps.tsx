@@ -8,18 +8,16 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
-import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
+import { type AppSetup, confirmSetup, SetupApp, setupKey } from "../factors/app-setup.tsx";
 import { factorMessages } from "../factors/messages.ts";
-import { SetupApp } from "../factors/setup-app.tsx";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { codesAfterApp } from "./recovery-codes.tsx";
-import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 const path = "/account/apps";
 const isSetupId = (id: string | null | undefined): id is string => /^[A-Za-z0-9_-]{22}$/.test(id ?? "");
@@ -70,7 +68,7 @@ async function addProof(at: PageRequest, person: SignedInPerson, factorId: strin
 
 /**
  * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after each
- * other, and those of tell-person.ts and end-other-sessions.ts.
+ * other, and those of tell-person.ts and require-person.ts.
  */
 export function removeOwnFactor(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {

@@ -10,13 +10,13 @@ import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
 import { upstreamMessages } from "../upstream/messages.ts";
+import { ConfirmPage, type ConfirmView } from "./account-parts.tsx";
 import { findApplication } from "./applications.ts";
-import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
-import { dataMessages } from "./data-messages.ts";
 import { mayChangeFactors, mayRemovePasskey, refuseBelowLevel, signInAtLevel } from "./factor-level.ts";
 import { findOwnIdentity } from "./identities.tsx";
 import { type AccountText, accountMessages } from "./messages.ts";
 import { accountForms, asPerson } from "./require-person.ts";
+import { dataMessages } from "./section-messages.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (

@@ -11,10 +11,9 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { mayChangeNow } from "./change-budget.ts";
-import { dataMessages } from "./data-messages.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
-import { asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
+import { dataMessages } from "./section-messages.ts";
 
 const dayMs = 86_400_000;
 

@@ -6,13 +6,12 @@ import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
-import { signUpMessages } from "../sign-up/messages.ts";
-import { longestName, readName } from "../sign-up/read-name.ts";
-import { Item } from "./account-list.tsx";
+import { signUpMessages } from "../sign-in/sign-up-messages.ts";
+import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
 import { accountWith } from "./account-notices.ts";
-import { mayChangeNow } from "./change-budget.ts";
+import { Item } from "./account-parts.tsx";
 import type { AccountText } from "./messages.ts";
-import { asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
 
 export const namePath = "/account/name";
 

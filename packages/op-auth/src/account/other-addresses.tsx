@@ -16,12 +16,11 @@ import type { PageRequest } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { addressMessages } from "./address-messages.ts";
 import { requireAddressLevel } from "./change-address.tsx";
-import { mayChangeNow } from "./change-budget.ts";
 import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
-import { asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
+import { addressMessages } from "./section-messages.ts";
 
 export const primaryPath = "/account/address/primary";
 export const removePath = "/account/address/remove";

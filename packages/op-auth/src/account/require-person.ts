@@ -1,9 +1,13 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
 import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { endSessions } from "@edge-op/shared/endings/end-session";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import type { Proof, Session } from "@edge-op/shared/sessions/session-rpc";
+import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { PageRequest } from "../pages/frame.ts";
+import { reserveAttempt } from "../session/sign-in-limits.ts";
 import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
 import { signInFor } from "../step/sealed-flow.ts";
@@ -84,4 +88,30 @@ function returnAfterForm(pathname: string): string {
   return ["/account/password", "/account/address", "/account/data", "/account/delete"].includes(pathname)
     ? pathname
     : "/account";
+}
+
+const lanes = laneOf({ capacity: 10, drainMs: 360_000 });
+
+/**
+ * **Whether a person may make another control change** that costs them no code and no attempt: ten, then ten an hour, because each stops every shard for a
+ * moment. Cost: 1 object call.
+ */
+export async function mayChangeNow({ context, isolate }: PageRequest, sub: string): Promise<boolean> {
+  const bucket = { name: "account", subject: `changes ${sub}`, lanes } as const;
+  return (await reserveAttempt(context, isolate, [bucket], "code")).retryAfterSeconds === undefined;
+}
+
+/**
+ * **Ends all sessions of a person except one.** Their clients are notified and their grants are revoked, as at any logout.
+ * Cost: 1 D1 call for every 200 sessions, and for each session those of end-session.ts, 20 sessions at once.
+ */
+export async function endOtherSessions(
+  { context, isolate }: PageRequest,
+  { sub, sid: kept }: Session,
+  reason: string,
+): Promise<void> {
+  for await (const sids of allUserSessions(context.env.DB, sub, context.arrivedAtMs)) {
+    const others = sids.filter((sid) => sid !== kept);
+    await endSessions(context, isolate, others, reason);
+  }
 }

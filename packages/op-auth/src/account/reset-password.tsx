@@ -8,10 +8,10 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { openResetLink, type ResetLink, resetPath } from "@edge-op/shared/users/reset-link";
 import { proceed } from "../flow/proceed.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { findRecoverable } from "../passwords/find-recovering.ts";
 import { newFlow } from "../step/sealed-flow.ts";
-import { findRecoverable } from "../steps/set-password/find-recovering.ts";
-import { ConfirmPage } from "./confirm-page.tsx";
-import { resetMessages } from "./reset-messages.ts";
+import { ConfirmPage } from "./account-parts.tsx";
+import { resetMessages } from "./section-messages.ts";
 
 /**
  * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0 for a link

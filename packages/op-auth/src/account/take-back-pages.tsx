@@ -8,7 +8,7 @@ import { proceed } from "../flow/proceed.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { WriteRefused } from "../session/write-as.ts";
 import { newFlow } from "../step/sealed-flow.ts";
-import { ConfirmPage } from "./confirm-page.tsx";
+import { ConfirmPage } from "./account-parts.tsx";
 import { accountMessages } from "./messages.ts";
 import { type Change, findChange, takeBack } from "./take-back.ts";
 

@@ -9,11 +9,11 @@ import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { insertOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { isRefreshable, loginOf, planGrant } from "../authorization/plan-grant.ts";
-import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
+import { detailAllowances, requestedAllowances } from "../consent/requested-access.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
-import { readDeviceAuthorization } from "./device-authorization.ts";
+import { readDeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a

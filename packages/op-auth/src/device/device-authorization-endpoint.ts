@@ -19,7 +19,7 @@ import { readRequestAhead } from "../authorization/find-client.ts";
 import { storeBesideCommit } from "../authorization/pushed-request.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { placeOf } from "../session/describe-device.ts";
-import type { DeviceAuthorization } from "./device-authorization.ts";
+import type { DeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * The requested claims and their requirements for the sign-in. A `sub` cannot be required, because anyone in front of the device may use the code.

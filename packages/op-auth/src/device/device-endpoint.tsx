@@ -10,23 +10,21 @@ import { settle } from "@edge-op/shared/control/settle";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { asPerson } from "../account/require-person.ts";
-import { releasedAttributes } from "../consent/released-attributes.ts";
-import { requestedAllowances } from "../consent/requested-allowances.ts";
+import { adminResource } from "../consent/allowances.ts";
+import { describeDetails } from "../consent/describe-details.ts";
+import { releasedAttributes, requestedAllowances } from "../consent/requested-access.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
-import { adminResource } from "../pages/admin-resource.ts";
-import { describeDetails } from "../pages/describe-details.ts";
 import { describeWait } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
+import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr, neededFactor } from "../step/second-factor.ts";
-import { reasonToSignInAgain } from "../steps/sign-in/state.ts";
 import { approveDevice } from "./approve-device.ts";
-import { readDeviceAuthorization } from "./device-authorization.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
-import { findWaitingDevice } from "./find-waiting-device.ts";
 import { deviceMessages } from "./messages.ts";
+import { findWaitingDevice, readDeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * **`GET /device`**: shows the field for the code or, with a code, the page that confirms it. A GET decides nothing. Cost: 1 object call; with a code

@@ -2,13 +2,13 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
+import { bySub, findWithUser, type RecoveringAccount } from "../addresses/find-by-address.ts";
 import { signInOf, withKnownProofs } from "../session/open-session.ts";
 import { findSignedInUser } from "../session/signed-in-person.ts";
 import { newcomerOf, pendingProofs } from "../step/flow.ts";
 import type { StepRequest } from "../step/step.ts";
-import { bySub, findWithUser, type RecoveringAccount } from "../steps/recover/find-by-address.ts";
-import { type NextStep, nextStep } from "./next-step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
+import { type NextStep, nextStep } from "./steps.ts";
 
 interface Whom extends Pick<Session, "sub" | "proofs"> {
   /** Read with those who have proven something. */

@@ -7,7 +7,7 @@ import type { ReliedConsent } from "@edge-op/shared/users/consents";
 import { forgetInBackground, type NewOfflineGrant, saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { isOffline, isRefreshable, loginOf, sessionGrant } from "../authorization/plan-grant.ts";
 import { respondToClient } from "../authorization/respond-to-client.tsx";
-import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
+import { isAllowed, requestedAllowances } from "../consent/requested-access.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import type { Flow } from "../step/flow.ts";
 import { sinceOf } from "../step/second-factor.ts";

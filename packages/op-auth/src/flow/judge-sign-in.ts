@@ -14,7 +14,7 @@ import type { Flow } from "../step/flow.ts";
 import { newFlow } from "../step/sealed-flow.ts";
 import { sinceOf } from "../step/second-factor.ts";
 import type { Policy } from "../step/step.ts";
-import { isDemandMet, isDemandPossible } from "../steps/demand.ts";
+import { isDemandMet, isDemandPossible } from "./policy.ts";
 
 interface Judged {
   readonly flow: Flow;

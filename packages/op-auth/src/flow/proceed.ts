@@ -14,7 +14,7 @@ import { planGrant } from "../authorization/plan-grant.ts";
 import { spendPushedRequest } from "../authorization/pushed-request.ts";
 import { refuseToClient } from "../authorization/refuse-to-client.ts";
 import { checkResponseTarget } from "../authorization/response-target.ts";
-import { isAllowed } from "../consent/requested-allowances.ts";
+import { isAllowed } from "../consent/requested-access.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import {
   type OpenedSession,
@@ -28,14 +28,13 @@ import { findSignedInUser, type SignedInPerson } from "../session/signed-in-pers
 import { type Flow, type Purpose, pendingProofs } from "../step/flow.ts";
 import { flowMs, newFlow, pathOf, pathToProof } from "../step/sealed-flow.ts";
 import type { Facts, Policy, Step, StepResult } from "../step/step.ts";
-import { withDemand } from "../steps/demand.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { admission, issueCode, offlineGrant, recordGrant, reliedConsent, sendCode } from "./grant-code.ts";
 import { type CheckedRequest, findInSession, type InSession, newlyIn } from "./in-session.ts";
 import { demandMore } from "./judge-sign-in.ts";
-import { type NextStep, nextStep } from "./next-step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
-import { accountPolicy, authorizationPolicy } from "./policy.ts";
+import { accountPolicy, authorizationPolicy, withDemand } from "./policy.ts";
+import { type NextStep, nextStep } from "./steps.ts";
 
 /** The additions of the submitted step to the flow. */
 type Added = Pick<

@@ -15,11 +15,10 @@ import { type Flow, type Marks, pendingProofs } from "../step/flow.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
 import type { Step, StepName, StepRequest, StepResult } from "../step/step.ts";
 import { localesOf } from "../step/step-request.ts";
-import { withDemand } from "../steps/demand.ts";
 import { type FoundNext, findNext } from "./find-next.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { demandMore } from "./judge-sign-in.ts";
-import { accountPolicy, authorizationPolicy } from "./policy.ts";
+import { accountPolicy, authorizationPolicy, withDemand } from "./policy.ts";
 import { proceed, signInAgain } from "./proceed.ts";
 
 /**
@@ -115,13 +114,19 @@ async function mayBeAt({ flow, person, authorization }: StepRequest, { name }: S
   return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
-/** Continues a flow with the result of a step. */
-export async function continueWith(
+/** **Continues the flow of a person who comes back from elsewhere**, with what the step then finds. */
+export async function returnToStep(
   at: PageRequest,
   step: Step,
-  open: StepRequest,
-  result: StepResult,
+  f: string,
+  judge: (open: StepRequest) => Promise<StepResult>,
 ): Promise<Response> {
+  const open = await readStep(at, await openLive(at, f));
+  return continueWith(at, step, open, await judge(open));
+}
+
+/** Continues a flow with the result of a step. */
+async function continueWith(at: PageRequest, step: Step, open: StepRequest, result: StepResult): Promise<Response> {
   return withCookies(await responseAfter(at, step, open, result), [open.browser.setCookie]);
 }
 
@@ -208,7 +213,7 @@ function flowParameter({ request }: PageRequest): string | undefined {
 }
 
 /** The flow of a page, if it has not expired. The error of an expired one leads to a new flow. */
-export async function openLive(at: PageRequest, f: string | undefined): Promise<OpenFlow> {
+async function openLive(at: PageRequest, f: string | undefined): Promise<OpenFlow> {
   const { isExpired, flow, browser } = await openFlow(at, f);
   if (!isExpired) return { flow, browser };
   const error = expired("flow-expired");
@@ -225,7 +230,7 @@ export async function openLive(at: PageRequest, f: string | undefined): Promise<
 }
 
 /** Reads what a step decides by: the client and its request as they are now, and the policy. */
-export async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
+async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
   const { context, isolate } = at;
   const { purpose } = flow;
   let known: Promise<SignedInPerson | undefined> | undefined;

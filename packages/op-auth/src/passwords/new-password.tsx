@@ -55,3 +55,12 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
       return t(`password.${problem.kind}`);
   }
 }
+
+/** **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2). Hidden without the script of every page (assets.ts). */
+export function ShowPassword({ language }: { readonly language: AuthPageFrame["t"]["language"] }) {
+  return (
+    <button type="button" class="link" data-show hidden aria-pressed="false">
+      {createTranslator(passwordMessages, language)("password.show")}
+    </button>
+  );
+}

@@ -4,8 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMessages } from "./messages.ts";
-import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
-import { ShowPassword } from "./show-password.tsx";
+import { describeProblem, invalid, NewPassword, type PasswordProblem, ShowPassword } from "./new-password.tsx";
 
 export interface PasswordView {
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };

@@ -92,7 +92,7 @@ export interface MailedCode {
 }
 
 export interface LinkMark {
-  /** Where it waits (pending-link.ts). */
+  /** Where it waits (link-identity.ts). */
   readonly id: string;
   /** The account. */
   readonly sub: string;

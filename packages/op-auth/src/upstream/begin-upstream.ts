@@ -5,9 +5,9 @@ import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { PageRequest } from "../pages/frame.ts";
 import type { Detour, SignInResult } from "../step/sign-in-method.ts";
 import type { StepRequest } from "../step/step.ts";
-import { UpstreamUnreachable } from "./guarded-fetch.ts";
 import { upstreamKinds } from "./kinds.ts";
 import { authorizationUrl } from "./openid.ts";
+import { UpstreamUnreachable } from "./provider-fetch.ts";
 import { keepTransaction, type TransactionPurpose } from "./transaction.ts";
 
 /** The time in which a person must come back: that of a flow. */

@@ -6,7 +6,7 @@ import type { Flow } from "../step/flow.ts";
 import type { Detour } from "../step/sign-in-method.ts";
 import type { StepRequest } from "../step/step.ts";
 import { leaveFor } from "./begin-upstream.ts";
-import { domainOf } from "./upstream-person.ts";
+import { domainOf } from "./kinds.ts";
 
 /**
  * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it reveals nothing about an account. A domain is compared

@@ -7,12 +7,9 @@ import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { Configuration, CustomFetch } from "openid-client";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { clientAuth } from "./client-auth.ts";
-import { guardedFetch, UpstreamUnreachable } from "./guarded-fetch.ts";
-import { upstreamKinds } from "./kinds.ts";
-import { readUser } from "./read-user.ts";
+import { readUser, type UpstreamPerson, upstreamKinds } from "./kinds.ts";
+import { clientAuth, guardedFetch, UpstreamUnreachable } from "./provider-fetch.ts";
 import type { Transaction } from "./transaction.ts";
-import type { UpstreamPerson } from "./upstream-person.ts";
 
 /** Imported on first use: few isolates need it. */
 function importClient() {
