@@ -1,5 +1,5 @@
 import type { OwnPathsEnv } from "@edge-op/op/front-door-env";
-import type { AuthEnv } from "@edge-op/op-auth/auth-env";
+import type { AuthEnv } from "@edge-op/op-auth/runtime/auth-env";
 import type { OwnEnv as ConsoleOwnEnv } from "@edge-op/op-console/console-env";
 import type { ManagementEnv, TokenEnv, UserinfoEnv } from "@edge-op/workers/env";
 

@@ -1,8 +1,8 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
-import type { AuthIsolate } from "@edge-op/op-auth/isolate";
-import { DecryptionKeys } from "@edge-op/op-auth/memory/decryption-keys";
-import { RefusalTimes } from "@edge-op/op-auth/memory/refusal-times";
-import { createUpstreamMetadata, UpstreamDirectory } from "@edge-op/op-auth/memory/upstream-records";
+import { DecryptionKeys } from "@edge-op/op-auth/runtime/decryption-keys";
+import type { AuthIsolate } from "@edge-op/op-auth/runtime/isolate";
+import { RefusalTimes } from "@edge-op/op-auth/runtime/refusal-times";
+import { createUpstreamMetadata, UpstreamDirectory } from "@edge-op/op-auth/runtime/upstream-records";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";

@@ -3,9 +3,9 @@ import { displayName, Person } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { decidePerson } from "../session/signed-in-person.ts";
 
 /** **`GET /`** for browsers; `op` responds 404 to other clients. Cost: 0; with a session cookie 1 object call. */

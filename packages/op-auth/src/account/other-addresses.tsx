@@ -11,8 +11,8 @@ import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link"
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { AuthEnv } from "../auth-env.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";

@@ -3,8 +3,8 @@ import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims-request";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /**
  * **An authorization request that every check has passed**: what the client requests of the user, however it gets the result. It has no

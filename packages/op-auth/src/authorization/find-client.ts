@@ -5,8 +5,8 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /** **Requires a known and active client.** Otherwise the browser is not redirected. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 export async function findClient(

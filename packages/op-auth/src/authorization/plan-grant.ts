@@ -10,8 +10,8 @@ import { grantEndsAtMs, newGrant } from "@edge-op/shared/grants/new-grant";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Session, SessionGrant } from "@edge-op/shared/sessions/session-rpc";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 
 /** A new grant, and its refresh family if it has one: both are known in advance, so that ending the grant can end the family first (ADR 16). */

@@ -1,9 +1,9 @@
 import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
 import { ShownError } from "../pages/serve-page.tsx";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /**
  * **`request_uri` values**: references that this provider issued. URLs are never fetched.

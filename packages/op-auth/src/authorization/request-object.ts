@@ -8,9 +8,9 @@ import { allowedAlgorithms, signsMessages } from "@edge-op/shared/clients/securi
 import { limits } from "@edge-op/shared/config/limits";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { isEncrypted } from "../memory/decryption-keys.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { isEncrypted } from "../runtime/decryption-keys.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { authorizationParameters } from "./authorization-request.ts";
 
 /**

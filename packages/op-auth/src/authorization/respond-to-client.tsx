@@ -7,9 +7,9 @@ import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import type { ResponseTarget } from "./authorization-request.ts";
 
 /**

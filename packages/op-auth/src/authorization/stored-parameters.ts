@@ -5,8 +5,8 @@ import { limits } from "@edge-op/shared/config/limits";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { ChallengeKind } from "@edge-op/shared/storage/challenges";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /**
  * **Parameters stored for the next request**: pushed by a client (RFC 9126), or posted by a browser from another site. Such a post is sent

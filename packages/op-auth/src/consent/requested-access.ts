@@ -8,9 +8,9 @@ import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest } from "../authorization/authorization-request.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { isProviderScope, resourceAllowances } from "./allowances.ts";
 
 export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {

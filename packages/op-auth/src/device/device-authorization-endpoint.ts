@@ -9,7 +9,6 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CheckInput } from "../authorization/authorization-request.ts";
 import { checkAuthorizationDetails, checkResource, checkScope } from "../authorization/check-access.ts";
 import { checkClaims } from "../authorization/check-claims.ts";
@@ -17,7 +16,8 @@ import { bindToProof, checkDpopKey } from "../authorization/check-proofs.ts";
 import { checkMaxAge, checkPreferredAcr } from "../authorization/check-sign-in.ts";
 import { readRequestAhead } from "../authorization/find-client.ts";
 import { storeBesideCommit } from "../authorization/pushed-request.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { placeOf } from "../session/describe-device.ts";
 import type { DeviceAuthorization } from "./waiting-device.ts";
 

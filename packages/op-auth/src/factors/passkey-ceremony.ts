@@ -6,7 +6,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import { macText } from "@edge-op/shared/secrets/mac";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 
 /** A ceremony's JSON is one or two KiB, more with attestation. */
 const responseCharacters = 16_384;

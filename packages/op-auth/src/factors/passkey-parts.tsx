@@ -4,7 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { passkeyMessages } from "./messages.ts";
 import { relyingParty, userHandle } from "./passkey-ceremony.ts";
 

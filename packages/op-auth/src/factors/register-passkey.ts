@@ -6,8 +6,8 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { log } from "@edge-op/shared/runtime/log";
 import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import { type Basis, writeAs } from "../session/write-as.ts";
 import {
   challengeOf,

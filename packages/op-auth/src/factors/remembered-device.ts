@@ -2,8 +2,8 @@ import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import { isRecovering } from "../step/second-factor.ts";
 import type { StepRequest } from "../step/step.ts";
 

@@ -7,7 +7,6 @@ import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
 import { authorizationParameters, type ResponseTarget } from "../authorization/authorization-request.ts";
 import { checkRequest } from "../authorization/check-request.ts";
 import { findClient, readRequestAhead } from "../authorization/find-client.ts";
@@ -22,7 +21,8 @@ import {
   storeParameters,
   withScope,
 } from "../authorization/stored-parameters.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { newFlow } from "../step/sealed-flow.ts";
 import { decideAuthorization } from "./proceed.ts";
 

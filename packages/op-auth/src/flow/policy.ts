@@ -4,10 +4,10 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import { detailAllowances, isClientAssured, requestedAllowances } from "../consent/requested-access.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import type { Demand, Purpose } from "../step/flow.ts";
 import type { ConsentRule, Policy } from "../step/step.ts";
 

@@ -3,7 +3,7 @@ import type { Translator } from "@edge-op/pages/translator";
 import type { Client } from "@edge-op/shared/clients/client";
 import { ownLogoUrl } from "@edge-op/shared/clients/client-logos";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import type { MessageKey } from "./messages.ts";
 
 /**

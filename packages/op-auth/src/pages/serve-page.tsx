@@ -10,8 +10,8 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { frameOf } from "./frame.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;

@@ -8,8 +8,8 @@ import { judgeNewPassword } from "@edge-op/shared/users/breached-password";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import { changeAs, type Guard } from "../session/write-as.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 

@@ -4,9 +4,9 @@ import { refusalMs } from "@edge-op/shared/secrets/hash-cost";
 import { spellingsOf, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { isLegacyHash } from "@edge-op/shared/secrets/stored-hash";
 import type { PasswordRecord } from "@edge-op/shared/users/credentials";
-import type { AuthEnv } from "../auth-env.ts";
-import { holdRefusal } from "../memory/refusal-times.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { holdRefusal } from "../runtime/refusal-times.ts";
 
 interface Stored {
   readonly hash: string | undefined;
@@ -22,7 +22,7 @@ interface Typed {
 
 /**
  * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
- * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (memory/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
+ * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (runtime/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
  * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(

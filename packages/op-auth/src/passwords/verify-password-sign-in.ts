@@ -6,8 +6,8 @@ import { hashPassword, isOutdatedHash } from "@edge-op/shared/secrets/password-h
 import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempt-limits";
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/users/credentials";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import type { AuthEnv } from "../auth-env.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../session/known-browser.ts";
 import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } from "../session/sign-in-limits.ts";
 import type { SignInResult } from "../step/sign-in-method.ts";

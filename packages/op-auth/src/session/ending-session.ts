@@ -2,8 +2,8 @@ import { formatCookie } from "@edge-op/pages/cookies";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 
 const mark = "ending.";
 

@@ -5,9 +5,9 @@ import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { SessionContents } from "@edge-op/shared/sessions/session-rpc";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { logoutMessages } from "./logout-messages.ts";
 import { LogoutFault } from "./logout-page.tsx";
 

@@ -12,9 +12,9 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { log } from "@edge-op/shared/runtime/log";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 
 /** Five accounts, each with a password and a passkey. */
 const waysInKept = 10;

@@ -6,9 +6,9 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
-import type { AuthEnv } from "../auth-env.ts";
 import { describeUnregistered } from "../authorization/response-target.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 export const logoutParameters = [
   "id_token_hint",

@@ -4,8 +4,8 @@ import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessi
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import { readDeployment } from "../deployment.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import { describeDevice, placeOf } from "./describe-device.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";

@@ -4,8 +4,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import { type Lane, laneOf } from "@edge-op/shared/sessions/attempt-limits";
 import type { AttemptResult, RefusedSignIn } from "@edge-op/shared/sessions/session-rpc";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /** Higher than for an account, because many people may share an address. */
 const addressLanes = laneOf({ capacity: 50, drainMs: 3_000 });

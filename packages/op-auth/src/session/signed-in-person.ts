@@ -6,9 +6,9 @@ import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocati
 import type { Session, SessionContents } from "@edge-op/shared/sessions/session-rpc";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import type { Basis } from "./write-as.ts";
 
 export interface SignedInPerson extends SessionContents {

@@ -9,7 +9,7 @@ import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/emai
 import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { ProvenNewcomer } from "../step/flow.ts";
 import { announceSignUp } from "../upstream/provision-user.ts";
 

@@ -1,9 +1,9 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
 import { passkeyMethod } from "../factors/passkey-method.tsx";
 import { passwordMethod } from "../passwords/password-method.tsx";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import type { SignInMethod } from "../step/sign-in-method.ts";
 import type { Policy } from "../step/step.ts";
 import { upstreamMethod } from "../upstream/upstream-method.tsx";

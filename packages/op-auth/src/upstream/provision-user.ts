@@ -8,7 +8,7 @@ import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { insertIdentity, labelOf } from "./identity-store.ts";
 import { domainOf, type UpstreamPerson } from "./kinds.ts";
 

@@ -5,9 +5,9 @@ import { DeviceCodes } from "@edge-op/shared/codes/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
 import { Attempts } from "@edge-op/shared/sessions/attempts";
 import { Sessions } from "@edge-op/shared/sessions/sessions";
-import { DecryptionKeys } from "./memory/decryption-keys.ts";
-import { RefusalTimes } from "./memory/refusal-times.ts";
-import { createUpstreamMetadata, UpstreamDirectory } from "./memory/upstream-records.ts";
+import { DecryptionKeys } from "./decryption-keys.ts";
+import { RefusalTimes } from "./refusal-times.ts";
+import { createUpstreamMetadata, UpstreamDirectory } from "./upstream-records.ts";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {

@@ -11,7 +11,7 @@ import {
   upstreamSeal,
   upstreamsId,
 } from "@edge-op/shared/upstreams/upstream";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "./auth-env.ts";
 
 /**
  * **Finds upstream providers**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are not
