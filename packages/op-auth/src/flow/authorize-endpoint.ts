@@ -24,7 +24,7 @@ import {
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
 import { newFlow } from "../step/sealed-flow.ts";
-import { decideAuthorization } from "./proceed.ts";
+import { decideAuthorization } from "./decide-authorization.ts";
 
 /** The parameters of a request whose request object or reference has been read. */
 const decidedParameters = authorizationParameters.filter((name) => name !== "request" && name !== "request_uri");
@@ -33,9 +33,9 @@ const decidedParameters = authorizationParameters.filter((name) => name !== "req
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (checks/check-request.ts) and decides it
- * (flow/proceed.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
- * Cost: see proceed.ts; 1 object call more for a pushed request or one posted by another site. Calls that follow one another in a cold isolate, after
+ * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (check-request.ts) and decides it
+ * (decide-authorization.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
+ * Cost: see decide-authorization.ts; 1 object call more for a pushed request or one posted by another site. Calls that follow one another in a cold isolate, after
  * a pause, in a busy one: 2/1/0 without a session, 4/3/2 for a silent response.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint

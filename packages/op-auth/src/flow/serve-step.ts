@@ -19,7 +19,8 @@ import { type FoundNext, findNext } from "./find-next.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { demandMore } from "./judge-sign-in.ts";
 import { accountPolicy, authorizationPolicy, withDemand } from "./policy.ts";
-import { proceed, signInAgain } from "./proceed.ts";
+import { signInAgain } from "./position.ts";
+import { proceed } from "./proceed.ts";
 
 /**
  * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the begin of

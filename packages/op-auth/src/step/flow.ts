@@ -81,7 +81,7 @@ export interface Newcomer {
   readonly isInvitedByOperator?: boolean;
 }
 
-/** **A code that was requested for an address** (mailed-codes/). It is derived from these members, so the page contains no secret. */
+/** **A code that was requested for an address** (mailed-code.ts). It is derived from these members, so the page contains no secret. */
 export interface MailedCode {
   readonly purpose: CodePurpose;
   /** As mail is sent to it. */
