@@ -2,7 +2,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/app-setup.tsx";
 import { describeWait } from "../pages/describe-values.ts";
-import { HiddenFields, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
+import { HiddenFields, invalidIf, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { MailedCode, Problem } from "../step/flow.ts";
 import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
@@ -56,7 +56,7 @@ export function AddressField(props: {
   readonly isInvalid: boolean;
   readonly autofocus?: boolean;
 }) {
-  const invalid = props.isInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  const invalid = invalidIf(props.isInvalid);
   return (
     <>
       <label for="address">{props.label}</label>
@@ -120,7 +120,7 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
   const t = createTranslator(mailedCodeMessages, frame.t.language);
   const { form, mailed, problem, canCancel, isOfAccount = false, demanded } = view;
   const isWrong = problem !== undefined && problem.kind !== "throttled";
-  const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
+  const invalid = invalidIf(isWrong);
   return (
     <Layout {...frame} title={t("codeTitle")} account={isOfAccount}>
       <div class="head">

@@ -8,7 +8,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { encode } from "uqr";
-import { HiddenFields } from "../pages/form-parts.tsx";
+import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
@@ -94,7 +94,7 @@ interface SetupAppView {
 /** **The key of a new app**, as a QR code, as a link and as text, and the form that confirms it with a code. */
 export function SetupApp({ language, setupKey, form, isRefused }: SetupAppView) {
   const t = createTranslator(factorMessages, language);
-  const invalid = isRefused ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  const invalid = invalidIf(isRefused);
   return (
     <>
       <p>{t("scan")}</p>

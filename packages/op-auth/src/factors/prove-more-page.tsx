@@ -8,7 +8,7 @@ import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { describeClient } from "../pages/describe-client.tsx";
 import { describeWait } from "../pages/describe-values.ts";
-import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
+import { HiddenFields, invalidIf, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { isRecovering } from "../step/second-factor.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
@@ -77,7 +77,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
   const { form, client, user, factors, passkey, problem, rememberDays, isRecovering } = view;
   const hasCode = factors.totp || factors.recoveryCodes;
   const isWrong = problem?.kind === "refused" && !problem.isPasskey;
-  const invalid = isWrong ? { "aria-invalid": "true", "aria-describedby": "problem" } : {};
+  const invalid = invalidIf(isWrong);
   const name = displayName(user);
   return (
     <Layout {...frame} title={t("title")} scripts={passkey === undefined ? [] : passkeyMethod.scripts}>

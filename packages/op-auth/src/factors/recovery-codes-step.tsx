@@ -39,7 +39,7 @@ function recoveryCodesState({ flow, facts: { person } }: StepInput): StepState {
   return isDue ? { kind: "needed", error: "login_required" } : { kind: "done" };
 }
 
-/** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of recovery-codes-step.tsx. */
+/** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of {@link pageCodes}. */
 async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
   const { authorization, form, restart } = at;
   const made = await pageCodes(at);
@@ -105,7 +105,7 @@ export function RecoveryCodeList({ frame, username, codes, children }: Props) {
   );
 }
 
-export interface PageCodes extends RecoveryCodes {
+interface PageCodes extends RecoveryCodes {
   readonly user: User;
   readonly basis: Basis;
   readonly setId: string;

@@ -11,6 +11,11 @@ export function HiddenFields({ fields }: { readonly fields: Readonly<Record<stri
   );
 }
 
+/** The attributes of a field whose value was refused: the note with the id `problem` says why. */
+export function invalidIf(isInvalid: boolean) {
+  return isInvalid ? ({ "aria-invalid": "true", "aria-describedby": "problem" } as const) : {};
+}
+
 export interface OtherWay {
   /** The field that the button posts. */
   readonly name: string;

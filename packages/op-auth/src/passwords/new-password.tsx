@@ -1,6 +1,7 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { describeWait } from "../pages/describe-values.ts";
+import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMessages } from "./messages.ts";
 
@@ -9,20 +10,17 @@ export type PasswordProblem =
   | { readonly kind: "wrongCurrent" | "differ" | "temporary" | PasswordFault }
   | { readonly kind: "throttled"; readonly seconds: number };
 
-/** Attributes of a field whose value was refused. */
-export const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as const;
-
 /** **A field for a new password.** */
 export function NewPassword({
   id,
   min,
   label,
-  invalid: attributes,
+  isInvalid,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
   readonly label: string;
-  readonly invalid: Partial<typeof invalid>;
+  readonly isInvalid: boolean;
 }) {
   return (
     <>
@@ -36,7 +34,7 @@ export function NewPassword({
         minlength={min}
         maxlength={1024}
         {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
-        {...attributes}
+        {...invalidIf(isInvalid)}
       />
     </>
   );

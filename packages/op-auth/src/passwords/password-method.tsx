@@ -1,6 +1,6 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
-import { HiddenFields } from "../pages/form-parts.tsx";
+import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import { leaveByDomain } from "../upstream/discovery.ts";
 import { passwordSignInMessages } from "./messages.ts";
@@ -32,7 +32,7 @@ function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }
   const { language, form, account, username: typed, isRefused, isRequired } = props;
   const t = createTranslator(passwordSignInMessages, language);
   const username = account?.username ?? typed;
-  const invalid = isRefused ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
+  const invalid = invalidIf(isRefused);
   return (
     <form method="post" action={form.action}>
       <HiddenFields fields={form.fields} />

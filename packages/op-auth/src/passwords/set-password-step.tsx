@@ -22,6 +22,20 @@ import { passwordWayIn } from "./verify-password-sign-in.ts";
 /** The proofs besides the new password: second factors, and the mailbox, which a new browser need not prove again. */
 const keptMethods: readonly ProofMethod[] = [...codeMethods, "mailedCode"];
 
+/**
+ * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends everything that rests on the previous
+ * one, so the proofs of the flow are made anew at the version of the change; a temporary password is not among them.
+ */
+export const setPasswordStep: Step = {
+  name: "set-password",
+  methods: ["password", ...keptMethods],
+  isForPerson: false,
+  writes: true,
+  state: ({ flow }) => (isRecovering(flow) ? { kind: "needed", error: "login_required" } : { kind: "done" }),
+  page: showSetPassword,
+  submit: submitSetPassword,
+};
+
 /** The faults of a new password that the page can show. */
 const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
   ...passwordFaults,
@@ -68,20 +82,6 @@ async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResul
 function refused(method: string): StepResult {
   return { kind: "again", problem: { kind: "refused", method } };
 }
-
-/**
- * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends everything that rests on the previous
- * one, so the proofs of the flow are made anew at the version of the change; a temporary password is not among them.
- */
-export const setPasswordStep: Step = {
-  name: "set-password",
-  methods: ["password", ...keptMethods],
-  isForPerson: false,
-  writes: true,
-  state: ({ flow }) => (isRecovering(flow) ? { kind: "needed", error: "login_required" } : { kind: "done" }),
-  page: showSetPassword,
-  submit: submitSetPassword,
-};
 
 /** **The page for a new password.** Cost: 1 D1 call. */
 async function showSetPassword(at: StepPageRequest): Promise<Response> {

@@ -77,13 +77,6 @@ async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey)
   }
 }
 
-/**
- * **Reads the header of a compact JWE** before any cryptography. The result is `undefined` for unsupported algorithms (`dir`, RSA1_5, PBES2 with its
- * iteration counts), for compression, whose output is unbounded, and for critical extensions.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7516#section-4.1
- * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.6
- */
 interface JweHeader {
   readonly alg: KeyManagementAlgorithm;
   readonly enc: ContentEncryptionAlgorithm;
@@ -99,6 +92,13 @@ export function isEncrypted(token: string): boolean {
   return token.split(".", 6).length === 5;
 }
 
+/**
+ * **Reads the header of a compact JWE** before any cryptography. The result is `undefined` for unsupported algorithms (`dir`, RSA1_5, PBES2 with its
+ * iteration counts), for compression, whose output is unbounded, and for critical extensions.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7516#section-4.1
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.6
+ */
 function decodeJweHeader(token: string): JweHeader | undefined {
   if (token.length > longestToken) return undefined;
   const encoded = compact.exec(token)?.[1];

@@ -1,7 +1,7 @@
 /**
  * **Known browsers**: browsers in which a way in (the password of one account, or one passkey) has succeeded before, recorded in a cookie with a MAC
  * per way in. Attempts by strangers elsewhere do not throttle them (sign-in-limits.ts). A method defines its ways in as its name and an id. A second
- * cookie records who has signed in in the browser, with all that it took (session/known-browser.ts). Cost: no I/O.
+ * cookie records who has signed in in the browser, with all that it took ({@link recordBrowser}). Cost: no I/O.
  */
 
 import { type Browser, type CookieName, formatCookie, readCookie } from "@edge-op/pages/cookies";

@@ -126,7 +126,6 @@ function PasswordForm(props: {
   const t = createTranslator(signUpMessages, frame.t.language);
   const passwordText = createTranslator(passwordMessages, frame.t.language);
   const { address } = newcomer.address;
-  const invalid = props.isWrong ? ({ "aria-invalid": "true", "aria-describedby": "problem" } as const) : {};
   return (
     <form method="post" action={form.action}>
       <HiddenFields fields={form.fields} />
@@ -134,11 +133,11 @@ function PasswordForm(props: {
         <label for="username">{t("username")}</label>
         <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
       </div>
-      <NewPassword id="new" min={min} label={t("password")} invalid={invalid} />
+      <NewPassword id="new" min={min} label={t("password")} isInvalid={props.isWrong} />
       <p class="muted small" id="new-hint">
         {passwordText("password.hint", { min })}
       </p>
-      <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} invalid={invalid} />
+      <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} isInvalid={props.isWrong} />
       <ShowPassword language={frame.t.language} />
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">

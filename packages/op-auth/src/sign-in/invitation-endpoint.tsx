@@ -13,7 +13,7 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { newFlow, pathOf } from "../step/sealed-flow.ts";
 import { findInvitation, type Invitation } from "./insert-person.ts";
 import { signUpMessages } from "./sign-up-messages.ts";
-import { isIdentifierTaken, longestName, readName } from "./sign-up-rule.tsx";
+import { isIdentifierTaken, NameField, readName } from "./sign-up-rule.tsx";
 
 /**
  * **`GET /invitation`**: the page of an invitation. It changes nothing, so a program that opens the links of mails does not accept it. Cost: 1 D1 call; 0 for a
@@ -77,7 +77,6 @@ async function showForm(
   const t = createTranslator(signUpMessages, frame.t.language);
   const browser = await identifyBrowser(context, request);
   const fields = { token, form_token: await formToken(context, purposeOf(token), browser.id) };
-  const invalid = isRefused ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
   const page = (
     <Layout {...frame} title={t("title")}>
       <div class="head">
@@ -92,18 +91,7 @@ async function showForm(
       )}
       <form method="post" action="/invitation">
         <HiddenFields fields={fields} />
-        <label for="name">{t("name")}</label>
-        <input
-          id="name"
-          name="name"
-          type="text"
-          autocomplete="name"
-          required
-          maxlength={longestName}
-          value={name ?? ""}
-          autofocus
-          {...invalid}
-        />
+        <NameField label={t("name")} name={name} isInvalid={isRefused} />
         <div class="actions">
           <button type="submit" id="accept">
             {t("submit")}

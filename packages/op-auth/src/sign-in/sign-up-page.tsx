@@ -13,7 +13,7 @@ import type { StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { formLeaves } from "../upstream/discovery.ts";
 import { signUpMessages } from "./sign-up-messages.ts";
-import { accountExists, longestName } from "./sign-up-rule.tsx";
+import { accountExists, NameField } from "./sign-up-rule.tsx";
 
 const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
 
@@ -78,7 +78,6 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
   const client = authorization && (await describeClient(context, isolate, authorization.client));
   const newcomer = newcomerOf(flow);
   const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
-  const invalid = view.isNameInvalid ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
   return (
     <Layout {...frame} title={t("title")}>
       <div class="head">
@@ -91,18 +90,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
       {note}
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <label for="name">{t("name")}</label>
-        <input
-          id="name"
-          name="name"
-          type="text"
-          autocomplete="name"
-          required
-          maxlength={longestName}
-          value={flow.marks.typedName ?? newcomer?.name ?? ""}
-          autofocus
-          {...invalid}
-        />
+        <NameField label={t("name")} name={flow.marks.typedName ?? newcomer?.name} isInvalid={view.isNameInvalid} />
         <AddressField label={t("address")} address={address} isInvalid={view.isInvalid} />
         <div class="actions">
           <button type="submit" id="sign-up">

@@ -5,6 +5,7 @@ import { isPlainText, isVisibleText } from "@edge-op/shared/http/is-plain-text";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import type { Newcomer } from "../step/flow.ts";
@@ -66,4 +67,28 @@ export async function accountExists(at: StepPageRequest, address: string): Promi
   const t = createTranslator(signUpMessages, frame.t.language);
   const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signIn") };
   return respondPage(<MessagePage frame={frame} title={t("taken")} text={t("takenText", { address })} link={link} />);
+}
+
+/** The field for the name of a person who gets an account. */
+export function NameField(props: {
+  readonly label: string;
+  readonly name: string | undefined;
+  readonly isInvalid: boolean;
+}) {
+  return (
+    <>
+      <label for="name">{props.label}</label>
+      <input
+        id="name"
+        name="name"
+        type="text"
+        autocomplete="name"
+        required
+        maxlength={longestName}
+        value={props.name ?? ""}
+        autofocus
+        {...invalidIf(props.isInvalid)}
+      />
+    </>
+  );
 }

@@ -9,7 +9,7 @@ import { isParameterValues, type ParameterValues } from "../authorization/stored
 
 /**
  * **A flow**: what a person is doing at this provider, from the first page to the session or the response. It travels sealed in the pages
- * (step/sealed-flow.ts). It contains no counter, policy or secret: a copy of an old page brings back nothing but proofs of this browser, and `fid` is
+ * (sealed-flow.ts). It contains no counter, policy or secret: a copy of an old page brings back nothing but proofs of this browser, and `fid` is
  * spent by the call that opens the session.
  */
 export interface Flow {
