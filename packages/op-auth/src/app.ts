@@ -40,6 +40,7 @@ import {
   showConnecting,
 } from "./account/identities.tsx";
 import { changeName, namePath } from "./account/name-section.tsx";
+import { makeCodes, showMakeCodes } from "./account/new-recovery-codes.tsx";
 import {
   confirmPrimary,
   confirmRemoveAddress,
@@ -48,7 +49,6 @@ import {
   removeOtherAddress,
   removePath,
 } from "./account/other-addresses.tsx";
-import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";

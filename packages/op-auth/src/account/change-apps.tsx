@@ -16,7 +16,7 @@ import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
-import { codesAfterApp } from "./recovery-codes.tsx";
+import { codesAfterApp } from "./new-recovery-codes.tsx";
 import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 const path = "/account/apps";
