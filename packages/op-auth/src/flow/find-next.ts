@@ -24,7 +24,7 @@ export interface FoundNext {
 }
 
 /**
- * **The step that is next at a page**, decided as proceed.ts decides it after a form. A sealed flow says only what was proven in it; any of its pages can be
+ * **The step that is next at a page**, decided as decide-authorization.ts decides it after a form. A sealed flow says only what was proven in it; any of its pages can be
  * asked for with it. An earlier consent is not read: consent is last, and the person may repeat it. Cost: 1 D1 call; in a session 1 object call, and that of
  * readPersonFacts. For a newcomer 0.
  */

@@ -59,7 +59,7 @@ function pathToNext(at: PageRequest, { flow, browser }: OpenFlow, { next, whom }
 
 /**
  * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: for a step that writes that of find-next.ts; that of
- * `submit`; then as in proceed.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
+ * `submit`; then as in decide-authorization.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
  */
 export async function submitStep(at: PageRequest, step: Step): Promise<Response> {
   const form = readForm(at.request);
