@@ -125,12 +125,12 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Places of op-auth that run statements themselves. */
 const runners: Readonly<Record<string, string>> = {
-  "account/download-data.ts": "an event alone",
-  "consent/keep-client.ts": "a client, not a person",
+  "account/download-data.tsx": "an event alone",
+  "consent/consent-step.ts": "a client, not a person",
   "factors/factor-store.ts": "spends a code, under its own condition",
-  "person/write-as.ts": "with its guards",
-  "session/new-browser.ts": "an event alone",
-  "sign-up/insert-person.ts": newPerson,
+  "session/known-browser.ts": "an event alone",
+  "session/write-as.ts": "with its guards",
+  "sign-in/insert-person.ts": newPerson,
   "upstream/identity-store.ts": "the time of a use",
   "upstream/provision-user.ts": newPerson,
 };
