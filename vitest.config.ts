@@ -58,6 +58,7 @@ const compactExcluded = [
   "console-operations",
   "command-line-declared",
   "getting-in",
+  "operator-guides",
   "command-line-import",
   "import-files",
   "import-readers",

@@ -8,20 +8,20 @@ import { compactWorker, repositoryRoot } from "../packages/edge-op/src/workers.t
 import { adminApiDocument } from "./reference/admin-api-document.ts";
 
 /** **The built files of the package `edge-op`**: its programs for Node, and the Workers that they run (`packed-builds.ts`). */
-const source = join(repositoryRoot, "packages/edge-op/src");
+const source = join(repositoryRoot, "packages/edge-op");
+const programs = { cli: "src/cli", "host-program": "testing/host-program", "testing/testing": "testing/testing" };
 
 export async function buildEdgeOp(into: string): Promise<void> {
   await Promise.all([buildPrograms(into), writeWorkers(join(into, "workers"))]);
   writeFileSync(join(into, "admin-api.json"), JSON.stringify(adminApiDocument()));
-  copyFileSync(join(source, "workerd-of-parent.sh"), join(into, "workerd-of-parent.sh"));
-  cpSync(join(source, "../starter"), join(into, "starter"), { recursive: true });
+  copyFileSync(join(source, "src/workerd-of-parent.sh"), join(into, "workerd-of-parent.sh"));
+  cpSync(join(source, "starter"), join(into, "starter"), { recursive: true });
 }
 
 /** The bundle contains everything but the runtime. */
 async function buildPrograms(into: string): Promise<void> {
   await build({
-    entryPoints: ["cli", "host-program", "testing/testing"].map((name) => join(source, `${name}.ts`)),
-    outbase: source,
+    entryPoints: Object.entries(programs).map(([out, file]) => ({ in: join(source, `${file}.ts`), out })),
     outdir: into,
     bundle: true,
     splitting: true,

@@ -72,5 +72,5 @@ function publishedManifest(manifest: Manifest): Manifest {
 
 /** The built file of a source, without its extension. */
 function builtStem(source: string): string {
-  return source.replace(/^\.\/src\/(.+)\.ts$/, "./dist/$1");
+  return source.replace(/^\.\/(?:src\/)?(.+)\.ts$/, "./dist/$1");
 }

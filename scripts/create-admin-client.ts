@@ -22,14 +22,28 @@ const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] 
 
 const command = "npm run admin-client";
 
-const { values } = parseArgs({
-  options: {
-    environment: { type: "string", default: "production" },
-    account: { type: "string" },
-    deployments: { type: "string" },
-    invite: { type: "string" },
-  },
-});
+function readValues() {
+  try {
+    return parseArgs({
+      options: {
+        environment: { type: "string", default: "production" },
+        account: { type: "string" },
+        deployments: { type: "string" },
+        invite: { type: "string" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+const values = readValues();
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
 const masterKey = process.env["OP_MASTER_KEY"];
 const invited = values.invite === undefined ? undefined : parseEmailAddress(values.invite);
 if (!masterKey || (values.invite !== undefined && invited === undefined)) {

@@ -48,6 +48,8 @@ async function findEnvironment(): Promise<Found> {
 async function existingEnvironment(): Promise<Environment> {
   const { environment: name, file } = options;
   const environment = await loadEnvironment(directory, name);
+  if (file.shape !== undefined && !environment.isShapeGiven)
+    return { ...environment, shape: file.shape, isShapeGiven: true };
   const differs: string[] = [];
   if (file.issuer !== undefined && file.issuer !== environment.issuer) differs.push(`--issuer ${file.issuer}`);
   if (file.workersDev === true && !environment.workersDev) differs.push("--workers-dev");
@@ -89,18 +91,19 @@ async function run({ command, dryRun }: Options): Promise<void> {
   if (command === "restore") return restoreBackup(session, first, options.confirm);
   if (command === "open-backup") return openBackup(session, first!, second);
   if (command === "time-travel") return travelBack(session, first!, options);
-  refuseConflicts(session);
+  refuseConflicts(session, { migrates: true });
   const agreed = options.takeOver.length === 0 ? {} : { takeOver: options.takeOver };
   if (isNew) {
-    const { shape } = environment;
+    const { shape } = session.environment;
     writeEnvironment(directory, environment.name, { ...options.file, shape, account: session.account, ...agreed });
   }
-  console.log(describePlan(environment, session).join("\n"));
-  await deployEnvironment(session, {
+  console.log(describePlan(session.environment, session).join("\n"));
+  const { uploads, made } = await deployEnvironment(session, {
     verify: !options.skipVerification,
     administrator: options.administrator,
   });
-  console.log(nextSteps(session, options).join("\n"));
+  if (uploads.length + made.length > 0) console.log(nextSteps(session, options).join("\n"));
+  else console.log(`\nNothing changed: ${session.issuer} runs this release with these settings.`);
 }
 
 try {

@@ -1,17 +1,16 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { demoApplications, demoUsers } from "../examples/application/src/demo.ts";
 import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
-import { demoUsers } from "../packages/edge-op/src/demo/demo.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
 import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
-import { exampleApplications } from "../packages/edge-op/src/example-applications.ts";
 import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
-import { rehearseRestore } from "../packages/edge-op/src/rehearse-restore.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
 import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
+import { rehearseRestore } from "../packages/edge-op/testing/rehearse-restore.ts";
 import { onSourceChange } from "./source-changes.ts";
 
 escapeStreams();
@@ -82,8 +81,8 @@ if (options["rehearse-restore"]) {
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
 const applications = {
-  mcp: { ...exampleApplications.mcp, port: readPort("MCP_PORT", port + 2) },
-  api: { ...exampleApplications.api, port: readPort("API_PORT", port + 3) },
+  mcp: { ...demoApplications.mcp, port: readPort("MCP_PORT", port + 2) },
+  api: { ...demoApplications.api, port: readPort("API_PORT", port + 3) },
 };
 const host = process.env.HOST ?? "127.0.0.1";
 /** Every request has its line in `--verbose`. */

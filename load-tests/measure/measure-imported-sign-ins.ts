@@ -5,7 +5,7 @@
  */
 
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import {
   firebaseHash,
   firebasePassword,

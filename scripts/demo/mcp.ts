@@ -14,8 +14,8 @@ import { McpSession, type SignIn } from "../../examples/mcp-client/src/mcp-sessi
 import { escapeStreams } from "../../packages/edge-op/src/console/escape-output.ts";
 import type { DevFile } from "../../packages/edge-op/src/demo/seed-demo.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 
 escapeStreams();
 

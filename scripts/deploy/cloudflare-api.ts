@@ -1,3 +1,5 @@
+import { describeLack } from "./permissions.ts";
+
 export class CloudflareError extends Error {
   override readonly name = "CloudflareError";
   readonly status: number;
@@ -5,7 +7,8 @@ export class CloudflareError extends Error {
 
   constructor(call: string, status: number, errors: readonly ApiFault[]) {
     const details = errors.map(({ code, message }) => `${message} [${code}]`).join("; ");
-    super(`${call}: ${details === "" ? `status ${status}` : details}`);
+    const lack = status === 403 ? `. ${describeLack(call.replace(/^\w+ /, ""))}` : "";
+    super(`${call}: ${details === "" ? `status ${status}` : details}${lack}`);
     this.status = status;
     this.code = errors[0]?.code;
   }

@@ -7,10 +7,20 @@ import { enableCertificates, manualStep, verifyAliases } from "./certificate-hos
 import { createStores } from "./create-stores.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";
 import { forgetSecrets, keepSecrets, readKept, type ShownSecrets } from "./made-secrets.ts";
-import { databaseOf, type Progress, removeTemporaryClient, temporaryClient, writeConfiguration } from "./progress.ts";
+import { pendingMigrations, recordMigrations } from "./migrations.ts";
+import {
+  databaseOf,
+  newProgress,
+  type Progress,
+  removeTemporaryClient,
+  temporaryClient,
+  writeConfiguration,
+} from "./progress.ts";
 import { readChoices, recordChoices, recordOnce } from "./record-choices.ts";
+import { RunLock } from "./run-lock.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, readVersions, type Session } from "./session.ts";
+import { waysBack } from "./uploads.ts";
 import { repeated, verifyDeployment } from "./verify.ts";
 import { workerSteps } from "./worker-steps.ts";
 
@@ -24,11 +34,16 @@ export interface DeployOptions {
  * **The steps of a deployment, first or later**: stores, migrations, choices, Workers in order, first admin client, verification. Each step detects
  * the results of an earlier run, so a failed run is continued by repeating it.
  */
-export async function deployEnvironment(session: Session, options: DeployOptions): Promise<void> {
-  const progress: Progress = {};
+export async function deployEnvironment(session: Session, options: DeployOptions): Promise<Progress> {
+  const progress = newProgress();
+  await RunLock.run(session, (lock) => runSteps(session, progress, options, lock));
+  return progress;
+}
+
+async function runSteps(session: Session, progress: Progress, options: DeployOptions, lock: RunLock): Promise<void> {
   const steps = [
     storesStep(session, progress),
-    ...configurationSteps(session, progress),
+    ...configurationSteps(session, progress, lock),
     ...workerSteps(session, progress),
     ...certificateSteps(session),
     adminClientStep(session, progress, options.administrator),
@@ -36,6 +51,10 @@ export async function deployEnvironment(session: Session, options: DeployOptions
   ];
   try {
     await runDeploySteps(steps);
+  } catch (error) {
+    const ways = await waysBack(session, progress.uploads).catch(() => []);
+    if (ways.length > 0) console.error(["To go back to what was served before:", ...ways].join("\n  "));
+    throw error;
   } finally {
     await removeTemporaryClient(session, progress);
   }
@@ -47,27 +66,37 @@ export function storesStep(session: Session, progress: Progress): DeployStep {
     async run() {
       const { ids, created } = await createStores(session);
       progress.ids = ids;
+      progress.made.push(...created);
       return created.length === 0 ? ["all exist"] : created.map((what) => `created ${what}`);
     },
   };
 }
 
-export function migrationsStep(session: Session, progress: Progress): DeployStep {
+export function migrationsStep(session: Session, progress: Progress, lock: RunLock): DeployStep {
   return {
     title: "Migrations",
     async run() {
+      const { inventory } = session;
+      const write = () => query(session, databaseOf(progress), recordMigrations(inventory.schemas, Date.now()));
+      const pending = pendingMigrations(session.names.databases, inventory.schemas);
+      if (inventory.recorded !== undefined) await write();
       for (const { binding, worker } of databasesToMigrate(session)) {
+        if (!pending.some((each) => each.binding === binding)) continue;
         const path = writeConfiguration(session, progress, worker);
         await session.wrangler("d1", "migrations", "apply", binding, "--remote", "--config", path);
       }
-      return undefined;
+      // The table exists now. Until then, the recorded fingerprint of the key decides between two first deployments.
+      if (inventory.recorded === undefined) await write();
+      await lock.take(databaseOf(progress));
+      progress.made.push(...pending.map(({ path }) => path));
+      return pending.length === 0 ? ["all are applied"] : pending.map(({ path }) => path);
     },
   };
 }
 
-function configurationSteps(session: Session, progress: Progress): DeployStep[] {
+function configurationSteps(session: Session, progress: Progress, lock: RunLock): DeployStep[] {
   return [
-    migrationsStep(session, progress),
+    migrationsStep(session, progress, lock),
     {
       title: "Choices of this deployment",
       async run() {

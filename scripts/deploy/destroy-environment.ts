@@ -3,6 +3,7 @@ import { CloudflareError } from "./cloudflare-api.ts";
 import { confirm } from "./confirm.ts";
 import { forgetSecrets } from "./made-secrets.ts";
 import { Refusal } from "./refusal.ts";
+import { RunLock } from "./run-lock.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import type { Session } from "./session.ts";
 import { deployedWorkerName } from "./shape.ts";
@@ -37,7 +38,7 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
     ["Type the name of the environment to delete it: ", environment.name],
     [`There is no way back. Type "delete ${environment.name}": `, `delete ${environment.name}`],
   ]);
-  await runDeploySteps(steps(session));
+  await RunLock.run(session, () => runDeploySteps(steps(session)));
   forgetSecrets(session.directory);
   console.log(`Deleted. deployments/${environment.name} is still there; delete it if you will not deploy again.`);
 }

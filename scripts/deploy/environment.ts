@@ -10,7 +10,7 @@ export interface EnvironmentFile {
   readonly issuer?: string;
   /** Serve under workers.dev: the address of the Worker `<prefix>`, or `<prefix>-state` if compact, is then the issuer. */
   readonly workersDev?: boolean;
-  /** "compact" (default): one Worker; "separate": a Worker for each endpoint (docs/operating/shapes.md). Can be changed later. */
+  /** "compact": one Worker; "separate": a Worker for each endpoint (docs/operating/shapes.md). Without it: what is deployed, "compact" at first. */
   readonly shape?: Shape;
   /** Account id; required if the token can use several. */
   readonly account?: string;
@@ -43,6 +43,8 @@ export interface Environment {
   readonly issuer: string | undefined;
   readonly workersDev: boolean;
   readonly shape: Shape;
+  /** Whether the file names the shape. Otherwise the deployment keeps the one that it has. */
+  readonly isShapeGiven: boolean;
   readonly account: string | undefined;
   readonly prefix: string;
   readonly zone: string | undefined;
@@ -145,6 +147,7 @@ export function checkEnvironment(name: string, file: unknown): Checked {
       issuer,
       workersDev,
       shape,
+      isShapeGiven: given["shape"] !== undefined,
       account,
       prefix,
       zone,
@@ -160,8 +163,8 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   };
 }
 
-function isShape(text: string): text is Shape {
-  return Object.hasOwn(shapes, text);
+export function isShape(text: string | undefined): text is Shape {
+  return text !== undefined && Object.hasOwn(shapes, text);
 }
 
 function wrongPrefix(prefix: string): string[] {

@@ -1,9 +1,9 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { repositoryRoot, scriptOf, type WorkerName, workers } from "../../packages/edge-op/src/workers.ts";
+import { scriptOf, type WorkerName, workers } from "../../packages/edge-op/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
+import { type FoundSchema, ownMigrations } from "./migrations.ts";
+import { lockRow } from "./record-choices.ts";
 import { deployedWorkerName, frontWorker, scriptsOf, workersOf } from "./shape.ts";
 import { routePatterns, type StoreNames } from "./worker-configuration.ts";
 
@@ -22,8 +22,12 @@ export interface Inventory {
   readonly buckets: ReadonlySet<string>;
   readonly queues: ReadonlyMap<string, QueueFacts>;
   readonly address: AddressFacts;
-  /** The rows of the table `deployment`; `undefined` if the database or the table does not exist. */
+  /** The rows of the table `deployment`, without the lock; `undefined` if the database or the table does not exist. */
   readonly recorded: ReadonlyMap<string, string> | undefined;
+  /** The run that has the lock, as it is stored (run-lock.ts). */
+  readonly lock: string | undefined;
+  /** By binding; a database that does not exist is absent. */
+  readonly schemas: ReadonlyMap<string, FoundSchema>;
   /** Whether the database has tables that were not created by this provider's migrations with `wrangler d1 migrations apply`. */
   readonly databaseIsForeign: boolean;
 }
@@ -84,6 +88,7 @@ export async function readInventory(
   const others = await ownersOf(workers.map(({ name }) => name).filter((name) => !taken.has(name)));
   const databaseIds = new Map(databases.map(({ name, uuid }) => [name, uuid]));
   const mainId = databaseIds.get(names.databases["DB"]!);
+  const schemas = await readSchemas(api, account, names, databaseIds);
   const ours = queues.filter(({ queue_name }) => names.queues.includes(queue_name));
   return {
     account,
@@ -104,9 +109,10 @@ export async function readInventory(
       ),
     ),
     address,
+    schemas,
     ...(mainId === undefined
-      ? { recorded: undefined, databaseIsForeign: false }
-      : await readRecord(api, account, mainId)),
+      ? { recorded: undefined, lock: undefined, databaseIsForeign: false }
+      : await readRecord(api, account, mainId, schemas.get("DB")!)),
   };
 }
 
@@ -150,26 +156,47 @@ export async function queryDatabase(
   return results.flatMap((each) => each.results ?? []);
 }
 
-/** A run that ended during the migrations leaves some of the tables, or only the list of migrations. */
-async function readRecord(api: CloudflareApi, account: string, database: string) {
-  const tables = await queryDatabase(
-    api,
-    account,
-    database,
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'",
+const isOurs = "sql IS NOT NULL AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'";
+const migrationTable = "d1_migrations";
+
+async function readSchemas(
+  api: CloudflareApi,
+  account: string,
+  names: StoreNames,
+  ids: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, FoundSchema>> {
+  const found = await Promise.all(
+    Object.entries(names.databases).map(async ([binding, name]): Promise<[string, FoundSchema][]> => {
+      const id = ids.get(name);
+      if (id === undefined) return [];
+      const run = (sql: string) => queryDatabase(api, account, id, sql);
+      const rows = await run(`SELECT name, sql FROM sqlite_master WHERE ${isOurs}`);
+      const objects = new Map(rows.map(({ name, sql }) => [String(name), String(sql)]));
+      const applied = objects.has(migrationTable) ? await run(`SELECT name FROM ${migrationTable} ORDER BY name`) : [];
+      return [[binding, { applied: applied.map(({ name }) => String(name)), objects }]];
+    }),
   );
-  const has = (table: string) => tables.some(({ name }) => name === table);
-  if (has("deployment")) {
+  return new Map(found.flat());
+}
+
+/** A run that ended during the migrations leaves some of the tables, or only the list of migrations. */
+async function readRecord(
+  api: CloudflareApi,
+  account: string,
+  database: string,
+  { applied, objects }: FoundSchema,
+): Promise<Pick<Inventory, "recorded" | "lock" | "databaseIsForeign">> {
+  if (objects.has("deployment")) {
     const rows = await queryDatabase(api, account, database, "SELECT name, value FROM deployment");
     const recorded = new Map(rows.map(({ name, value }) => [String(name), String(value)]));
-    return { recorded, databaseIsForeign: false };
+    const lock = recorded.get(lockRow);
+    recorded.delete(lockRow);
+    return { recorded, lock, databaseIsForeign: false };
   }
-  if (tables.length === 0) return { recorded: undefined, databaseIsForeign: false };
-  if (!has("d1_migrations")) return { recorded: undefined, databaseIsForeign: true };
-  const applied = await queryDatabase(api, account, database, "SELECT name FROM d1_migrations");
-  const own = new Set(readdirSync(join(repositoryRoot, "migrations")));
-  const isOwn = applied.length === 0 ? tables.length === 1 : applied.every(({ name }) => own.has(String(name)));
-  return { recorded: undefined, databaseIsForeign: !isOwn };
+  const own = new Set(ownMigrations().flatMap(({ binding, name }) => (binding === "DB" ? [name] : [])));
+  const isOwn = applied.length === 0 ? objects.size <= 1 : applied.every((name) => own.has(name));
+  const isForeign = objects.size > 0 && (!objects.has(migrationTable) || !isOwn);
+  return { recorded: undefined, lock: undefined, databaseIsForeign: isForeign };
 }
 
 /**

@@ -24,7 +24,7 @@ const usage = `npm run deploy -- [command] [options]
   --region <hint>       where objects and the database are created: wnam, enam, sam, weur, eeur, apac, oc, afr, me
   --jurisdiction eu     objects and the database stay in the European Union
   --administrator <address>  with the first deployment: print the link by which this person becomes an administrator
-  --take-over <what>    agree to replace something that exists, as a refusal names it; can be repeated
+  --take-over <what>    agree to what a refusal names: to replace something that exists, or to end a lock; can be repeated
   --dry-run             print the plan; no network
   --skip-verification   do not run a client against the deployment
   --origin <url>        reach the provider here, where the issuer's name does not resolve

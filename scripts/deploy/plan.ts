@@ -25,7 +25,7 @@ export function describePlan(environment: Environment, session: Session | undefi
   return [
     `Environment "${environment.name}"${session === undefined ? "" : ` in account ${session.account}`}`,
     `  issuer         ${issuer}`,
-    `  shape          ${shapeReasons[shape]} (docs/operating/shapes.md)`,
+    `  shape          ${describeShape(environment, found?.recorded?.get("shape"))} (docs/operating/shapes.md)`,
     `  region         ${region}, jurisdiction ${jurisdiction}${found?.recorded === undefined ? " (cannot be changed later)" : ""}`,
     ...Object.values(names.databases).map(
       (name) => `  D1             ${name} (${place}): ${known(found?.databases.has(name))}`,
@@ -51,6 +51,11 @@ export function describePlan(environment: Environment, session: Session | undefi
     ),
     "",
   ];
+}
+
+function describeShape({ shape, isShapeGiven }: Environment, recorded: string | undefined): string {
+  if (recorded !== undefined && recorded !== shape) return `${recorded} becomes ${shapeReasons[shape]}`;
+  return `${shapeReasons[shape]}${isShapeGiven || recorded !== undefined ? "" : ", unless another one is deployed"}`;
 }
 
 export function nextSteps({ issuer, environment }: Session, { skipVerification }: Options): string[] {

@@ -7,12 +7,31 @@ import { query, type Session } from "./session.ts";
 import { makeTemporaryClient, type TemporaryClient } from "./temporary-client.ts";
 import { type StoreIds, workerConfiguration } from "./worker-configuration.ts";
 
+export interface Upload {
+  readonly name: WorkerName;
+  readonly configuration: string;
+  readonly hash: string;
+  /** The version before it. */
+  readonly before: string | undefined;
+  readonly isUnchanged: boolean;
+}
+
 /** **Results that the steps of a deployment pass to each other.** */
 export interface Progress {
   ids?: StoreIds;
   choices?: ReadonlyMap<string, string>;
   secrets?: MadeSecrets;
   client?: TemporaryClient;
+  /** The Workers of this run in order; also the one whose upload failed. */
+  readonly uploads: Upload[];
+  /** Workers that are as they were. */
+  readonly unchanged: WorkerName[];
+  /** Stores and migrations of this run. */
+  readonly made: string[];
+}
+
+export function newProgress(): Progress {
+  return { uploads: [], unchanged: [], made: [] };
 }
 
 export function databaseOf(progress: Progress): string {

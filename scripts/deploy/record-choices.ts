@@ -44,8 +44,16 @@ export function record(name: string, value: string, nowMs: number): string {
     ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at_ms = excluded.set_at_ms`;
 }
 
+/** After a restoration: the choices describe the Workers, which were not set back. What `DB` was migrated with is that of the restored state. */
+export function recordAgain(recorded: ReadonlyMap<string, string>, nowMs: number): string {
+  const stays = [...recorded].filter(([name]) => !name.startsWith("migration:DB:"));
+  return stays.map(([name, value]) => record(name, value, nowMs)).join(";\n");
+}
+
+/** The row of the run that changes the deployment (run-lock.ts). */
+export const lockRow = "lock";
 export const readChoices = "SELECT name, value FROM deployment";
 
-function quote(text: string): string {
+export function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

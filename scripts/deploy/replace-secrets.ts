@@ -4,6 +4,7 @@ import { isAddressServed } from "./inventory.ts";
 import { endpointWorkers, readWorkerFacts, requestSealing } from "./read-facts.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
+import { RunLock } from "./run-lock.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, refuseConflicts, type Session } from "./session.ts";
 import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
@@ -22,7 +23,7 @@ const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY
  * `OP_MASTER_KEY_PREVIOUS=` (empty) deletes it.
  */
 export async function replaceSecrets(session: Session): Promise<void> {
-  refuseConflicts(session, true);
+  refuseConflicts(session, { replacesKey: true });
   refuseUnserved(session);
   const given = await readGiven(session);
   const { fingerprints, texts } = given;
@@ -37,13 +38,14 @@ export async function replaceSecrets(session: Session): Promise<void> {
         return undefined;
       },
     }));
-  await runDeploySteps([
+  const steps = [
     ...(texts["OP_MASTER_KEY_PREVIOUS"] === null ? [sealingStep(session, database)] : []),
     ...setEach,
     reportStep(session, database, fingerprints),
     ...(isRecorded(session, fingerprints) ? [] : [consoleStep(session, database, texts["OP_MASTER_KEY"]!)]),
     recordStep(session, database, fingerprints),
-  ]);
+  ];
+  await RunLock.run(session, () => runDeploySteps(steps));
   console.log(
     `\nEvery Worker and object runs ${JSON.stringify(fingerprints)}. Go on with the next step (docs/operating/rotate-keys.md).`,
   );

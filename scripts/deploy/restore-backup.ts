@@ -7,10 +7,12 @@ import { tryRestore } from "../../packages/edge-op/src/try-restore.ts";
 import { confirm } from "./confirm.ts";
 import { migrationsStep, storesStep } from "./deploy-environment.ts";
 import { refuseForeign } from "./destroy-environment.ts";
-import { type Progress, writeConfiguration } from "./progress.ts";
+import { newProgress, writeConfiguration } from "./progress.ts";
+import { quote } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
+import { RunLock } from "./run-lock.ts";
 import { runDeploySteps } from "./run-steps.ts";
-import type { Session } from "./session.ts";
+import { findWrongMigrations, type Session } from "./session.ts";
 import { objectsWorker } from "./shape.ts";
 import { followsRestoration } from "./travel-back.ts";
 
@@ -28,6 +30,8 @@ export async function restoreBackup(
   const { environment, directory, inventory, names } = session;
   if (backup === undefined) return listBackups(session);
   refuseForeign(session);
+  const wrong = findWrongMigrations(session);
+  if (wrong.length > 0) throw new Refusal(wrong);
   const file = join(directory, "restore.sql");
   try {
     const begun = await writeSql(session, backup, file);
@@ -37,24 +41,28 @@ export async function restoreBackup(
     await confirm(environment.name, confirmed, [
       ["Type the name of the environment to restore it: ", environment.name],
     ]);
-    const progress: Progress = {};
-    await runDeploySteps([
-      storesStep(session, progress),
-      migrationsStep(session, progress),
-      {
-        title: `Backup ${begun}`,
-        async run() {
-          const path = writeConfiguration(session, progress, objectsWorker(environment));
-          await session.wrangler("d1", "execute", "DB", "--remote", "--yes", "--config", path, "--file", file);
-          return undefined;
-        },
-      },
-    ]);
+    await RunLock.run(session, (lock) => replaceContent(session, begun, file, lock));
     if (isNew) console.log("The database is a new one. Bind the Workers to it: npm run deploy");
     console.log(followsRestoration);
   } finally {
     rmSync(file, { force: true });
   }
+}
+
+async function replaceContent(session: Session, begun: string, file: string, lock: RunLock): Promise<void> {
+  const progress = newProgress();
+  await runDeploySteps([
+    storesStep(session, progress),
+    migrationsStep(session, progress, lock),
+    {
+      title: `Backup ${begun}`,
+      async run() {
+        const path = writeConfiguration(session, progress, objectsWorker(session.environment));
+        await session.wrangler("d1", "execute", "DB", "--remote", "--yes", "--config", path, "--file", file);
+        return undefined;
+      },
+    },
+  ]);
 }
 
 /** **`npm run deploy -- open-backup`**: verifies a backup in the same way, and keeps the SQL. It changes nothing. */
@@ -93,10 +101,6 @@ async function writeSql(session: Session, backup: string, path: string): Promise
     console.log(`It was made with another master key than the one in force. Before you restore it, give that key to the Workers as
 OP_MASTER_KEY_PREVIOUS, or nothing that it has sealed opens (docs/operating/rotate-keys.md#replace-the-master-key).`);
   return begun;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }
 
 function showDifferences(differences: readonly string[]): void {

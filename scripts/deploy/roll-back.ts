@@ -2,6 +2,7 @@ import { confirm } from "./confirm.ts";
 import { findWorker } from "./find-worker.ts";
 import type { Options } from "./options.ts";
 import { Refusal } from "./refusal.ts";
+import { RunLock } from "./run-lock.ts";
 import { type DeploymentList, readDeployments, type Session } from "./session.ts";
 import { deployedWorkerName, objectsWorker, workersOf } from "./shape.ts";
 
@@ -26,7 +27,9 @@ export async function rollBack(
   await confirm(environment.name, given, [["Type the name of the environment to roll it back: ", environment.name]]);
   const objects = worker === objectsWorker(environment) ? ["--durable-objects-code-update-mode", "immediate"] : [];
   const message = ["--message", "npm run deploy -- rollback"];
-  process.exitCode = await session.showWrangler("rollback", version, "--name", script, ...message, ...objects);
+  await RunLock.run(session, async () => {
+    process.exitCode = await session.showWrangler("rollback", version, "--name", script, ...message, ...objects);
+  });
 }
 
 function versionsOf(deployments: DeploymentList["deployments"]): string[] {

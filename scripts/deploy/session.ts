@@ -1,10 +1,11 @@
 import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { chooseAccount } from "./accounts.ts";
-import { CloudflareApi } from "./cloudflare-api.ts";
-import type { Environment } from "./environment.ts";
+import { CloudflareApi, CloudflareError } from "./cloudflare-api.ts";
+import { type Environment, isShape } from "./environment.ts";
 import { findConflicts } from "./find-conflicts.ts";
 import { type Inventory, queryDatabase, readAddress, readInventory } from "./inventory.ts";
 import { findMasterKey } from "./made-secrets.ts";
+import { wrongMigrations } from "./migrations.ts";
 import { fetchOf } from "./reach-issuer.ts";
 import { Refusal } from "./refusal.ts";
 import { deployedWorkerName, workersOf } from "./shape.ts";
@@ -37,11 +38,21 @@ export interface SessionOptions {
   readonly verbose: boolean;
 }
 
+/** Reads alone: whatever fails, nothing was changed. */
 export async function openSession(
   environment: Environment,
   directory: string,
   options: SessionOptions,
 ): Promise<Session> {
+  try {
+    return await readSession(environment, directory, options);
+  } catch (error) {
+    if (error instanceof CloudflareError && error.status === 403) throw new Refusal([error.message]);
+    throw error;
+  }
+}
+
+async function readSession(environment: Environment, directory: string, options: SessionOptions): Promise<Session> {
   const masterKey = await findMasterKey(directory);
   const token = await findToken();
   const api = new CloudflareApi(token);
@@ -50,20 +61,33 @@ export async function openSession(
   if (own !== false && own !== account) {
     throw new Refusal([`The environment "${environment.name}" belongs to the account ${own}, not to ${account}.`]);
   }
+  const found = await readAccount(api, account, environment);
+  const shape = found.inventory.recorded?.get("shape");
+  const isOtherShape = !environment.isShapeGiven && isShape(shape) && shape !== environment.shape;
+  const session = { directory, token, api, account, masterKey };
+  if (!isOtherShape) return newSession({ ...session, environment, ...found }, options);
+  const recorded = { ...environment, shape };
+  return newSession({ ...session, environment: recorded, ...(await readAccount(api, account, recorded)) }, options);
+}
+
+async function readAccount(api: CloudflareApi, account: string, environment: Environment) {
   const names = storeNames(environment);
   const address = await readAddress(api, account, environment);
   if (typeof address === "string") throw new Refusal([address]);
-  const inventory = await readInventory(api, account, environment, names, address);
+  return { names, inventory: await readInventory(api, account, environment, names, address) };
+}
+
+type Opened = Pick<Session, "environment" | "directory" | "api" | "account" | "names" | "inventory" | "masterKey"> & {
+  readonly token: string;
+};
+
+function newSession({ token, ...opened }: Opened, options: SessionOptions): Session {
+  const { account, environment, inventory } = opened;
+  const { address } = inventory;
   const access = { token, account, verbose: options.verbose };
   return {
-    environment,
-    directory,
-    api,
-    account,
+    ...opened,
     issuer: address.issuer,
-    names,
-    inventory,
-    masterKey,
     reach: fetchOf(address.issuer, options.origin, environment.variables["MTLS_ORIGIN"]),
     wrangler: (...command) => runWrangler(command, access),
     showWrangler: (...command) => showWrangler(command, access),
@@ -71,11 +95,25 @@ export async function openSession(
   };
 }
 
-/** If this throws, nothing was changed. A replacement of the key has its own checks. */
-export function refuseConflicts({ environment, names, inventory, masterKey }: Session, isReplacement = false): void {
-  const fingerprint = isReplacement ? undefined : masterKey?.fingerprint;
-  const conflicts = findConflicts(environment, names, inventory, { fingerprint });
+export interface Intent {
+  /** A replacement of the key has its own checks. */
+  readonly replacesKey?: true;
+  readonly migrates?: true;
+}
+
+/** If this throws, nothing was changed. */
+export function refuseConflicts(session: Session, { replacesKey, migrates }: Intent = {}): void {
+  const { environment, names, inventory, masterKey } = session;
+  const fingerprint = replacesKey ? undefined : masterKey?.fingerprint;
+  const conflicts = [
+    ...findConflicts(environment, names, inventory, { fingerprint }),
+    ...(migrates ? findWrongMigrations(session) : []),
+  ];
   if (conflicts.length > 0) throw new Refusal(conflicts);
+}
+
+export function findWrongMigrations({ environment, names, inventory }: Session): string[] {
+  return inventory.databaseIsForeign ? [] : wrongMigrations(names.databases, inventory, environment.takeOver);
 }
 
 /** Runs statements in the environment's main database, in one transaction. */

@@ -1,6 +1,6 @@
 import { findConflicts } from "./find-conflicts.ts";
 import { type EndpointWorker, readWorkerFacts } from "./read-facts.ts";
-import { query, readVersions, type Session } from "./session.ts";
+import { findWrongMigrations, query, readVersions, type Session } from "./session.ts";
 import { deployedWorkerName, frontWorker, hasSecret, workersOf } from "./shape.ts";
 import { hasBranding, routePatterns } from "./worker-configuration.ts";
 
@@ -33,8 +33,9 @@ export async function showStatus(session: Session): Promise<void> {
   for (const name of names.buckets)
     console.log(`  R2      ${name.padEnd(24)} ${inventory.buckets.has(name) ? "exists" : "missing"}`);
   drift.push(...missingStores(session), ...(await differingSettings(session)));
-  drift.push(...missingAddresses(session), ...missingRoutes(session));
+  drift.push(...missingHosts(session));
   drift.push(...findConflicts(environment, names, inventory, { fingerprint: session.masterKey?.fingerprint }));
+  drift.push(...findWrongMigrations(session));
   await showShards(session);
   console.log(
     drift.length === 0
@@ -73,17 +74,25 @@ function missingStores({ names, inventory }: Session): string[] {
       inventory.namespaces.has(name) ? [] : [`the KV namespace ${name} is missing`],
     ),
     ...names.queues.flatMap((name) => (inventory.queues.has(name) ? [] : [`the queue ${name} is missing`])),
-    ...Object.entries(names.consumers).flatMap(([queue, script]) => {
-      const found = inventory.queues.get(queue);
-      return found === undefined || found.consumers.includes(script)
-        ? []
-        : [`the consumer ${script} of the queue ${queue} is missing`];
-    }),
+    ...missingConsumers({ names, inventory }),
     ...names.buckets.flatMap((name) => (inventory.buckets.has(name) ? [] : [`the R2 bucket ${name} is missing`])),
   ];
 }
 
-/** Missing hosts of the front door. A deployment creates them again. */
+export function missingConsumers({ names, inventory }: Pick<Session, "names" | "inventory">): string[] {
+  return Object.entries(names.consumers).flatMap(([queue, script]) => {
+    const found = inventory.queues.get(queue);
+    return found === undefined || found.consumers.includes(script)
+      ? []
+      : [`the consumer ${script} of the queue ${queue} is missing`];
+  });
+}
+
+/** Missing hosts and routes. A deployment creates them again. */
+export function missingHosts(session: Session): string[] {
+  return [...missingAddresses(session), ...missingRoutes(session)];
+}
+
 function missingAddresses({ environment, issuer, inventory: { address } }: Session): string[] {
   const front = deployedWorkerName(environment.prefix, frontWorker(environment));
   const hosts = [

@@ -1,8 +1,10 @@
 import { confirm } from "./confirm.ts";
 import { refuseForeign } from "./destroy-environment.ts";
 import type { Options } from "./options.ts";
+import { recordAgain } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
-import type { Session } from "./session.ts";
+import { RunLock } from "./run-lock.ts";
+import { query, type Session } from "./session.ts";
 
 const bookmark = /^[0-9a-f]{8}(?:-[0-9a-f]{8}){2}-[0-9a-f]{32}$/;
 const keptMs = 30 * 86_400_000;
@@ -27,12 +29,13 @@ export async function travelBack(session: Session, to: string, options: Options)
   await confirm(environment.name, options.confirm, [
     ["Type the name of the environment to set it back: ", environment.name],
   ]);
-  const { previous_bookmark: before } = await api.send<{ previous_bookmark: string }>(
-    "POST",
-    `${path}/restore?bookmark=${encodeURIComponent(moment)}`,
-  );
   const where = `${environment.name === "production" ? "" : ` --environment ${environment.name}`}${options.audit ? " --audit" : ""}`;
-  console.log(`${name} is as it was. To undo this: npm run deploy -- time-travel ${before}${where}`);
+  await RunLock.run(session, async () => {
+    const restore = `${path}/restore?bookmark=${encodeURIComponent(moment)}`;
+    const { previous_bookmark: before } = await api.send<{ previous_bookmark: string }>("POST", restore);
+    console.log(`${name} is as it was. To undo this: npm run deploy -- time-travel ${before}${where}`);
+    if (!options.audit) await query(session, id, recordAgain(inventory.recorded ?? new Map(), Date.now()));
+  });
   console.log(options.audit ? "The lost events are recorded as gaps (docs/operating/audit.md)." : followsRestoration);
 }
 

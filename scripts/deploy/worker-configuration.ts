@@ -202,7 +202,8 @@ export function workerConfiguration(
       ...(isObjects ? { code_update_strategy: updateStrategy(platform.objectUpdateDelaySeconds) } : {}),
     },
     ...(file.migrations === undefined ? {} : { migrations: file.migrations }),
-    ...(file.triggers === undefined ? {} : { triggers: file.triggers }),
+    // The compact Worker has the name of op-state: what is not listed is deleted when the shape changes.
+    ...(file.triggers ? { triggers: file.triggers } : isObjects ? { triggers: { crons: [] } } : {}),
   };
 }
 

@@ -1,16 +1,14 @@
-import { join } from "node:path";
 import { scriptOf, type WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { deleteOtherShapeStep, recordShapeStep, releaseQueuesStep } from "./change-shape.ts";
 import { isFirstDeployment, workersWithoutSecret } from "./find-conflicts.ts";
 import { isAddressServed } from "./inventory.ts";
-import { databaseOf, type Progress, temporaryClient, writeConfiguration } from "./progress.ts";
+import { databaseOf, type Progress, temporaryClient, type Upload } from "./progress.ts";
 import type { DeployStep } from "./run-steps.ts";
 import { readVersions, type Session } from "./session.ts";
 import { hasSecret, objectsWorker, workersOf } from "./shape.ts";
 import { adminToken, discover } from "./temporary-client.ts";
+import { prepareUpload, recordUploads } from "./uploads.ts";
 import { awaitHealth, awaitObjects } from "./verify.ts";
-import { workerOf } from "./worker-configuration.ts";
-import { writeWorker } from "./write-worker.ts";
 
 /**
  * **The steps that upload Workers**, including those of a change of the shape. The compact Worker is uploaded over op-state and serves everything
@@ -35,7 +33,7 @@ export function workerSteps(session: Session, progress: Progress): DeployStep[] 
 }
 
 function uploadStep(session: Session, progress: Progress, name: WorkerName): DeployStep {
-  return { title: `Worker ${scriptOf(name)}`, run: () => upload(session, progress, name) };
+  return { title: `Worker ${scriptOf(name)}`, run: () => uploadEach(session, progress, [name]) };
 }
 
 /** The endpoint Workers in parallel, then those that bind them: the console and the front door. */
@@ -44,32 +42,44 @@ function endpointSteps(session: Session, progress: Progress): DeployStep[] {
     .map(({ name }): WorkerName => name)
     .filter((name) => name !== "op-state" && name !== "op-console" && name !== "op");
   return [
-    {
-      title: `Workers ${endpoints.join(", ")}`,
-      async run() {
-        const results = await Promise.allSettled(endpoints.map((name) => upload(session, progress, name)));
-        const failed = results.find((result) => result.status === "rejected");
-        if (failed !== undefined) throw failed.reason;
-        return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
-      },
-    },
+    { title: `Workers ${endpoints.join(", ")}`, run: () => uploadEach(session, progress, endpoints) },
     uploadStep(session, progress, "op-console"),
     uploadStep(session, progress, "op"),
   ];
 }
 
+async function uploadEach(session: Session, progress: Progress, names: readonly WorkerName[]): Promise<string[]> {
+  const done: Upload[] = [];
+  const lines = await Promise.allSettled(
+    names.map(async (name) => {
+      const prepared = await prepareUpload(session, progress, name);
+      if (prepared.isUnchanged && progress.secrets === undefined) {
+        progress.unchanged.push(name);
+        return [`${name} is unchanged: not uploaded`];
+      }
+      progress.uploads.push(prepared);
+      const shown = await upload(session, progress, prepared);
+      done.push(prepared);
+      return shown;
+    }),
+  );
+  await recordUploads(session, progress, done);
+  return lines.flatMap((line) => {
+    if (line.status === "rejected") throw line.reason;
+    return line.value;
+  });
+}
+
 /** Uploads a Worker, with its secret if it is new. */
-async function upload(session: Session, progress: Progress, name: WorkerName): Promise<string[]> {
-  await writeWorker(workerOf(name), join(session.directory, name));
-  const path = writeConfiguration(session, progress, name);
+async function upload(session: Session, progress: Progress, { name, configuration }: Upload): Promise<string[]> {
   const key = progress.secrets?.masterKey ?? session.masterKey?.key;
   const needsSecret =
     workersWithoutSecret(session.environment, session.inventory).includes(name) || progress.secrets !== undefined;
   if (!hasSecret(name) || !needsSecret || key === undefined) {
-    await session.wrangler("deploy", "--config", path);
+    await session.wrangler("deploy", "--config", configuration);
     return [];
   }
-  await session.wranglerWithSecrets({ OP_MASTER_KEY: key }, "deploy", "--config", path, "--secrets-file");
+  await session.wranglerWithSecrets({ OP_MASTER_KEY: key }, "deploy", "--config", configuration, "--secrets-file");
   return [`OP_MASTER_KEY was sent with the upload of ${name}`];
 }
 
@@ -79,6 +89,7 @@ function awaitObjectsStep(session: Session, progress: Progress): DeployStep {
     title: "Objects run the upload",
     async run() {
       const { issuer, reach, environment, inventory } = session;
+      if (progress.unchanged.includes(objectsWorker(environment))) return undefined;
       const present = [...inventory.workers.keys(), ...inventory.otherShape];
       const isReported = present.some((name) => name === "op-management" || name === "op-compact");
       if (!isAddressServed(environment, inventory) || !isReported) {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { findLack } from "./permissions.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface WranglerAccess {
@@ -23,7 +24,9 @@ export async function runWrangler(
 ): Promise<void> {
   const environment = { CLOUDFLARE_API_TOKEN: access.token, CLOUDFLARE_ACCOUNT_ID: access.account };
   const { code, output } = await spawnWrangler(command, environment, secrets && JSON.stringify(secrets));
-  if (access.verbose || code !== 0) console.log(output.trimEnd());
+  const lack = code === 0 ? undefined : findLack(output);
+  if (access.verbose || (code !== 0 && lack === undefined)) console.log(output.trimEnd());
+  if (lack !== undefined) throw new Error(lack);
   if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
 }
 

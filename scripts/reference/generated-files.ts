@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { commandsPage } from "./commands-page.ts";
-import { commonPasswordsModule } from "./common-passwords.ts";
-import { frameworksModule } from "./frameworks-module.ts";
+import { commonPasswordsFile } from "./common-passwords.ts";
+import { frameworksFile } from "./frameworks.ts";
 import { logEventsPage } from "./log-events-page.ts";
 import { refusalReasonsPage } from "./refusal-reasons-page.ts";
 import { settingsPage } from "./settings-page.ts";
@@ -11,7 +11,7 @@ import { simulationsPage } from "./simulations-page.ts";
 import { specificationsPage } from "./specifications-page.ts";
 import { wranglerFile } from "./wrangler-files.ts";
 
-/** **The files that are generated from the sources**, by path: pages of `docs/reference/`, wrangler files, and the list of common passwords. */
+/** **The files that are generated from the sources**, by path: pages of `docs/reference/`, wrangler files, and the data that Workers contain. */
 const generatedFiles: ReadonlyMap<string, () => string> = new Map([
   ["docs/reference/commands.md", commandsPage],
   ["docs/reference/log-events.md", logEventsPage],
@@ -19,8 +19,8 @@ const generatedFiles: ReadonlyMap<string, () => string> = new Map([
   ["docs/reference/settings.md", settingsPage],
   ["docs/reference/simulations.md", simulationsPage],
   ["docs/reference/specifications.md", specificationsPage],
-  ["packages/op-console/src/start/frameworks.ts", frameworksModule],
-  ["packages/shared/src/secrets/common-passwords.ts", commonPasswordsModule],
+  ["packages/op-console/data/frameworks.json", frameworksFile],
+  ["packages/shared/data/common-passwords.json", commonPasswordsFile],
   ...[...workers, compactWorker].map(({ name, config }) => [config, () => wranglerFile(name)] as const),
 ]);
 

@@ -6,6 +6,7 @@ import {
   bindings,
   compactBindings,
   nameOf,
+  readinessCrons,
   type SeparateWorker,
   type WorkerRow,
   workers,
@@ -26,7 +27,7 @@ export function wranglerFile(name: WorkerName): string {
     ...(row.defines === undefined ? [] : migrations(row.defines)),
     ...tablesOf(row, "rateLimit", file),
   ];
-  return `${[header(name, file), versionMetadata, vars(row), ...tables].join("\n\n")}\n`;
+  return `${[header(name, file), versionMetadata, vars(row), ...triggers(row), ...tables].join("\n\n")}\n`;
 }
 
 function compactRow(): WorkerRow {
@@ -37,6 +38,7 @@ function compactRow(): WorkerRow {
     defines,
     hasSecrets: true,
     consumesAudit: true,
+    crons: readinessCrons,
     hasBranding: true,
   };
 }
@@ -71,6 +73,13 @@ function vars({ hasBranding }: WorkerRow): string {
         ]
       : []),
   ].join("\n");
+}
+
+function triggers({ crons = [] }: WorkerRow): string[] {
+  const names = crons.map((cron) => `"${cron}"`);
+  return crons.length === 0
+    ? []
+    : [`# GET /ready, so that a monitor of the requests sees it.\n[triggers]\ncrons = [${names.join(", ")}]`];
 }
 
 const consumer = `# One at a time: a batch continues the one chain of the audit log.

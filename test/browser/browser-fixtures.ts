@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import axe, { type AxeResults } from "axe-core";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
-import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
+import { type DemoRp, startDemoRp } from "../../examples/application/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import {

@@ -11,10 +11,13 @@ import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangle
 import { type BuiltWorker, mainModule } from "../../packages/edge-op/src/builds.ts";
 import { bundleWorker } from "../../packages/edge-op/src/bundle-worker.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { ownMigrations } from "../../scripts/deploy/migrations.ts";
 
 interface KeptRelease {
   /** The name of the newest migration in `migrations/`. */
   readonly lastMigration: string;
+  /** The hash of each migration of both databases: they never change again. */
+  readonly migrations: Readonly<Record<string, string>>;
   /** The options of each Worker, by Worker name. */
   readonly workers: Readonly<Record<string, BuiltWorker["options"]>>;
 }
@@ -36,6 +39,7 @@ export async function keepRelease(checkout: string, directory: string): Promise<
   mkdirSync(directory, { recursive: true });
   const release: KeptRelease = {
     lastMigration: readdirSync(join(checkout, "migrations")).sort().at(-1)!,
+    migrations: Object.fromEntries(ownMigrations(checkout).map(({ path, hash }) => [path, hash])),
     workers: Object.fromEntries(
       workers.map(({ name, config }) => {
         const { rootPath: _, modulesRules: __, ...options } = readWorkerOptions(join(checkout, config)).workerOptions;

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes, type Tokens } from "../conformance/fixtures/application.ts";
 import { ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { registerPerson } from "../conformance/fixtures/register-person.ts";

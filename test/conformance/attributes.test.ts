@@ -5,7 +5,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type Page, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, textOf } from "../../packages/edge-op/testing/person.ts";
 import { isReservedClaim } from "../../packages/protocol/src/oauth/reserved-claims.ts";
 import { Application } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { demoUsers } from "../../examples/application/src/demo.ts";
 import { seedDemo } from "../../packages/edge-op/src/demo/seed-demo.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, Person } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { type Page, Person } from "../../packages/edge-op/testing/person.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 

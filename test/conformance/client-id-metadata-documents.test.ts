@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { type DocumentServer, startDocumentServer } from "./fixtures/document-server.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes, goodbye, type Tokens } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { firebaseHash, firebasePassword, importedHashes, importedPassword } from "../fixtures/imported-hashes.ts";
 import { Application } from "./fixtures/application.ts";
 import { CommandLine } from "./fixtures/command-line.ts";

@@ -8,7 +8,7 @@ import { exportJWK, generateKeyPair } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { totpCode } from "../../load-tests/lib/totp-code.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";

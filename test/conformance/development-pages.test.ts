@@ -3,14 +3,14 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { demoUsers } from "../../packages/edge-op/src/demo/demo.ts";
+import { demoUsers } from "../../examples/application/src/demo.ts";
 import { Activity } from "../../packages/edge-op/src/dev/activity.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../../packages/edge-op/src/dev/run-development.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { SettingError, settingsFrom } from "../../packages/edge-op/src/settings-variables.ts";
 import { sourceBuilds } from "../../packages/edge-op/src/source-builds.ts";
-import { textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { textOf } from "../../packages/edge-op/testing/person.ts";
 
 /** The pages of `npm start` and `edge-op dev`. */
 const host = "127.0.0.1";

@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
 import { EndStage, elsewhere, ends, logOut, type Scene, sidOf, submitAt } from "./fixtures/ends.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminClientRow } from "../../packages/edge-op/src/admin-client.ts";
 import { inviteAdministrator, repairAdminClient } from "../../packages/edge-op/src/administrators.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { parseEmailAddress } from "../../packages/shared/src/users/email-address.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";

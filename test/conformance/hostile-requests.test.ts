@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
+import { runCount } from "../simulation/run-count.ts";
 import { grantTypes, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
@@ -8,7 +9,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
  * No request of a client may cause a 5xx: random requests, mostly half-valid ones, at every endpoint. fast-check prints the seed and the smallest
  * request of a failure.
  */
-const msAProperty = 6_000;
+const msAProperty = runCount(1_500, 6_000);
 const registeredRedirect = "https://app.example.com/callback";
 
 /** Live values, so that a request passes the first check. */

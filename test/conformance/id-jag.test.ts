@@ -8,7 +8,7 @@ import {
   postForm,
   readResponse,
 } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import { forgeries } from "./fixtures/forgeries.ts";

@@ -72,7 +72,7 @@ describe.each([...sources, ...sourcesOfApis])("mutated files of $from", ({ from,
   test("no file is an error: what was read is there, with a line and a reason", async () => {
     const counts = { files: 0, records: 0, user: 0, refused: 0, leftOut: 0 };
     const seed = Number(process.env["SIMULATION_SEED"] ?? 1);
-    const runs = Number(process.env["IMPORT_FILES"] ?? runCount(200, 1000));
+    const runs = Number(process.env["IMPORT_FILES"] ?? runCount(40, 400));
     for (let run = 0; run < runs; run += 1) {
       const path = own.file(mutated(bytes, random(seed * 1_000_003 + run)), `${from}-mutated`);
       let users: SourceUser[];

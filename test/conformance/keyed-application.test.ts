@@ -6,7 +6,7 @@
 import { exportJWK, generateKeyPair } from "jose";
 import * as oauth from "oauth4webapi";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Arrival } from "../../packages/edge-op/src/testing/person.ts";
+import type { Arrival } from "../../packages/edge-op/testing/person.ts";
 import { allScopes, applicationMetadata, goodbye, redirectUri } from "./fixtures/application.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes, redirectUri } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";

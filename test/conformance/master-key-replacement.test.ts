@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { type DocumentServer, startDocumentServer } from "./fixtures/document-server.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";

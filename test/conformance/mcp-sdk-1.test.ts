@@ -12,9 +12,9 @@ import { auth, type OAuthClientProvider, UnauthorizedError } from "modelcontextp
 import { Client } from "modelcontextprotocol-sdk-1/client/index.js";
 import { StreamableHTTPClientTransport } from "modelcontextprotocol-sdk-1/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { demoApplications } from "../../examples/application/src/demo.ts";
 import { type StartedProcess, startProcess } from "../../load-tests/lib/start-process.ts";
-import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { selfSigned } from "../fixtures/client-certificates.ts";
 import { claimsOf, type ProviderAddress, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 
@@ -50,7 +50,7 @@ beforeAll(async () => {
   clientMetadataUrl = `https://localhost:${(documents.address() as AddressInfo).port}/client.json`;
   process.env["NODE_EXTRA_CA_CERTS"] = join(directory, "ca.pem");
   try {
-    provider = await startProcess(serveProvider, { applications: { mcp: exampleApplications.mcp } });
+    provider = await startProcess(serveProvider, { applications: { mcp: demoApplications.mcp } });
   } finally {
     delete process.env["NODE_EXTRA_CA_CERTS"];
   }

@@ -1,15 +1,15 @@
 import { DpopSession } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, test } from "vitest";
+import { clientDocumentPath, startDemoRp } from "../../examples/application/src/start-demo-rp.ts";
 import {
   type AuthorizationStore,
   ClientAuthorization,
   type SavedAuthorization,
 } from "../../examples/mcp-client/src/client-authorization.ts";
 import { McpSession } from "../../examples/mcp-client/src/mcp-session.ts";
-import { clientDocumentPath, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

@@ -6,7 +6,7 @@ import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose"
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import type { TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Page, Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, goodbye } from "./fixtures/application.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";

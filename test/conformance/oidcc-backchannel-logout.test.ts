@@ -7,7 +7,7 @@
 
 import { decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
 import { type LogoutReceiver, startLogoutReceiver } from "./fixtures/logout-receiver.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";

@@ -6,7 +6,7 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, readAuthorizationResponse, type Tokens } from "./fixtures/application.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";

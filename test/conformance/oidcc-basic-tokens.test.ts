@@ -8,7 +8,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes, redirectUri, type Tokens } from "./fixtures/application.ts";
 import { api, claimsOf, headerOf, otherApi } from "./fixtures/provider-fixtures.ts";
 import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

@@ -5,7 +5,7 @@
  */
 
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Page, type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, goodbye, type Parameters, type Tokens } from "./fixtures/application.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";

@@ -4,10 +4,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlink
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { clientDocumentPath, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
+import { clientDocumentPath, startDemoRp } from "../../examples/application/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import { Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import { Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /** A walk through a page as written: each marked block, pasted into one interactive shell, in a directory like the repository's. */

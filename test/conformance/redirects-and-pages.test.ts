@@ -6,7 +6,7 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Page, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";

@@ -6,7 +6,7 @@
  */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
 import { accessToken, claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

@@ -1,7 +1,7 @@
 /** **`npm start -- --rehearse-restore`**: a backup, changes, the loss of the database, its restoration; nothing that was ended lives. */
 
 import { expect, inject, test } from "vitest";
-import { rehearseRestore } from "../../packages/edge-op/src/rehearse-restore.ts";
+import { rehearseRestore } from "../../packages/edge-op/testing/rehearse-restore.ts";
 import { keepBuilds } from "./fixtures/kept-builds.ts";
 
 test("ADR 11: after a restoration nothing that was ended lives, and the audit log verifies and shows it", async () => {

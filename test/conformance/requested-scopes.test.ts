@@ -7,7 +7,7 @@ import {
   postForm,
   readResponse,
 } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, Person } from "../../packages/edge-op/testing/person.ts";
 import { api, grantTypes, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 

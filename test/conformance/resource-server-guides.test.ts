@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { demoApplications } from "../../examples/application/src/demo.ts";
 import type { Application } from "../../packages/edge-op/src/applications.ts";
-import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
@@ -26,7 +26,7 @@ const vars: Record<string, string> = { NONCE_SECRET: "a secret of at least 32 ch
 const workers = [...blocksOf(apiGuide, "worker"), ...blocksOf(mcpGuide, "worker")];
 const applications = Object.fromEntries(
   workers.map(([name, source]): [string, Application] => {
-    const example = name === "mcp" ? exampleApplications.mcp : exampleApplications.api;
+    const example = name === "mcp" ? demoApplications.mcp : demoApplications.api;
     return [name, { ...example, source, vars }];
   }),
 );

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Page, Person } from "../../packages/edge-op/testing/person.ts";
 import { Application, allScopes } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 import { accessToken, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 

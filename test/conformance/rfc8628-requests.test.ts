@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
 import { claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

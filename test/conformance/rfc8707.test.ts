@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "./fixtures/application.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";

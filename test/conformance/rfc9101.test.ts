@@ -17,7 +17,7 @@ import {
 } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";

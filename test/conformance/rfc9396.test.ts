@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { type Page, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { type Page, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, readAuthorizationResponse } from "./fixtures/application.ts";
 import { accessToken, claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";

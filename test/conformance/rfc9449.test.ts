@@ -4,7 +4,7 @@ import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiResponse, postForm, readResponse } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { Application } from "./fixtures/application.ts";
 import { accessToken, api, claimsOf, grantTypes, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
+import { demoApplications } from "../../examples/application/src/demo.ts";
 import { introspectionValidator } from "../../packages/resource-server/src/validate-by-introspection.ts";
 import { jwtValidator } from "../../packages/resource-server/src/validate-jwt.ts";
 import { Application } from "./fixtures/application.ts";
@@ -21,7 +21,7 @@ let id: string;
 let others: { readonly access: string; readonly id: string };
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ applications: { api: exampleApplications.api } });
+  provider = await startLocalProvider({ applications: { api: demoApplications.api } });
   fixtures = new ProviderFixtures(provider);
   api = provider.resources["api"]!;
   const described = { name: "Notes", clients: "registered", scopes: [{ value: "notes:read", description: "Read" }] };

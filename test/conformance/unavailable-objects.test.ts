@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
+import { demoApplications } from "../../examples/application/src/demo.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import {
   grantTypes,
@@ -25,7 +25,7 @@ beforeAll(async () => {
   provider = await startFaultyProvider({
     shape: inject("shape"),
     vars: { REVOCATION_MODE: "direct" },
-    applications: { api: exampleApplications.api },
+    applications: { api: demoApplications.api },
   });
   fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();

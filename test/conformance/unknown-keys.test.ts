@@ -1,7 +1,7 @@
 /** **Tokens with a key that is not in the schedule**, wherever a token of this provider is verified (protocols.md §4). */
 
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { exampleApplications } from "../../packages/edge-op/src/example-applications.ts";
+import { demoApplications } from "../../examples/application/src/demo.ts";
 import { Application, redirectUri } from "./fixtures/application.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import {
@@ -26,7 +26,7 @@ beforeAll(async () => {
     shape: inject("shape"),
     // Each request calls a shard, so that a fault shows at once.
     vars: { REVOCATION_MODE: "direct", CLIENT_REGISTRATION: "token" },
-    applications: { api: exampleApplications.api },
+    applications: { api: demoApplications.api },
   });
   const fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();

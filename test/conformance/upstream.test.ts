@@ -5,7 +5,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { Person, textOf } from "../../packages/edge-op/src/testing/person.ts";
+import { Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { type NodeOidcProvider, startNodeOidcProvider } from "../fixtures/node-oidc-provider.ts";
 import { Application, type Tokens } from "./fixtures/application.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";

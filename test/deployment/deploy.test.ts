@@ -3,7 +3,7 @@
  * where the one before it ended.
  */
 
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { workers } from "../../packages/edge-op/src/workers.ts";
@@ -53,6 +53,16 @@ function uploads(calls: readonly RecordedCall[]): { readonly name: string; reado
 
 let firstKey: string;
 
+const settings: Record<string, string | number> = {};
+
+/** Edits the environment's file. */
+function set(name: string, value: string | number): void {
+  settings[name] = value;
+  const path = join(operator.deployments, "production.ts");
+  const text = readFileSync(path, "utf8").replace(/^ {2}settings: .*\n/m, "");
+  writeFileSync(path, text.replace("export default {\n", `$&  settings: ${JSON.stringify(settings)},\n`));
+}
+
 /** A key that differs from the first, whatever it starts with. */
 function otherKey(first: string): string {
   return `${firstKey.startsWith(first) ? "D" : first}${firstKey.slice(1)}`;
@@ -82,7 +92,9 @@ describe("from an empty account to a verified provider", () => {
     const { code, output } = await operator.deploy(["--issuer", issuer, "--separate", "--account", "Example"]);
     expect(code).toBe(1);
     expect(output).toContain("✓ Migrations");
-    expect(output).toContain("✗ Worker op-state");
+    expect(output).toContain("✗ Worker op-state: /accounts/");
+    expect(output).toContain("op-state: The token lacks the permission Account › Workers Scripts: Edit");
+    expect(output).not.toContain("open an issue");
     expect(output).toContain("run the same command: it continues there");
     expect(shownKey(output)).toBeUndefined();
     const kept = join(operator.deployments, ".generated/production/unfinished.json");
@@ -194,7 +206,29 @@ describe("staging next to production", () => {
 });
 
 describe("upgrades and drift", () => {
+  test("without a change nothing is uploaded, and the deployment is verified", async () => {
+    const { code, output, calls } = await operator.deploy([]);
+    expect([code, uploads(calls), output.match(/✗.*/g)]).toEqual([0, [], null]);
+    expect(output).toContain("op-state is unchanged: not uploaded");
+    expect(output).toContain("✓ Verification");
+    expect(output).toContain(`Nothing changed: ${issuer} runs this release with these settings.`);
+  });
+
+  test("a setting of one Worker uploads that Worker", async () => {
+    set("DISPLAY_NAME", "Example");
+    local.failOnce("POST", /\/scripts\/op-console\/versions$/);
+    const failed = await operator.deploy([]);
+    const before = script("op-auth").deployments.at(-2)!.versionId;
+    expect(failed.code).toBe(1);
+    expect(failed.output).toContain("To go back to what was served before:\n  npm run deploy -- rollback");
+    expect(failed.output).toContain(`  npm run deploy -- rollback ${before} auth\n`);
+    expect(failed.output).not.toContain(" console\n");
+    const { code, calls } = await operator.deploy([]);
+    expect([code, uploads(calls).map(({ name }) => name)]).toEqual([0, ["op-console"]]);
+  });
+
   test("the second deployment makes these calls, sends no secret, waits for the objects and verifies again", async () => {
+    set("ACCESS_TOKEN_LIFETIME", 900);
     const { code, output, calls } = await operator.deploy([]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
     await expect(describeCalls(calls, "op")).toMatchFileSnapshot("golden/upgrade.txt");

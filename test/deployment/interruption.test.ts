@@ -31,6 +31,8 @@ const kinds: readonly (readonly [string, RegExp, RegExp?])[] = [
   ["a database deleted", /\/d1\/database\/[^/]+$/],
   ["the list of migrations", /\/query$/, /CREATE TABLE[^;]*d1_migrations/i],
   ["a migration", /\/query$/, /d1_migrations/],
+  ["the hashes of migrations", /\/query$/, /'migration:/],
+  ["what was uploaded", /\/query$/, /'upload:/],
   ["the choices", /\/query$/, /'environment'/],
   ["the shape", /\/query$/, /'shape'/],
   ["the admin client", /\/query$/, /'admin_client'/],
@@ -98,9 +100,9 @@ describe("a killed command is continued by repeating it", () => {
       [...compact, "--issuer", "https://small.example.com"],
       kindOf,
     );
-    expect(killedAfter.slice(0, 7)).toEqual([
-      ...["a database", "a namespace", "a queue", "the list of migrations", "a migration", "the choices"],
-      "another Worker",
+    expect(killedAfter.slice(0, 8)).toEqual([
+      ...["a database", "a namespace", "a queue", "the list of migrations", "a migration"],
+      ...["the hashes of migrations", "the choices", "another Worker"],
     ]);
     expect(killedAfter).toEqual(
       expect.arrayContaining(["the host of the front door", "the shape", "the admin client"]),
@@ -178,6 +180,29 @@ describe("no file contains a given secret", () => {
     const repeated = await operator.deploy(["--environment", "given", "--skip-verification"], { OP_MASTER_KEY: key });
     expect([repeated.code, repeated.output.includes(key)]).toEqual([0, false]);
   });
+});
+
+describe("a run that was killed while it had the lock", () => {
+  const begin = () =>
+    operator.deployUntil([...compact], ({ body }) =>
+      JSON.stringify(body ?? "").includes("INSERT INTO deployment (name, value, set_at_ms) VALUES ('lock'"),
+    );
+
+  test("ends at once for its own folder; elsewhere it is named, until somebody ends it", async () => {
+    const elsewhere = new Operator(local);
+    elsewhere.write({ "small.json": { issuer: "https://small.example.com" } });
+    expect((await begin()).wasKilled).toBe(true);
+    const continued = await operator.deploy([...compact]);
+    expect([continued.code, continued.output.match(/✗.*/g)]).toEqual([0, null]);
+    expect((await begin()).wasKilled).toBe(true);
+    const refused = await elsewhere.deploy([...compact]);
+    expect([refused.code, changes(refused.calls)]).toEqual([2, []]);
+    expect(refused.output).toMatch(/ on \S+ has been changing this environment since \d{4}-.*--take-over lock/);
+    const agreed = await elsewhere.deploy([...compact, "--take-over", "lock"]);
+    expect([agreed.code, agreed.output.match(/✗.*/g)]).toEqual([0, null]);
+    expect((await operator.deploy([...compact])).code).toBe(0);
+    elsewhere.cleanUp();
+  }, 300_000);
 });
 
 describe("two concurrent first deployments", () => {

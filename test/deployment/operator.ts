@@ -134,7 +134,7 @@ function startNode(
   return { kill: () => process.kill(-child.pid!, "SIGKILL"), result };
 }
 
-/** The calls that change something: all except reads and queries that only select. */
+/** The calls that change something: all except reads, queries that only select, and the lock of a run. */
 export function changes(calls: readonly RecordedCall[]): string[] {
   return calls
     .filter(({ method, path, body }) => method !== "GET" && !(path.endsWith("/query") && isSelect(body)))
@@ -143,5 +143,5 @@ export function changes(calls: readonly RecordedCall[]): string[] {
 
 function isSelect(body: unknown): boolean {
   const sql = typeof body === "object" && body !== null && "sql" in body ? String(body.sql) : "";
-  return /^\s*SELECT\b/i.test(sql);
+  return /^\s*SELECT\b|'lock'/i.test(sql);
 }

@@ -1,11 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { checkEnvironment, type EnvironmentFile } from "../../scripts/deploy/environment.ts";
+import { ownMigrations } from "../../scripts/deploy/migrations.ts";
+import { permissionFor } from "../../scripts/deploy/permissions.ts";
 import { Refusal } from "../../scripts/deploy/refusal.ts";
+import { whyLocked } from "../../scripts/deploy/run-lock.ts";
 import { openSession, refuseConflicts } from "../../scripts/deploy/session.ts";
+import { keptDirectory } from "../compatibility/previous-release.ts";
 import type { Script } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare, type LocalCloudflareOptions } from "./local-cloudflare/local-cloudflare.ts";
 import { changes } from "./operator.ts";
@@ -41,7 +45,8 @@ async function refusal(file: EnvironmentFile = {}, account?: string): Promise<re
   });
   if ("errors" in checked) throw new Refusal(checked.errors);
   try {
-    refuseConflicts(await openSession(checked.environment, directory, { account, origin: undefined, verbose: false }));
+    const options = { account, origin: undefined, verbose: false };
+    refuseConflicts(await openSession(checked.environment, directory, options), { migrates: true });
     return [];
   } catch (error) {
     if (error instanceof Refusal) return error.reasons;
@@ -61,6 +66,7 @@ function addScript(name: string, variables: Readonly<Record<string, string>> = {
     port: 0,
     versions: [version],
     deployments: [{ id: "d", versionId: "v", codeUpdateStrategy: undefined }],
+    crons: [],
     settings: {},
   };
   local.account.scripts.set(name, script);
@@ -146,6 +152,124 @@ describe("nothing is taken over without agreement", () => {
     await expectTakeOver("d1:op", 'The database "op" exists and has tables');
     const file = { resources: { CACHE: "shared" }, takeOver: ["d1:op"] };
     expect(await refusal(file)).toEqual([expect.stringContaining("--take-over name:shared")]);
+  });
+});
+
+describe("the migrations of a database are those of this checkout", () => {
+  const own = ownMigrations().filter(({ binding }) => binding === "DB");
+  const [first, second, third] = own;
+  const list = "CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY, name TEXT)";
+  const applied = (...names: string[]) => names.map((name) => `INSERT INTO d1_migrations (name) VALUES ('${name}')`);
+  const deployed = ["environment", "admin_client"].map(
+    (name) => `INSERT INTO deployment VALUES ('${name}', '${name === "environment" ? "production" : "admin"}', 0)`,
+  );
+  const hashes = (values: Readonly<Record<string, string>>) =>
+    Object.entries(values).map(
+      ([name, hash]) => `INSERT INTO deployment VALUES ('migration:DB:${name}', '${hash}', 0)`,
+    );
+
+  async function refused(database: readonly string[], takeOver: readonly string[] = []) {
+    vi.stubEnv("OP_MASTER_KEY", key);
+    await addDatabase("op", [list, ...database, ...deployed].join(";\n"));
+    addScript("op", { DEPLOYMENT_ENVIRONMENT: "production" });
+    return refusal({ takeOver });
+  }
+
+  test.each([
+    ["none is applied twice", [first!.sql, ...applied(first!.name)], { [first!.name]: first!.hash }, undefined],
+    ["0.1.0 recorded none", [first!.sql, ...applied(first!.name)], {}, undefined],
+    [
+      "a changed one",
+      [first!.sql, ...applied(first!.name)],
+      { [first!.name]: "another" },
+      `The migration ${first!.name} of the database "op" was another one when it was applied. Restore migrations/${first!.name}`,
+    ],
+    [
+      "a missing one",
+      [first!.sql, second!.sql, third!.sql, ...applied(first!.name, third!.name)],
+      { [first!.name]: first!.hash, [third!.name]: third!.hash },
+      `The database "op" lacks the migration ${second!.name}, and has ${third!.name}`,
+    ],
+    [
+      "an unknown one",
+      [first!.sql, ...applied(first!.name, "0999_later.sql")],
+      { [first!.name]: first!.hash },
+      'The database "op" has the migrations 0999_later.sql, which this checkout does not have',
+    ],
+    [
+      "one that was edited before the first release, and not recorded",
+      [first!.sql.replace("  lost       TEXT    NOT NULL,", ""), ...applied(first!.name)],
+      {},
+      'The database "op" was made by sources from before 0.1.0: held_records differ from what 0001_schema.sql makes',
+    ],
+  ])("%s", async (_, statements, recorded, reason) => {
+    expect(await refused([...statements, ...hashes(recorded)])).toEqual(
+      reason === undefined ? [] : [expect.stringContaining(reason)],
+    );
+  });
+
+  test("an older release on newer tables runs if the operator agrees", async () => {
+    const newer = [first!.sql, ...applied(first!.name, "0999_later.sql"), ...hashes({ [first!.name]: first!.hash })];
+    expect(await refused(newer, ["migrations:op"])).toEqual([]);
+  });
+
+  test("a released migration never changes", () => {
+    const kept = JSON.parse(readFileSync(join(keptDirectory, "release.json"), "utf8")) as {
+      readonly migrations: Readonly<Record<string, string>>;
+    };
+    const current = Object.fromEntries(ownMigrations().map(({ path, hash }) => [path, hash]));
+    expect(Object.keys(kept.migrations).length).toBeGreaterThanOrEqual(2);
+    expect(current).toMatchObject(kept.migrations);
+  });
+});
+
+describe("the permission that a token lacks is named", () => {
+  test.each([
+    ["/workers/scripts", "Account › Workers Scripts: Edit"],
+    ["/d1/database", "Account › D1: Edit"],
+    ["/storage/kv/namespaces", "Account › Workers KV Storage: Edit"],
+    ["/queues", "Account › Queues: Edit"],
+    ["/r2/buckets", "Account › Workers R2 Storage: Edit"],
+    ["/zones", "Zone › Zone: Read"],
+    ["/dns_records", "Zone › DNS: Read"],
+    ["/workers/routes", "Zone › Workers Routes: Edit"],
+    ["/workers/domains", "Account › Workers Scripts: Edit, and Zone › Workers Routes: Edit"],
+  ])("a refused read of %s, before anything is changed", async (path, permission) => {
+    local.failOnce("GET", new RegExp(`${path}$`));
+    expect(await refusal({ resources: { BACKUP: "op-backup" } })).toEqual([
+      expect.stringMatching(new RegExp(`Authentication error.*The token lacks the permission ${permission} `)),
+    ]);
+  });
+
+  test("each call of a first deployment and of an upgrade has one", () => {
+    const golden = ["first-deployment", "upgrade"].map((name) =>
+      readFileSync(join(import.meta.dirname, `golden/${name}.txt`), "utf8"),
+    );
+    const paths = golden.join().match(/(?<= (?:GET|PUT|POST|PATCH|DELETE) )\/[^ ?]+/g) ?? [];
+    const known = new Set(paths.map((path) => path.replaceAll(/[{}]/g, "")));
+    expect(known.size).toBeGreaterThan(20);
+    expect([...known].filter((path) => permissionFor(path) === undefined)).toEqual([]);
+  });
+});
+
+describe("one run at a time", () => {
+  const sinceMs = Date.UTC(2026, 10, 27, 2, 31);
+  const lock = { id: "first", by: "maria on laptop", sinceMs, untilMs: sinceMs + 1_800_000 };
+  const own = { deadId: undefined, isAgreed: false, nowMs: sinceMs + 60_000 };
+
+  test.each([
+    ["nobody has it", undefined, own, true],
+    ["another run has it", lock, own, false],
+    ["it has ended by itself", lock, { ...own, nowMs: lock.untilMs }, true],
+    ["it is that of a run of this folder that was killed", lock, { ...own, deadId: "first" }, true],
+    ["another run of this folder was killed", lock, { ...own, deadId: "second" }, false],
+    ["the operator agrees", lock, { ...own, isAgreed: true }, true],
+  ])("%s", (_, found, mine, isFree) => {
+    expect(whyLocked(found, mine)).toEqual(
+      isFree
+        ? undefined
+        : "maria on laptop has been changing this environment since 2026-11-27T02:31:00Z. Wait until that run has ended. If its machine is gone: the lock ends at 2026-11-27T03:01:00Z, or now with --take-over lock",
+    );
   });
 });
 

@@ -31,6 +31,10 @@ function consumersOf(queue: string): (string | undefined)[] {
   return found.flatMap(({ consumers }) => consumers.map(({ script }) => script));
 }
 
+function crons(script: string): readonly string[] | undefined {
+  return local.account.scripts.get(script)?.crons;
+}
+
 function faults(output: string): string[] | null {
   return output.match(/✗.*/g);
 }
@@ -78,7 +82,7 @@ describe("workers.dev", () => {
     expect([deleted.code, scripts()]).toEqual([0, []]);
   });
 
-  test("compact by default: one Worker, verified; a second run upgrades it; nothing remains after destroy", async () => {
+  test("compact by default: one Worker, verified; a second run changes nothing; nothing remains after destroy", async () => {
     // A location fails once while an upload is spreading.
     for (const path of ["/.well-known/openid-configuration", "/jwks", "/introspect"]) local.failRequestOnce(path);
     const first = await operator.deploy(["--workers-dev", "--environment", "small"]);
@@ -91,7 +95,7 @@ describe("workers.dev", () => {
     expect(consumersOf("op-small-audit")).toEqual(["op-small-state"]);
     const again = await operator.deploy(["--environment", "small"]);
     expect([again.code, faults(again.output)]).toEqual([0, null]);
-    expect(again.output).toContain("✓ Objects run the upload");
+    expect(again.output).toContain("Nothing changed: https://op-small-state.example.workers.dev");
     const status = await operator.deploy(["status", "--environment", "small"]);
     expect(status.output).toContain("Nothing differs from the environment's file.");
     const deleted = await operator.deploy(["destroy", "--environment", "small", "--confirm", "small"]);
@@ -110,6 +114,7 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     expect([code, faults(output)]).toEqual([0, null]);
     expect(scripts()).toEqual(["op-state"]);
     expect([local.account.domains.get("op.example.com")?.service, local.zones[0]!.routes]).toEqual(["op-state", []]);
+    expect(crons("op-state")).toEqual(["*/5 * * * *"]);
     secret = /client_secret {2}(\S+)/.exec(output)![1]!;
     key = /OP_MASTER_KEY {2}(\S+)/.exec(output)![1]!;
     expect(await requestToken("op.example.com", secret)).toBe(200);
@@ -140,6 +145,7 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     expect([uploaded.at(-1), uploaded.length]).toEqual(["op-state", 7]);
     expect(local.account.domains.get("op.example.com")?.service).toBe("op");
     expect(consumersOf("op-audit")).toEqual(["op-management"]);
+    expect([crons("op-state"), crons("op-management")]).toEqual([[], ["*/5 * * * *"]]);
     expect(await requestToken("op.example.com", secret)).toBe(200);
     const callback = "https://op.example.com/console/callback";
     expect(await openConsole("op.example.com")).toEqual([303, "https://op.example.com", callback]);
@@ -153,10 +159,21 @@ describe("ADR 32: the shape of an environment is changed by its file", () => {
     local.account.domains.delete(own.hostname);
   });
 
+  test("a file that names no shape keeps what is deployed", async () => {
+    operator.write({ "production.json": { issuer: "https://op.example.com" } });
+    const { code, output, calls } = await operator.deploy([]);
+    expect([code, faults(output), scripts().length]).toEqual([0, null, 7]);
+    expect(output).toContain("shape          separate: sign-ins delay no token request");
+    expect(changes(calls).filter((call) => call.startsWith("DELETE "))).toEqual([]);
+    const status = await operator.deploy(["status"]);
+    expect(status.output).toContain("Nothing differs from the environment's file.");
+  });
+
   test("back to compact: it serves before the others and their routes are deleted", async () => {
     operator.write(file("compact"));
     const { code, output, calls } = await operator.deploy([]);
     expect([code, faults(output)]).toEqual([0, null]);
+    expect(output).toContain("shape          separate becomes compact: ");
     expect(scripts()).toEqual(["op-state"]);
     const order = changes(calls).filter((call) => /scripts\/[^/]+$/.test(call));
     expect(order.slice(1).every((call) => call.startsWith("DELETE "))).toBe(true);

@@ -1,7 +1,7 @@
 /** **The compact Worker with objects that fail on demand**: the paths of faulty-objects.ts are served on every socket. */
 
-import type { CompactEnv } from "../../packages/op-compact/src/compact-env.ts";
 import { createIsolate } from "../../packages/op-compact/src/isolate.ts";
+import type { CompactEnv } from "../../packages/op-compact/src/worker.ts";
 import { createWorker } from "../../packages/op-compact/src/worker.ts";
 import { createTokenValidation } from "../../packages/op-management/src/introspection/token-validation.ts";
 import type { AuditMessage } from "../../packages/shared/src/audit/audit-event.ts";

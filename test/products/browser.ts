@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
-import type { Arrival, Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Arrival, Page, Person } from "../../packages/edge-op/testing/person.ts";
 
 export interface Shown {
   readonly url: URL;

@@ -8,7 +8,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Browser as Chromium, Page } from "playwright-core";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { block, filesOf, registrationOf } from "../../scripts/reference/clients-page.ts";
 import { launchChromium } from "../browser/browser-fixtures.ts";
 import { Browser } from "./browser.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/src/local-provider.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "../conformance/fixtures/tls-proxy.ts";
 import { TestAuthority } from "../fixtures/client-certificates.ts";

@@ -7,16 +7,31 @@ import { workerConfiguration } from "../../scripts/deploy/worker-configuration.t
 
 /** The Grafana dashboard and the alert rules name only columns that a data point has (`observeRequest`), and events that a line can have. */
 interface Dashboard {
-  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly rawSql: string }[] }[];
+  readonly panels: readonly {
+    readonly id: number;
+    readonly type: string;
+    readonly gridPos: object;
+    readonly title: string;
+    readonly targets: readonly { readonly rawSql: string }[];
+  }[];
 }
 
 const dashboard = JSON.parse(readFileSync(join(repositoryRoot, "docs/operating/dashboard.json"), "utf8")) as Dashboard;
 const monitor = readFileSync(join(repositoryRoot, "docs/operating/monitor.md"), "utf8");
 
 interface Rule {
+  readonly uid: string;
   readonly title: string;
+  readonly condition: string;
+  readonly for: string;
+  readonly noDataState: string;
   readonly annotations: { readonly page: string };
-  readonly data: readonly { readonly datasourceUid: string; readonly model: { rawSql?: string; expr?: string } }[];
+  readonly data: readonly {
+    readonly refId: string;
+    readonly datasourceUid: string;
+    readonly relativeTimeRange?: { readonly from: number; readonly to: number };
+    readonly model: { refId?: string; rawSql?: string; expr?: string };
+  }[];
 }
 
 const read = (name: string) => readFileSync(join(repositoryRoot, "docs/operating", name), "utf8");
@@ -105,6 +120,40 @@ describe("the alert rules", () => {
       new Set(["$HEALTH_CHECK", "$READY_CHECK", "$EMAIL"]),
     );
     expect(monitor).toContain("(cloudflare-alerts.json)");
+  });
+
+  /** What Grafana's reader of provisioning files requires: one rule that it refuses makes it refuse the file. */
+  test("Grafana's provisioning accepts each of them", () => {
+    const file = JSON.parse(read("alerts.json")) as Readonly<Record<string, unknown>>;
+    expect(file).toMatchObject({ apiVersion: 1, groups: [{ name: expect.any(String), folder: expect.any(String) }] });
+    const duration = /^\d+[smhdw]$/;
+    const known = ["uid", "title", "condition", "for", "noDataState", "execErrState", "annotations", "labels", "data"];
+    const uids = rules.map(({ uid }) => uid);
+    expect(new Set(uids).size).toBe(rules.length);
+    for (const rule of rules) {
+      expect([rule.uid, rule.uid.length <= 40]).toEqual([expect.stringMatching(/^[\w-]+$/), true]);
+      expect(Object.keys(rule).filter((member) => !known.includes(member))).toEqual([]);
+      expect(rule.for).toMatch(duration);
+      expect(["Alerting", "NoData", "OK", "KeepLast"]).toContain(rule.noDataState);
+      expect(rule.data.map(({ refId }) => refId)).toContain(rule.condition);
+      for (const { refId, datasourceUid, relativeTimeRange: range, model } of rule.data) {
+        expect(model.refId).toBe(refId);
+        if (datasourceUid !== "__expr__") expect(range!.from).toBeGreaterThan(range!.to);
+      }
+    }
+  });
+
+  test("Grafana imports the dashboard: it has what its schema requires", () => {
+    const whole = dashboard as unknown as Readonly<Record<string, unknown>>;
+    for (const member of ["annotations", "schemaVersion", "templating", "time", "title", "uid"])
+      expect(whole, member).toHaveProperty(member);
+    const ids = dashboard.panels.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { type, gridPos } of dashboard.panels)
+      expect({ type, gridPos }).toEqual({
+        type: expect.any(String),
+        gridPos: { x: expect.any(Number), y: expect.any(Number), w: expect.any(Number), h: expect.any(Number) },
+      });
   });
 
   test("each has a threshold on what it finds", () => {

@@ -1,5 +1,6 @@
 /** Commands on the pages for operators: each is a command of the product, and takes the names of Workers and stores from the environment's file. */
 
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -39,4 +40,15 @@ describe("docs/operating", () => {
     expect(wrong).toEqual([]);
     expect(commands.length).toBeGreaterThan(20);
   });
+});
+
+test.each([
+  ["--help", 0],
+  ["-h", 0],
+  ["--nope", 2],
+])("npm run admin-client -- %s says how it is called, and calls nothing", (option, status) => {
+  const script = join(repositoryRoot, "scripts/create-admin-client.ts");
+  const run = spawnSync(process.execPath, [script, option], { encoding: "utf8" });
+  const output = run.stdout + run.stderr;
+  expect([run.status, output.includes("--invite <address>"), /^\s+at /m.test(output)]).toEqual([status, true, false]);
 });

@@ -1,7 +1,7 @@
 import { UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
 import { controlPlane } from "../../packages/shared/src/control/commit-control-change.ts";
 import { controlCallMs } from "../../packages/shared/src/control/control-plane-rpc.ts";
-import { settle } from "../../packages/shared/src/control/settle.ts";
+import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
 import { revokeAtPlaces, revokeGrants } from "../../packages/shared/src/endings/revoke-grants.ts";
 import { newGrantId } from "../../packages/shared/src/grants/grant-id.ts";
 import {
@@ -239,7 +239,7 @@ export class MovingGrants {
         if (expiresAtMs <= context.arrivedAtMs + margin) return;
         const isDue = grant.inForceAtMs <= atMs;
         const decide = () => memory.revocation.isRevoked(context, [subject]);
-        const isRevoked = await settle(context, memory, decide, { readAhead: () => {} });
+        const isRevoked = await settle(context, memory, decide, readsBegun);
         this.#world.count("introspected");
         const which = `a token of generation ${subject.address.generation}`;
         if (isDue && !isRevoked) this.#world.violate(`R7: ${which} is active after its end was in force`);

@@ -1,7 +1,7 @@
 import { OAuthError, UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
 import { commitControlChange, controlPlane } from "../../packages/shared/src/control/commit-control-change.ts";
 import { controlCallMs } from "../../packages/shared/src/control/control-plane-rpc.ts";
-import { settle } from "../../packages/shared/src/control/settle.ts";
+import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
 import { endSession } from "../../packages/shared/src/endings/end-session.ts";
 import { newGrantId, readGrantVersions } from "../../packages/shared/src/grants/grant-id.ts";
 import { rowUntilMs } from "../../packages/shared/src/grants/grant-revocation.ts";
@@ -352,7 +352,7 @@ export class Simulation {
     isolate.receive(async ({ context, memory }) => {
       try {
         const verify = () => memory.keyRing.verify(context, jwt, { typ: [typ] });
-        const verified = await settle(context, memory, verify, { readAhead: () => {} });
+        const verified = await settle(context, memory, verify, readsBegun);
         if (verified === undefined) this.#world.violate("K6: a token of this provider is unknown");
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
@@ -390,7 +390,7 @@ export class Simulation {
           return { isRevoked, found: judged };
         };
         // An isolate that knows no version decides by copies.
-        const { isRevoked, found } = await settle(context, memory, decide, { readAhead: () => {} });
+        const { isRevoked, found } = await settle(context, memory, decide, readsBegun);
         this.#world.count("decided");
         if (isDue && !isRevoked) this.#world.violate(`I1: ${token.subject.jti} is active after its end was in force`);
         if (isRevoked && token?.begunAtMs === never && !this.#mayBeRevoked(token, context.arrivedAtMs))

@@ -1,6 +1,6 @@
 import { defaultHabits, readsPerDay } from "../../load-tests/model/habits.ts";
 import type { MeasuredDay } from "../../load-tests/model/measured-days.ts";
-import { settle } from "../../packages/shared/src/control/settle.ts";
+import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
 import { endSession } from "../../packages/shared/src/endings/end-session.ts";
 import { newGrantId } from "../../packages/shared/src/grants/grant-id.ts";
 import { tokenKey } from "../../packages/shared/src/grants/revoked-row.ts";
@@ -114,7 +114,7 @@ export class UsualDay {
 
   async #read({ context, memory }: Arrival): Promise<void> {
     const subject = this.#subject();
-    await settle(context, memory, () => memory.revocation.isRevoked(context, [subject]), { readAhead: () => {} });
+    await settle(context, memory, () => memory.revocation.isRevoked(context, [subject]), readsBegun);
   }
 
   #signIn(): void {

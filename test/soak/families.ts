@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { rotatorOf, shardOf } from "./object-names.ts";
 import { send } from "./send.ts";
 import { type Stage, unlessBroken } from "./stage.ts";

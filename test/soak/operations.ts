@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
 import { basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { Person } from "../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../packages/edge-op/testing/person.ts";
 import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
 import { shardOf } from "./object-names.ts";

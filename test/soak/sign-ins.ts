@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiResponse } from "../../packages/edge-op/src/provider-api.ts";
-import type { Page, Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Page, Person } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import { api, claimsOf } from "../conformance/fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "../conformance/fixtures/register-person.ts";

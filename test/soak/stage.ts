@@ -6,7 +6,7 @@ import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts
 import type { LogLine } from "../../packages/edge-op/src/log-line.ts";
 
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
-import type { Person } from "../../packages/edge-op/src/testing/person.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { registerPerson } from "../conformance/fixtures/register-person.ts";

@@ -94,3 +94,33 @@ test("an access without a limit is detected", () => {
     unbounded("example.ts", "await queryDatabase(() =>\n  database.prepare(sql).bind(1).first<Row>(),\n);"),
   ).toEqual([]);
 });
+
+/**
+ * What an isolate keeps between requests, and the file that notes the records on which it rests (ADR 12). A cache that notes nothing makes a decision
+ * stand that has read an old record.
+ */
+const remembered: Readonly<Record<string, string>> = {
+  "read-through.ts": "read-through.ts",
+  "known-credentials.ts": "known-credentials.ts",
+  "remembered-decisions.ts": "remembered-decisions.ts",
+  "verified-tokens.ts": "access-token.ts",
+  "client-resources.ts": "no record: a guess, which the object judges",
+  "proof-keys.ts": "no record: keys that proofs contain",
+  "read-proof.ts": "no record: used proofs",
+  "rate-limit.ts": "no record: counters",
+  "host-budget.ts": "no record: counters",
+  "fetched-documents.ts": "no record: documents of others",
+  "client-directory.ts": "no record: clients whose use was written today",
+};
+
+test("ADR 12: whatever an isolate remembers of records is noted when a decision uses it", () => {
+  const sources = sourceFiles().map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }));
+  const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+  const caches = sources.filter(({ text }) => /new IsolateCache\b/.test(text)).map(({ path }) => nameOf(path));
+  expect(caches.toSorted()).toEqual(Object.keys(remembered).toSorted());
+  const noting = Object.values(remembered).filter((name) => !name.startsWith("no record"));
+  const silent = noting.filter(
+    (name) => !sources.some(({ path, text }) => nameOf(path) === name && /reads\??\.note\(/.test(text)),
+  );
+  expect(silent).toEqual([]);
+});

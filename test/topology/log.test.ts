@@ -5,7 +5,7 @@ import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
 
 /** Node programs, whose output is for a terminal. */
-const programs = ["demo-rp", "edge-op"];
+const programs = ["edge-op"];
 /** A library: outside Workers, the failure of work after the response has no other place. */
 const libraryFile = "packages/resource-server/src/resource-server.ts";
 const logFile = "packages/shared/src/runtime/log.ts";

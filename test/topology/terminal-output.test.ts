@@ -110,7 +110,7 @@ test("every script that writes what others have sent escapes its streams", () =>
 test("in edge-op, only the development commands write to the console", () => {
   const folders = ["dev", "init"];
   // Its log is read by the process that has started it.
-  const children = ["host/serve-host.ts", "serve-isolate.ts"];
+  const children = ["serve-isolate.ts"];
   const own = ["console/escape-output.ts", "console/terminal.ts"];
   const writers = filesOf("packages/edge-op/src", true)
     .filter((path) => writes.test(textOf(path)))

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type * as Esbuild from "esbuild";
 import type * as Wrangler from "wrangler";
 import { type BuiltWorker, mainModule } from "./builds.ts";
-import { settingsFor } from "./testing/serve-hooks.ts";
+import { settingsFor } from "./serve-hooks.ts";
 import { workerBundle } from "./worker-bundle.ts";
 
 /** **The hooks of an operator in a local run**: a file of TypeScript, or a wrangler file, whose bindings and variables they then have. */

@@ -19,7 +19,9 @@ export function buildFromSources(plugins: readonly Plugin[] = []): Builds {
       options: optionsOf(config),
     }),
     instances: async () => ({
-      modules: await bundleModules("packages/edge-op/src/instances/instances-worker.ts", { plugins: [movableClock] }),
+      modules: await bundleModules("packages/edge-op/testing/instances/instances-worker.ts", {
+        plugins: [movableClock],
+      }),
       options: optionsOf(compactWorker.config),
     }),
     application: async ({ config, entry }, source) => {
@@ -50,7 +52,7 @@ function withoutBindings(): V4WorkerOptionsShape {
 /** The one module that reads the clock, replaced by the clock of the instance. */
 const movableClock = replaceModule(
   "packages/shared/src/runtime/clock.ts",
-  "packages/edge-op/src/instances/movable-clock.ts",
+  "packages/edge-op/testing/instances/movable-clock.ts",
 );
 
 const folders = { DB: "migrations", AUDIT_DB: "audit-migrations" } as const satisfies Record<DatabaseName, string>;

@@ -1,13 +1,16 @@
 import { createAppWith } from "@edge-op/op/app";
 import type { CallOwner } from "@edge-op/op/forwarding";
+import type { OwnPathsEnv } from "@edge-op/op/isolate";
+import type { AuthEnv } from "@edge-op/op-auth/runtime/auth-env";
+import type { OwnEnv as ConsoleOwnEnv } from "@edge-op/op-console/api/console-call";
 import { createWorker as createManagement } from "@edge-op/op-management/worker";
 import { createApp as createToken } from "@edge-op/op-token/app";
 import { createApp as createUserinfo } from "@edge-op/op-userinfo/app";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import type { Execution } from "@edge-op/shared/http/router";
 import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
+import type { ManagementEnv, TokenEnv, UserinfoEnv } from "@edge-op/workers/env";
 import type { Owner } from "@edge-op/workers/paths";
-import type { CompactEnv } from "./compact-env.ts";
 import { type CompactIsolate, createIsolate } from "./isolate.ts";
 
 interface App {
@@ -36,3 +39,6 @@ export function createWorker(isolate: CompactIsolate = createIsolate()) {
   };
   return { ...management, fetch: reportFacts("op-compact", createAppWith(call, isolate).fetch) };
 }
+
+/** **The bindings of the compact Worker** (wrangler.toml): those of all separate Workers, without the service bindings. */
+export type CompactEnv = AuthEnv & ConsoleOwnEnv & ManagementEnv & OwnPathsEnv & TokenEnv & UserinfoEnv;

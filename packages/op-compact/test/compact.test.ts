@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { basicHeader, call, postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import type { CompactEnv } from "../src/compact-env.ts";
 import worker, { TokenValidation } from "../src/index.ts";
+import type { CompactEnv } from "../src/worker.ts";
 import { createWorker } from "../src/worker.ts";
 
 const bindings = env as unknown as CompactEnv;

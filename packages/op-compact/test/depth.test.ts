@@ -6,7 +6,7 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import type { CompactEnv } from "../src/compact-env.ts";
+import type { CompactEnv } from "../src/worker.ts";
 import { createWorker } from "../src/worker.ts";
 
 const bindings = env as unknown as CompactEnv;

@@ -4,8 +4,8 @@ import { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { sealText } from "@edge-op/shared/secrets/seal";
 import { describe, expect, it, vi } from "vitest";
+import type { OwnEnv } from "../src/api/console-call.ts";
 import { createAppWith } from "../src/app.ts";
-import type { OwnEnv } from "../src/console-env.ts";
 import { type ConsoleSession, readSession, sessionCookie } from "../src/session/session.ts";
 import { consolePath } from "../src/session/sign-in.ts";
 

@@ -16,11 +16,16 @@ function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, AuditM
   return body.type.startsWith("cf.email.");
 }
 
-/** **Every event that op-management handles**: requests, and the queue of audit events and of events of mail. */
+/** **Every event that op-management handles**: requests, the queue of audit events and of events of mail, and a clock that asks for `/ready`. */
 export function createWorker(isolate: ManagementIsolate = createIsolate()) {
   const consumeAudit = createAuditConsumer();
+  const app = createApp(isolate);
   return {
-    fetch: reportFacts("op-management", createApp(isolate).fetch),
+    fetch: reportFacts("op-management", app.fetch),
+    // A request like any other: its data point and its line are what alerts are made of (docs/operating/monitor.md).
+    scheduled: async (_controller, env, execution) => {
+      await app.fetch(new Request(`${readSettings(env).issuer}/ready`), env, execution);
+    },
     queue: async ({ messages }, env, execution) => {
       const bodies = messages.map(({ body }) => body);
       const failures = bodies.filter(isMailEvent).flatMap(failuresIn);

@@ -1,9 +1,10 @@
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, createScheduledController } from "cloudflare:test";
 import { retirementDueMs } from "@edge-op/shared/storage/generation-life";
 import { describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { openSecondGeneration } from "../../../test/fixtures/open-generation.ts";
 import { createApp } from "../src/app.ts";
+import { createWorker } from "../src/worker.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
 /** `/ready`: its checks, the access to details, and its cost. */
@@ -41,6 +42,21 @@ describe("GET /ready", () => {
     expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
     expect(responses[0]!.body).toEqual({ status: "ready" });
     expect(reads()).toBe(1);
+  });
+
+  it("is requested by the platform's clock: a deployment that is not ready writes the data point that the alert counts", async () => {
+    const points: AnalyticsEngineDataPoint[] = [];
+    const METRICS = { writeDataPoint: (point: AnalyticsEngineDataPoint) => points.push(point) };
+    const DB = {
+      prepare: () => {
+        throw new Error("gone");
+      },
+    } as unknown as typeof bindings.DB;
+    const execution = createExecutionContext();
+    const controller = createScheduledController({ cron: "*/5 * * * *" });
+    await createWorker().scheduled(controller, { ...bindings, DB, METRICS }, execution);
+    await waitBriefly(execution);
+    expect(points.map(({ blobs = [] }) => blobs.slice(0, 3))).toEqual([["/ready", "GET", "unavailable"]]);
   });
 
   it("shows each check to an administrator, but not to a token without the scope", async () => {

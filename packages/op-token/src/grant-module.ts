@@ -31,11 +31,14 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 }
 
 /** A token request after its decision. */
-export interface IssueRequest extends ClientRequest {
-  /** Before a code or refresh token is spent, whose object names the resources: {@link OpenDecision.validate}, then spends the proof, once. */
-  validateWithProof(): Promise<void>;
-  /** Before anything else is spent, and before anything is signed (R6): {@link OpenDecision.commit}, then spends the proof, once. */
-  commitWithProof(): Promise<void>;
+export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate"> {
+  /** Commits, and spends the proof if nothing has spent it earlier: nothing refuses the request any more. To be called before anything is signed (R6). */
+  commit(): Promise<CommittedRequest>;
+}
+
+/** A token request that is granted: only for it tokens are signed. */
+export interface CommittedRequest extends ClientRequest {
+  readonly isCommitted: true;
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
@@ -58,6 +61,8 @@ export interface GrantModule<Parameter extends string = string, Due extends obje
   readonly type: GrantType;
   /** The parameters it reads, beside `grant_type` and those of client authentication. Others are ignored (RFC 6749 §3.2). */
   readonly parameters: readonly Parameter[];
+  /** Those of them that are codes or tokens of this provider: a cold isolate reads the records ahead that they name. */
+  readonly credentials: readonly NoInfer<Parameter>[];
   /** Decides which tokens are due, or throws a refusal. Spends nothing. */
   decide(request: GrantRequest<Parameter>): Promise<Due & Repeatable>;
   /** Spends the presented credential, then signs the tokens that are due. */

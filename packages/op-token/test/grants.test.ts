@@ -1,6 +1,6 @@
 import { type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { expect, it } from "vitest";
-import { grantModules } from "../src/token-endpoint.ts";
+import { grantModules } from "../src/grants.ts";
 
 it("every grant type that a client can register and discovery announces has one module", () => {
   expect(grantModules.map(({ type }) => type).toSorted()).toEqual(grantTypes.toSorted());

@@ -48,9 +48,8 @@ export async function userinfoEndpoint(
       await requireUnrevoked(context, isolate, accessToken, "Bearer");
     },
   });
-  const { response } = await settle(context, isolate, decide, {
-    readAhead: () => readAhead(context, isolate, undefined, namedBy(context, findPresented(request))),
-  });
+  const begun = readAhead(context, isolate, undefined, () => [namedBy(context, findPresented(request))]);
+  const { response } = await settle(context, isolate, decide, begun);
   return response instanceof JsonResponse ? response : respondJwt(context, isolate, response);
 }
 

@@ -7,7 +7,7 @@ import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { Discovery } from "./discovery-endpoint.ts";
 import { type CallOwner, callWorker, findOwner, forwardBy, pathOf, refuseUnknownPath } from "./forwarding.ts";
-import type { OwnPathsEnv } from "./front-door-env.ts";
+import type { OwnPathsEnv } from "./isolate.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
 import { jwksEndpoint } from "./jwks-endpoint.ts";
 import { PublishedKeys } from "./published-keys.ts";

@@ -8,8 +8,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";
-import type { OwnPathsEnv } from "./front-door-env.ts";
-import type { FrontDoorIsolate } from "./isolate.ts";
+import type { FrontDoorIsolate, OwnPathsEnv } from "./isolate.ts";
 import { JsonDocument } from "./json-document.ts";
 import { providerMetadata } from "./provider-metadata.ts";
 

@@ -8,7 +8,7 @@ import { answerElsewhere } from "@edge-op/shared/http/own-host";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import type { Execution } from "@edge-op/shared/http/router";
 import { type OwnedPaths, type Owner, ownedPaths } from "@edge-op/workers/paths";
-import type { ServiceBindings } from "./front-door-env.ts";
+import type { ServiceBindings } from "./isolate.ts";
 
 const owners = Object.values<OwnedPaths>(ownedPaths);
 const ownerOfPath: ReadonlyMap<string, Owner> = new Map(

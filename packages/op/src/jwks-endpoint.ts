@@ -4,8 +4,7 @@ import type { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
-import type { OwnPathsEnv } from "./front-door-env.ts";
-import type { FrontDoorIsolate } from "./isolate.ts";
+import type { FrontDoorIsolate, OwnPathsEnv } from "./isolate.ts";
 import type { PublishedKeys } from "./published-keys.ts";
 
 /**

@@ -65,6 +65,8 @@ export interface WorkerRow {
   readonly hasSecrets: boolean;
   /** The Worker consumes the queue of audit events. */
   readonly consumesAudit?: true;
+  /** The platform calls the Worker at these times. */
+  readonly crons?: readonly string[];
   /** The Worker makes pages or mails, and reads their settings. */
   readonly hasBranding?: true;
   /** A request makes several calls after each other: the Worker runs near its objects and D1 (Smart Placement), not near the caller. */
@@ -80,6 +82,9 @@ const issuing = [
   ...endpoint,
   ...["REFRESH_TOKEN_ROTATOR", "AUTHORIZATION_CODE_STORE", "CHALLENGE_STORE", "CONTROL_PLANE"],
 ] as const;
+
+/** Every five minutes: a check wakes the revocation shards, and a shard in memory costs by time. */
+export const readinessCrons = ["*/5 * * * *"] as const;
 
 /** **The Workers of a deployment of separate Workers**, in the order of their deployment: each binds only earlier ones. */
 export const workers = {
@@ -100,6 +105,7 @@ export const workers = {
     ],
     hasSecrets: true,
     consumesAudit: true,
+    crons: readinessCrons,
   },
   "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE", "CONTROL_PLANE", "HOOKS"], hasSecrets: true },
   "op-auth": {

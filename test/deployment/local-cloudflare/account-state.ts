@@ -22,6 +22,7 @@ export interface Script {
   /** Versions, newest last. */
   readonly versions: Version[];
   readonly deployments: Deployment[];
+  crons: readonly string[];
   settings: Readonly<Record<string, unknown>>;
 }
 

@@ -131,7 +131,8 @@ export class LocalCloudflare {
     const index = this.#failures.findIndex(({ method, path }) => method === request.method && path.test(request.path));
     if (index >= 0) {
       this.#failures.splice(index, 1);
-      return fault(new ApiFault(403, 10023, "The token lacks a permission"));
+      // What Cloudflare says of a token that lacks a permission.
+      return fault(new ApiFault(403, 10000, "Authentication error"));
     }
     for (const { method, pattern, handle } of apiRoutes) {
       const match = method === request.method ? pattern.exec(request.path) : null;

@@ -52,6 +52,7 @@ async function addVersion(account: AccountState, name: string, form: unknown): P
     port: await findFreePort("127.0.0.1"),
     versions: [],
     deployments: [],
+    crons: [],
     settings: {},
   };
   const version = {
@@ -195,6 +196,11 @@ export const scriptRoutes: readonly ApiRoute[] = [
     return found.settings;
   }),
   route("GET", `${script}/script-settings`, (local, _request, parts) => findScript(local, parts).settings),
+  route("PUT", `${script}/schedules`, (local, { body }, parts) => {
+    const found = findScript(local, parts);
+    found.crons = (body as { cron: string }[]).map(({ cron }) => cron);
+    return { schedules: found.crons.map((cron) => ({ cron })) };
+  }),
   route("GET", `${script}/subdomain`, (local, _request, parts) => ({
     enabled: findScript(local, parts).subdomainEnabled,
     previews_enabled: false,

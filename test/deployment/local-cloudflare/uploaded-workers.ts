@@ -54,8 +54,10 @@ export class UploadedWorkers {
   }
 
   #current(): Promise<Miniflare> {
+    // While it restarts, the earlier one is being disposed of.
+    if (this.#starting !== undefined) return this.#starting;
     if (this.#runtime !== undefined && this.#isCurrent) return Promise.resolve(this.#runtime);
-    this.#starting ??= this.#restart().finally(() => {
+    this.#starting = this.#restart().finally(() => {
       this.#starting = undefined;
     });
     return this.#starting;

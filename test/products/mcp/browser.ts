@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
-import { Person } from "../../../packages/edge-op/src/testing/person.ts";
+import { Person } from "../../../packages/edge-op/testing/person.ts";
 import { Browser } from "../browser.ts";
 
 const pagesAtMost = 5;

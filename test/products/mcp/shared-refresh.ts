@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { findFreePort } from "../../../packages/edge-op/src/free-port.ts";
-import type * as Testing from "../../../packages/edge-op/src/testing/testing.ts";
+import type * as Testing from "../../../packages/edge-op/testing/testing.ts";
 import { EmptyFolder } from "../../conformance/fixtures/packed-package.ts";
 import { servers } from "./servers.ts";
 import { ProgramSession } from "./sessions.ts";

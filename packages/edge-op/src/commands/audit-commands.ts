@@ -7,7 +7,7 @@ import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, type Option, textOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
 import { Progress } from "../console/progress.ts";
-import { requireForm } from "../console/require-form.ts";
+import { requireForm } from "../console/read-document.ts";
 import { showMembers, Table } from "../console/show.ts";
 import { readPages } from "../operations/print-list.ts";
 

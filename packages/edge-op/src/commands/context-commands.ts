@@ -1,6 +1,6 @@
 import { decodeJwt } from "jose";
+import { revokeSignIn } from "../connection/authorize.ts";
 import { type Context, ContextStore } from "../connection/contexts.ts";
-import { revokeSignIn } from "../connection/revoke-sign-in.ts";
 import { type Call, type Command, textOption } from "../console/command.ts";
 import { Failure } from "../console/failure.ts";
 import { showMembers, Table } from "../console/show.ts";

@@ -1,8 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { type Connection, connect } from "../connection/connection.ts";
-import { type Call, type Command, hasFlag, textOption } from "../console/command.ts";
+import { type Call, type Command, hasFlag, requireConsent, textOption, yesOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
-import { requireConsent, yesOption } from "../console/require-consent.ts";
 import { printable } from "../console/show.ts";
 import { applyChanges } from "../declared/apply-changes.ts";
 import { type ComparedSettings, compareSettings } from "../declared/compare-settings.ts";

@@ -127,3 +127,11 @@ export function unreachable(error: unknown): Failure | undefined {
     { cause: error },
   );
 }
+
+/** **Revokes the tokens of a context**, the whole grant of a person's sign-in. @see https://www.rfc-editor.org/rfc/rfc7009 */
+export async function revokeSignIn(context: Context): Promise<void> {
+  const { tokens } = context;
+  if (tokens === undefined) return;
+  const config = await discover(context);
+  await asFailure(() => oidc.tokenRevocation(config, tokens.refresh_token ?? tokens.access_token));
+}

@@ -1,20 +1,19 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { clientDocumentPath } from "@edge-op/demo-rp/start-demo-rp";
-import { adminScopes } from "../admin-client.ts";
-import { administratorRole } from "../administrators.ts";
-import type { Credentials } from "../provider-api.ts";
-import { applySeed, type SeededProvider } from "./apply-seed.ts";
 import {
-  type DemoClient,
   type DemoClientName,
   type DemoResources,
   demoClients,
   demoResource,
   demoRoles,
   demoUsers,
-} from "./demo.ts";
-import type { Seed, SeededClient, SeededUser } from "./seed.ts";
+} from "@edge-op/example-application/demo";
+import { clientDocumentPath } from "@edge-op/example-application/start-demo-rp";
+import { adminScopes } from "../admin-client.ts";
+import { administratorRole } from "../administrators.ts";
+import type { Credentials } from "../provider-api.ts";
+import { applySeed, type SeededProvider } from "./apply-seed.ts";
+import type { Seed, SeedClient, SeededClient, SeededUser } from "./seed.ts";
 
 export interface DevFile {
   readonly issuer: string;
@@ -30,7 +29,7 @@ export interface DevFile {
 
 /** The demo as a seed. Ids of resources contain the port: an identifier cannot change, but `PORT` can. */
 export function demoSeed(relyingParty: string, resources: Partial<DemoResources> = {}): Seed {
-  const clients = Object.entries<DemoClient>(demoClients(relyingParty)).map(
+  const clients = Object.entries<SeedClient>(demoClients(relyingParty)).map(
     ([name, client]) => [demoId(name), client] as const,
   );
   const names = { mcp: "Notes (MCP)", api: "Notes (API)" };

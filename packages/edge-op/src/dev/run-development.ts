@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DemoRp, startDemoRp } from "@edge-op/demo-rp/start-demo-rp";
+import type { DemoResources } from "@edge-op/example-application/demo";
+import { type DemoRp, startDemoRp } from "@edge-op/example-application/start-demo-rp";
 import { type Request, Response } from "miniflare";
 import { type Application, resourceOf } from "../applications.ts";
 import type { Builds } from "../builds.ts";
 import { applySeed } from "../demo/apply-seed.ts";
-import type { DemoResources } from "../demo/demo.ts";
 import type { Seed } from "../demo/seed.ts";
 import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
 import { type Forwarder, forwardPort } from "../forward-port.ts";

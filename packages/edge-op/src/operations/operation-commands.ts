@@ -6,16 +6,16 @@ import {
   hasFlag,
   listOption,
   type Option,
+  requireConsent,
   textOption,
+  yesOption,
 } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
 import { parseDocument, readDocument } from "../console/read-document.ts";
-import { requireConsent, yesOption } from "../console/require-consent.ts";
 import type { ApiResponse } from "../provider-api.ts";
 import { type ApiDocument, type Operation, type Parameter, type Schema, schemaOf } from "./api-document.ts";
 import { bodyOptions, buildBody, membersOf, optionFor, optionName } from "./body-options.ts";
-import { printList } from "./print-list.ts";
-import { printResult } from "./print-result.ts";
+import { printList, printResult } from "./print-list.ts";
 import { isByHand, isOfCollection, wordingOf, wordsOf } from "./words.ts";
 
 /** An operation, with everything that its command needs. */

@@ -1,6 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import type { Call } from "../console/command.ts";
-import { printable, Table } from "../console/show.ts";
+import { printable, showMembers, Table } from "../console/show.ts";
+import type { ApiResponse } from "../provider-api.ts";
 
 export interface ListRequest {
   readonly path: string;
@@ -88,4 +89,22 @@ function shortColumns(items: readonly Item[]): readonly string[] {
   const isShort = (value: unknown) => value === undefined || typeof value !== "object" || Array.isArray(value);
   const fitting = names.filter((name) => items.every((item) => isShort(item[name])));
   return (fitting.length === 0 ? names : fitting).slice(0, mostColumns);
+}
+
+/** **Prints the result of one request**: its members, or its JSON. `done` describes a result without content or members. */
+export async function printResult(
+  { terminal, json }: Pick<Call, "terminal" | "json">,
+  { body, headers, text }: ApiResponse,
+  done: string,
+): Promise<void> {
+  if (text === "") {
+    if (!json) terminal.note(`${done}\n`);
+    return;
+  }
+  if (json) return terminal.write(`${JSON.stringify(body, null, 2)}\n`);
+  const members = showMembers(body);
+  if (members.trim() === "") terminal.note(`${done}\n`);
+  else await terminal.write(members);
+  const etag = headers.get("etag");
+  if (etag !== null) terminal.note(`\nVersion: --if-match '${etag}'\n`);
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { unreachable } from "../connection/authorize.ts";
 import { Failure } from "../console/failure.ts";
-import { requireForm } from "../console/require-form.ts";
+import { requireForm } from "../console/read-document.ts";
 import { type ApiResponse, readResponse } from "../provider-api.ts";
 
 /** Time for one document. */

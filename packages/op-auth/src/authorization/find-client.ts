@@ -2,6 +2,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
+import { type ReadsBegun, readsBegun } from "@edge-op/shared/control/settle";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -40,13 +41,13 @@ interface NamingRequest {
 export function readRequestAhead(
   { context, isolate, request }: NamingRequest,
   parameters: Form,
-  clientId = parameters.get("client_id"),
-): void {
-  if (isolate.control.version !== undefined) return;
+  clientId = () => parameters.get("client_id"),
+): ReadsBegun {
+  if (isolate.control.version !== undefined) return readsBegun;
   void isolate.upstreams.readAhead(context);
   const { keyRing, ...withoutKeys } = isolate;
   const needsKeys = ["id_token_hint", "request"].some((name) => parameters.get(name) !== undefined);
   const isSigned = parameters.get("response_mode")?.endsWith("jwt") === true;
-  const names = { clientIds: [clientId], resources: parameters.all("resource") };
-  readAhead(context, needsKeys || isSigned ? isolate : withoutKeys, request, names);
+  const names = () => [{ clientIds: [clientId()], resources: parameters.all("resource") }];
+  return readAhead(context, needsKeys || isSigned ? isolate : withoutKeys, request, names);
 }

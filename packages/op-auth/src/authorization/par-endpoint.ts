@@ -56,8 +56,7 @@ export async function parEndpoint(
     const store = () => storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);
     return formatRequestUri(await storeBesideCommit(decision, proof, store));
   };
-  const requestUri = await settle(context, isolate, decide, {
-    readAhead: () => readRequestAhead({ context, isolate, request }, form, namedClientId(request, form)),
-  });
+  const begun = readRequestAhead({ context, isolate, request }, form, () => namedClientId(request, form));
+  const requestUri = await settle(context, isolate, decide, begun);
   return new JsonResponse({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
 }

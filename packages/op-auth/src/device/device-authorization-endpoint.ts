@@ -87,9 +87,8 @@ export async function deviceAuthorizationEndpoint(
     };
     return storeBesideCommit(decision, proof, () => isolate.deviceCodes.open(context, device));
   };
-  const { deviceCode, userCode } = await settle(context, isolate, decide, {
-    readAhead: () => readRequestAhead({ context, isolate, request }, form, namedClientId(request, form)),
-  });
+  const begun = readRequestAhead({ context, isolate, request }, form, () => namedClientId(request, form));
+  const { deviceCode, userCode } = await settle(context, isolate, decide, begun);
   const shown = formatUserCode(userCode);
   return new JsonResponse({
     device_code: deviceCode,

@@ -53,7 +53,7 @@ export async function authorizeEndpoint(
   // A form posted by another site is sent without Lax cookies; a GET that follows is sent with them.
   const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
   // Before the object of a pushed request is called.
-  readRequestAhead({ context, isolate, request }, given);
+  const begun = readRequestAhead({ context, isolate, request }, given);
   const received = await receiveParameters(context, isolate, given, isForeignPost);
   const { pushedId } = received;
   context.progress.parameters = received.parameters;
@@ -89,7 +89,7 @@ export async function authorizeEndpoint(
     await decision.commit();
     return continueAsGet(client, await storePosted(context, isolate, posted));
   };
-  return settle(context, isolate, decide, { readAhead: "begun" });
+  return settle(context, isolate, decide, begun);
 }
 
 interface ReceivedParameters extends StoredParameters {

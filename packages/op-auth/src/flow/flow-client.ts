@@ -1,4 +1,4 @@
-import type { SettleOptions } from "@edge-op/shared/control/settle";
+import type { ReadsBegun } from "@edge-op/shared/control/settle";
 import { Form } from "@edge-op/shared/http/read-form";
 import { findClient, readRequestAhead } from "../authorization/find-client.ts";
 import type { PageRequest } from "../pages/frame.ts";
@@ -7,8 +7,8 @@ import type { Purpose } from "../step/flow.ts";
 type AuthorizePurpose = Extract<Purpose, { kind: "authorize" }>;
 
 /** A cold isolate reads ahead what the request of a flow names. */
-export function readingAhead(at: PageRequest, { parameters }: AuthorizePurpose): SettleOptions {
-  return { readAhead: () => readRequestAhead(at, new Form(new Map(parameters))) };
+export function readingAhead(at: PageRequest, { parameters }: AuthorizePurpose): ReadsBegun {
+  return readRequestAhead(at, new Form(new Map(parameters)));
 }
 
 /** The client of a flow and its request, as they are now. */

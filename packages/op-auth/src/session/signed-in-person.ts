@@ -2,7 +2,7 @@ import { readCookie } from "@edge-op/pages/cookies";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { settle } from "@edge-op/shared/control/settle";
 import { type RequestContext, withMembers } from "@edge-op/shared/http/request-context";
-import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
+import { isCutOffByRecords, sessionSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { Session, SessionContents } from "@edge-op/shared/sessions/session-rpc";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import type { User } from "@edge-op/shared/users/user";
@@ -30,9 +30,8 @@ export async function decidePerson({ context, isolate, request }: PageRequest): 
   if (sessionId === undefined) return undefined;
   const own = withMembers<AuthEnv>(context, { progress: { controlConfirmed: false } });
   const { keyRing, ...withoutKeys } = isolate;
-  return settle(own, isolate, () => findPerson(own, isolate, sessionId), {
-    readAhead: () => readAhead(own, withoutKeys, request),
-  });
+  const begun = readAhead(own, withoutKeys, request);
+  return settle(own, isolate, () => findPerson(own, isolate, sessionId), begun);
 }
 
 async function findPerson(
@@ -66,9 +65,7 @@ export async function findSignedInUser(
   }: { readonly isConfirmed?: boolean; readonly mayLeave?: boolean; readonly reading?: Promise<User | undefined> } = {},
 ): Promise<User | undefined> {
   const address = await isolate.revocation.cutOffShard(context);
-  // A shard knows no sessions. For it, this one is a grant of the provider itself: its user's cut-offs end it, and those of clients do not.
-  const asGrant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
-  const session = { ...asGrant, versions: { client: version, user: version } };
+  const session = sessionSubject({ sid, address }, { sub, version, issuer: context.settings.issuer });
   const [user, isCutOff] = await Promise.all([
     reading,
     isConfirmed ? false : isolate.revocation.isRevoked(context, [session]),

@@ -1,6 +1,7 @@
+import type { BrandingVariables } from "@edge-op/pages/branding";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Callee, OwnEnv } from "../console-env.ts";
+import type { ConsoleBindings } from "@edge-op/workers/env";
 
 /** Calls another Worker for this request: over a service binding, or as a function in the compact shape. */
 export type CallWorker = (worker: Callee, url: string, init: RequestInit) => Promise<Response>;
@@ -33,3 +34,12 @@ export function requestFor(
     ...(context.cf === undefined ? {} : { cf: context.cf as RequestInitCfProperties }),
   });
 }
+
+/** **The bindings and variables of op-console**: two Workers, no store, and the settings of the pages. */
+export type ConsoleEnv = ConsoleBindings & BrandingVariables;
+
+/** The Workers that the console calls. */
+export type Callee = "TOKEN" | "MANAGEMENT";
+
+/** The bindings that the console's own code reads. */
+export type OwnEnv = Omit<ConsoleEnv, Callee>;

@@ -4,7 +4,6 @@ import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, Facts, Head, List, Pager } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { type AuditKey, auditMessages } from "./messages.ts";
 
 export const auditScope = "admin:audit";
 const auditPath = "/console/audit";
@@ -40,7 +39,7 @@ function conditionOf(query: URLSearchParams, name: string): string | undefined {
   return isTime(name) && value !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(value) ? `${value}:00Z` : value;
 }
 
-function Conditions({ t, query }: Pick<PageCall<AuditKey>, "t" | "query">) {
+function Conditions({ t, query }: Pick<PageCall, "t" | "query">) {
   const isGiven = ([name]: (typeof conditions)[number]) => Boolean(query.get(name));
   const field = ([name, label]: (typeof conditions)[number]) => (
     <div>
@@ -73,11 +72,10 @@ function Conditions({ t, query }: Pick<PageCall<AuditKey>, "t" | "query">) {
   );
 }
 
-const list = definePage<AuditKey>({
+const list = definePage({
   path: auditPath,
   scope: auditScope,
   operations: ["listAuditEvents"],
-  messages: auditMessages,
   async show({ api, t, query, path }) {
     const found = await api.get<Paged & { readonly events: readonly ShownEvent[] }>("/audit", {
       ...Object.fromEntries(conditions.map(([name]) => [name, conditionOf(query, name)])),
@@ -119,11 +117,10 @@ interface Verification {
   readonly next_from?: number;
 }
 
-const verification = definePage<AuditKey>({
+const verification = definePage({
   path: verificationPath,
   scope: auditScope,
   operations: ["verifyAuditLog"],
-  messages: auditMessages,
   async show({ api, t, query }) {
     const result = await api.get<Verification>("/audit/verification", { from: query.get("from") ?? undefined });
     const { valid, from, to, chain, broken, gaps, next_from: next } = result;

@@ -4,9 +4,9 @@ import { styleSheet } from "@edge-op/pages/style-sheet";
 import { readConsoleBranding } from "../serve/branding.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { type Field, Fields } from "../serve/fields.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
 import { Head, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute, SignedIn } from "../serve/route.ts";
-import { type BrandingKey, brandingMessages } from "./messages.ts";
 
 const brandingPath = "/console/branding";
 
@@ -15,7 +15,7 @@ const colors = {
   BRAND_COLOR_DARK: ["brandColorDark", "branding.brandDark"],
   BACKGROUND_COLOR: ["background", "branding.ground"],
   BACKGROUND_COLOR_DARK: ["backgroundDark", "branding.groundDark"],
-} as const satisfies Readonly<Record<string, readonly [keyof Branding, BrandingKey]>>;
+} as const satisfies Readonly<Record<string, readonly [keyof Branding, ConsoleKey]>>;
 
 /** The deployment's branding with the colours that a query tries; what is no colour is ignored. */
 function triedBranding({ context, query }: SignedIn): Branding {
@@ -26,17 +26,16 @@ function triedBranding({ context, query }: SignedIn): Branding {
   return { ...readConsoleBranding(context.env), ...Object.fromEntries(tried) };
 }
 
-const page = definePage<BrandingKey>({
+const page = definePage({
   path: brandingPath,
   scope: undefined,
   operations: [],
-  messages: brandingMessages,
   async show(at) {
     const { t, query, context } = at;
     const branding = triedBranding(at);
     const values = Object.fromEntries(Object.entries(colors).map(([name, [member]]) => [name, branding[member]]));
     const fields = Object.entries(colors).map(
-      ([name, [, label]]): Field<BrandingKey> => ({ name, label, help: "branding.help", kind: "text" }),
+      ([name, [, label]]): Field => ({ name, label, help: "branding.help", kind: "text" }),
     );
     const children = (
       <>

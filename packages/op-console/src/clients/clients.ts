@@ -3,10 +3,9 @@ import type { ClientResource } from "../api/resources.ts";
 import { defineRecord } from "../records/define-record.tsx";
 import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
+import { timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
 import { documentHosts } from "./document-hosts.ts";
-import { type ClientKey, clientMessages } from "./messages.ts";
 import { newSecretPath, secretChanges, secretSection, secretView } from "./secrets.tsx";
 import { testSignIn } from "./test-sign-in.tsx";
 
@@ -36,9 +35,9 @@ const profiles = {
 } as const satisfies Record<string, Partial<ClientMetadata>>;
 
 /** **Clients.** Their policies are JSON, as the admin API has them. */
-export const clients: RecordSpec<ClientKey, ClientResource> = {
+export const clients: RecordSpec<ClientResource> = {
   ...{ noun: "Client", path: "/console/clients", api: "/clients", id: "client_id", scope: "admin:clients" },
-  ...{ messages: clientMessages, kind: "client.kind", plural: "clients.title", create: "clients.create" },
+  ...{ kind: "client.kind", plural: "clients.title", create: "clients.create" },
   ends: { edit: "client.editEnds", delete: "client.deleteEnds", disable: "client.disableEnds" },
   conditions: { client_name: "client.byName", client_id: "client.byId", status: "client.byStatus" },
   fields: [

@@ -1,5 +1,4 @@
 import type { RecordSpec } from "../records/record.ts";
-import { type ClientKey, clientMessages } from "./messages.ts";
 
 interface DocumentHost {
   readonly host: string;
@@ -7,7 +6,7 @@ interface DocumentHost {
 }
 
 /** **The hosts that may publish metadata documents of clients**, each with its policy. */
-export const documentHosts: RecordSpec<ClientKey, DocumentHost> = {
+export const documentHosts: RecordSpec<DocumentHost> = {
   ...{
     noun: "DocumentHost",
     path: "/console/document-hosts",
@@ -15,7 +14,7 @@ export const documentHosts: RecordSpec<ClientKey, DocumentHost> = {
     member: "hosts",
     id: "host",
   },
-  ...{ scope: "admin:clients", messages: clientMessages, isReplaced: true },
+  ...{ scope: "admin:clients", isReplaced: true },
   ...{ kind: "host.kind", plural: "hosts.title", create: "host.create" },
   ends: { create: "host.createEnds", edit: "host.editEnds", delete: "host.deleteEnds" },
   fields: [

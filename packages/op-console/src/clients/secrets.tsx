@@ -1,9 +1,8 @@
 import type { ClientResource, SecretResource } from "../api/resources.ts";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
-import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import { Actions, Facts, Head, List, Section, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import type { ClientKey } from "./messages.ts";
 
 const clientsPath = "/console/clients";
 
@@ -12,7 +11,7 @@ export function newSecretPath(clientId: string): string {
 }
 
 /** The secrets of a client, on its page. */
-export async function secretSection({ api, t, parameter }: PageCall<ClientKey>) {
+export async function secretSection({ api, t, parameter }: PageCall) {
   const id = parameter("id");
   const own = recordPath("/clients", id, "/secrets");
   const { secrets } = await api.get<{ readonly secrets: readonly SecretResource[] }>(own);
@@ -41,7 +40,7 @@ export async function secretSection({ api, t, parameter }: PageCall<ClientKey>) 
 }
 
 /** The one page that shows a secret. */
-export function secretView({ t }: PageCall<ClientKey>, title: ClientKey, clientId: string, secret: unknown) {
+export function secretView({ t }: PageCall, title: ConsoleKey, clientId: string, secret: unknown) {
   const text = title === "client.secretOnce" ? "client.secretOnceText" : "client.createdText";
   const children = (
     <>
@@ -59,7 +58,7 @@ export function secretView({ t }: PageCall<ClientKey>, title: ClientKey, clientI
   return { title: t(title), children };
 }
 
-export function secretChanges(clients: RecordSpec<ClientKey, ClientResource>): readonly ConsoleRoute[] {
+export function secretChanges(clients: RecordSpec<ClientResource>): readonly ConsoleRoute[] {
   return [
     recordChange(clients, {
       ...{ below: "/secrets/new", operation: "rotateClientSecret", isBeside: true },

@@ -4,7 +4,6 @@ import { recordPath } from "../records/record.ts";
 import { clip, countFitting } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, RecordHead } from "../serve/parts.tsx";
-import { type ClientKey, clientMessages } from "./messages.ts";
 
 /** Bytes of links: each URI is in two, and a page has 50 kB. */
 const longestLinks = 30_000;
@@ -19,11 +18,10 @@ function fitting(redirectUris: readonly string[]): number {
  * **Links to the sign-in and the consent page of a client**: the provider's own pages, so that the preview cannot differ from what people see. The
  * response has a `state` of nobody, which the application refuses; its code is bound to a verifier that nobody keeps.
  */
-export const testSignIn = definePage<ClientKey>({
+export const testSignIn = definePage({
   path: "/console/clients/:id/test",
   scope: "admin:clients",
   operations: ["readClient"],
-  messages: clientMessages,
   async show({ api, t, parameter, context }) {
     const client = await api.get<ClientResource>(`/clients/${encodeURIComponent(parameter("id"))}`);
     const { client_id: clientId, redirect_uris: redirectUris = [], scope = "" } = client;

@@ -2,10 +2,9 @@ import type { Paged } from "../api/resources.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { Field } from "../serve/fields.tsx";
-import { Actions, Done, Head, List, Pager } from "../serve/parts.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import { Actions, Done, Head, List, Pager, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import { type HeldKey, heldMessages } from "./messages.ts";
 
 interface HeldRecord {
   readonly kind: string;
@@ -19,9 +18,9 @@ export interface HeldRecords extends Paged {
 }
 
 export const heldPath = "/console/held-records";
-const common = { scope: "admin:shards", messages: heldMessages } as const;
+const common = { scope: "admin:shards" } as const;
 
-const fields: readonly Field<HeldKey>[] = [
+const fields: readonly Field[] = [
   {
     ...{ name: "decision", label: "held.decision", kind: "choice" },
     options: [
@@ -33,10 +32,10 @@ const fields: readonly Field<HeldKey>[] = [
 
 function decision(
   below: string,
-  { title, ends }: { readonly title: HeldKey; readonly ends: HeldKey },
-  recordOf: (at: PageCall<HeldKey>) => Pick<HeldRecord, "kind" | "id"> | undefined,
+  { title, ends }: { readonly title: ConsoleKey; readonly ends: ConsoleKey },
+  recordOf: (at: PageCall) => Pick<HeldRecord, "kind" | "id"> | undefined,
 ) {
-  return defineChange<HeldKey>({
+  return defineChange({
     ...{ ...common, path: `${heldPath}${below}`, operations: ["decideHeldRecords"], fields, title, ends },
     find: async (at) => {
       const record = recordOf(at);
@@ -54,7 +53,7 @@ function decision(
 
 /** **What is refused after the database was restored to an earlier moment**, and the decisions about it. */
 export const heldPages: readonly ConsoleRoute[] = [
-  definePage<HeldKey>({
+  definePage({
     ...{ ...common, path: heldPath, operations: ["listHeldRecords"] },
     async show({ api, t, query, path }) {
       const { held_records: records, next_cursor: next } = await api.get<HeldRecords>("/held-records", {

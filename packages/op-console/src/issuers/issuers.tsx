@@ -3,11 +3,10 @@ import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import { Facts } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { type IssuerKey, issuerMessages } from "./messages.ts";
 import { testRules } from "./test-rules.tsx";
 
 const path = "/console/issuers";
-const common = { scope: "admin:issuers", messages: issuerMessages } as const;
+const common = { scope: "admin:issuers" } as const;
 
 interface Issuer {
   readonly issuer_id: string;
@@ -16,7 +15,7 @@ interface Issuer {
 }
 
 /** **Trusted issuers** of tokens. Their rules are JSON, as the admin API has them; the tester is beside it. */
-const issuers: RecordSpec<IssuerKey, Issuer> = {
+const issuers: RecordSpec<Issuer> = {
   ...{ ...common, noun: "Issuer", path, api: "/issuers", id: "issuer_id" },
   ...{ kind: "issuer.kind", plural: "issuers.issuers", create: "issuer.create" },
   ends: {
@@ -69,7 +68,7 @@ function callbackOf(issuer: string, id: string): string {
 }
 
 /** The redirect URI is registered there before there is a client id to create the provider with. */
-function callbackNote({ t, context }: PageCall<IssuerKey>, id: string | undefined) {
+function callbackNote({ t, context }: PageCall, id: string | undefined) {
   return (
     <Facts
       t={t}
@@ -79,7 +78,7 @@ function callbackNote({ t, context }: PageCall<IssuerKey>, id: string | undefine
 }
 
 /** **Upstream providers**, with which people sign in here. */
-const upstreams: RecordSpec<IssuerKey, Upstream> = {
+const upstreams: RecordSpec<Upstream> = {
   ...{ ...common, noun: "Upstream", path: "/console/upstreams", api: "/upstreams", id: "upstream_id" },
   ...{ kind: "upstream.kind", plural: "issuers.upstreams", create: "upstream.create" },
   ends: {

@@ -4,7 +4,6 @@ import { definePage } from "../serve/define-page.tsx";
 import { type Field, Fields, readValues, type Values } from "../serve/fields.tsx";
 import { Facts, List, RecordHead } from "../serve/parts.tsx";
 import type { PageCall } from "../serve/route.ts";
-import { type IssuerKey, issuerMessages } from "./messages.ts";
 
 interface TestResult {
   readonly accepted: boolean;
@@ -23,18 +22,17 @@ interface TestResult {
   };
 }
 
-const fields: readonly Field<IssuerKey>[] = [
+const fields: readonly Field[] = [
   { name: "subject", label: "test.token", help: "test.tokenHelp", kind: "lines", isRequired: true },
   { name: "client_id", label: "test.client", kind: "text" },
   { name: "audience", label: "test.audience", kind: "text" },
 ];
 
 /** **The rule tester**: what the admin API says about a token or its claims. Posted, because a token does not belong into a URL; nothing changes. */
-export const testRules = definePage<IssuerKey>({
+export const testRules = definePage({
   path: "/console/issuers/:id/test",
   scope: "admin:issuers",
   operations: ["readIssuer", "testIssuer"],
-  messages: issuerMessages,
   isPosted: true,
   async show(at) {
     const { api, t, path, parameter, form } = at;
@@ -68,7 +66,7 @@ export const testRules = definePage<IssuerKey>({
 });
 
 /** The result, or why there is none. */
-async function test({ api, t }: PageCall<IssuerKey>, path: string, values: Values): Promise<TestResult | string> {
+async function test({ api, t }: PageCall, path: string, values: Values): Promise<TestResult | string> {
   const { subject = "", client_id: clientId, audience } = values;
   const presented = readSubject(subject);
   if (presented === undefined) return t("test.notJson");
@@ -95,7 +93,7 @@ function readSubject(text: string): { readonly token: string } | { readonly clai
   }
 }
 
-function Result({ t, result }: { readonly t: PageCall<IssuerKey>["t"]; readonly result: TestResult }) {
+function Result({ t, result }: { readonly t: PageCall["t"]; readonly result: TestResult }) {
   const { accepted, faults, signature, rules, outcome } = result;
   return (
     <section id="result">

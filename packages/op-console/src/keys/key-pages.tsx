@@ -1,25 +1,21 @@
 import type { KeyResource } from "../api/resources.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, Done, Head } from "../serve/parts.tsx";
+import { Actions, Done, Head, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import { type KeyKey, keyMessages } from "./messages.ts";
 
 const keysPath = "/console/keys";
 const scope = "admin:keys";
-const messages = keyMessages;
 
 interface KeyList {
   readonly keys: readonly KeyResource[];
 }
 
 /** The keys as bars on one scale of time, with the same times as text. */
-const timeline = definePage<KeyKey>({
+const timeline = definePage({
   path: keysPath,
   scope,
   operations: ["listKeys"],
-  messages,
   async show({ api, t, query, context }) {
     const { keys } = await api.get<KeyList>("/keys");
     const sorted = keys.toSorted((one, other) => one.alg.localeCompare(other.alg) || one.sign_from - other.sign_from);
@@ -51,7 +47,7 @@ function OneKey({
   scale,
   now,
 }: {
-  readonly t: PageCall<KeyKey>["t"];
+  readonly t: PageCall["t"];
   readonly data: KeyResource;
   readonly scale: Scale;
   readonly now: number;
@@ -88,11 +84,10 @@ function OneKey({
 
 const back = () => keysPath;
 
-const rotate = defineChange<KeyKey>({
+const rotate = defineChange({
   path: `${keysPath}/rotate`,
   scope,
   operations: ["rotateKey"],
-  messages,
   title: "key.rotate",
   ends: "key.rotateEnds",
   fields: [{ name: "alg", label: "key.alg", kind: "choice", options: [["ES256"], ["RS256"], ["PS256"], ["EdDSA"]] }],
@@ -102,11 +97,10 @@ const rotate = defineChange<KeyKey>({
   back,
 });
 
-const revoke = defineChange<KeyKey>({
+const revoke = defineChange({
   path: `${keysPath}/:kid/revoke`,
   scope,
   operations: ["readKey", "revokeKey"],
-  messages,
   kind: "key.kind",
   title: "key.revoke",
   ends: "key.revokeEnds",

@@ -2,20 +2,17 @@ import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
 import type { DeploymentReport, KeyResource } from "../api/resources.ts";
 import { type HeldRecords, heldPath } from "../held-records/held-record-pages.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Facts, Head, List, Section, timeText } from "../serve/parts.tsx";
 import { mayUse } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import { type OverviewKey, overviewMessages } from "./messages.ts";
 
 const newest = "8";
 
 /** **The first page**: the parts that the person's scopes allow, read at the same time. Nothing is counted. */
 export const overviewRoutes = [
-  definePage<OverviewKey>({
+  definePage({
     path: "/console",
     scope: undefined,
     operations: ["listAuditEvents", "reportDeployment", "listKeys", "listHeldRecords"],
-    messages: overviewMessages,
     async show({ api, session, t, frame, context }) {
       const [audit, deployment, keys, held] = await Promise.all([
         mayUse(session, "admin:audit")

@@ -1,6 +1,7 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
 import { Actions, Head, List } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { membersOf, patchBetween } from "./members.ts";
@@ -11,9 +12,7 @@ import { recordPage } from "./record-pages.tsx";
  * **The pages of a kind of record**: the record, and the forms that create, change, disable, enable and delete it. A change is a merge patch of what
  * the form changes, so that members which the form does not have stay.
  */
-export function defineRecord<Key extends string, Shown extends object>(
-  spec: RecordSpec<Key, Shown>,
-): readonly ConsoleRoute[] {
+export function defineRecord<Shown extends object>(spec: RecordSpec<Shown>): readonly ConsoleRoute[] {
   const { ends } = spec;
   return [
     ...(spec.create === undefined ? [] : [...choiceOf(spec, spec.create), creationOf(spec, spec.create)]),
@@ -25,14 +24,14 @@ export function defineRecord<Key extends string, Shown extends object>(
   ];
 }
 
-type Ends<Key extends string> = NonNullable<RecordSpec<Key, object>["ends"]["edit"]>;
+type Ends = NonNullable<RecordSpec<object>["ends"]["edit"]>;
 
-function creationOf<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>, title: Key): ConsoleRoute {
-  const { path, api, scope, messages, noun, id, isReplaced, kinds } = spec;
-  const kindOf = (at: PageCall<Key>) => (kinds === undefined ? undefined : at.parameter("kind"));
-  const fieldsIn = (at: PageCall<Key>) => fieldsOfKind(spec, kindOf(at)).filter(({ only }) => only !== "change");
-  return defineChange<Key>({
-    ...{ path: kinds === undefined ? `${path}/new` : `${path}/new/:kind`, scope, messages, title },
+function creationOf<Shown extends object>(spec: RecordSpec<Shown>, title: ConsoleKey): ConsoleRoute {
+  const { path, api, scope, noun, id, isReplaced, kinds } = spec;
+  const kindOf = (at: PageCall) => (kinds === undefined ? undefined : at.parameter("kind"));
+  const fieldsIn = (at: PageCall) => fieldsOfKind(spec, kindOf(at)).filter(({ only }) => only !== "change");
+  return defineChange({
+    ...{ path: kinds === undefined ? `${path}/new` : `${path}/new/:kind`, scope, title },
     fieldsOf: (_, at) => fieldsIn(at),
     operations: [`${isReplaced ? "replace" : "create"}${noun}`],
     ends: spec.ends.create ?? "record.createEnds",
@@ -65,13 +64,13 @@ function creationOf<Key extends string, Shown extends object>(spec: RecordSpec<K
 }
 
 /** The page that chooses the kind of a new record. */
-function choiceOf<Key extends string, Shown extends object>(
-  { path, scope, messages, kinds }: RecordSpec<Key, Shown>,
-  title: Key,
+function choiceOf<Shown extends object>(
+  { path, scope, kinds }: RecordSpec<Shown>,
+  title: ConsoleKey,
 ): readonly ConsoleRoute[] {
   if (kinds === undefined) return [];
-  const choice = definePage<Key>({
-    ...{ path: `${path}/new`, scope, messages, operations: [] },
+  const choice = definePage({
+    ...{ path: `${path}/new`, scope, operations: [] },
     async show({ t }) {
       const items = kinds.options.map(([kind, label]) => ({
         name: t(label),
@@ -90,7 +89,7 @@ function choiceOf<Key extends string, Shown extends object>(
   return [choice];
 }
 
-function editOf<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>, ends: Ends<Key>): ConsoleRoute {
+function editOf<Shown extends object>(spec: RecordSpec<Shown>, ends: Ends): ConsoleRoute {
   const fieldsIn = (record: Shown) => fieldsOf(spec, record).filter(({ only }) => only !== "creation");
   return recordChange(spec, {
     ...{ below: "/edit", title: "record.edit", ends },
@@ -107,11 +106,7 @@ function editOf<Key extends string, Shown extends object>(spec: RecordSpec<Key, 
   });
 }
 
-function statusOf<Key extends string, Shown extends object>(
-  spec: RecordSpec<Key, Shown>,
-  verb: "disable" | "enable",
-  ends: Ends<Key>,
-): ConsoleRoute {
+function statusOf<Shown extends object>(spec: RecordSpec<Shown>, verb: "disable" | "enable", ends: Ends): ConsoleRoute {
   const status = verb === "enable" ? "active" : (spec.disabled ?? "disabled");
   return recordChange(spec, {
     ...{ below: `/${verb}`, title: spec.verbs?.[verb] ?? `record.${verb}`, ends },
@@ -121,10 +116,7 @@ function statusOf<Key extends string, Shown extends object>(
   });
 }
 
-function deletionOf<Key extends string, Shown extends object>(
-  spec: RecordSpec<Key, Shown>,
-  ends: Ends<Key>,
-): ConsoleRoute {
+function deletionOf<Shown extends object>(spec: RecordSpec<Shown>, ends: Ends): ConsoleRoute {
   return recordChange(spec, {
     ...{ below: "/delete", title: "record.delete", ends, isDangerous: true },
     operation: `delete${spec.noun}`,

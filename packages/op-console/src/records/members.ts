@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-o
 import { type Field, linesOf, parseJson, type Values } from "../serve/fields.tsx";
 
 /** A field of a record. Its name is that of the member, below another member with a dot (`claims.email`). */
-export interface RecordField<Key extends string> extends Field<Key> {
+export interface RecordField extends Field {
   /** The form that has it; both by default. */
   readonly only?: "creation" | "change";
   /** The kinds of record that have it; all by default. */
@@ -20,7 +20,7 @@ function memberAt(record: object, name: string): unknown {
     .reduce<unknown>((holder, step) => (isJsonObject(holder) ? holder[step] : undefined), { ...record });
 }
 
-export function valuesOf<Key extends string>(fields: readonly RecordField<Key>[], record: object): Values {
+export function valuesOf(fields: readonly RecordField[], record: object): Values {
   return Object.fromEntries(
     fields.map((field) => {
       const member = memberAt(record, field.name);
@@ -29,7 +29,7 @@ export function valuesOf<Key extends string>(fields: readonly RecordField<Key>[]
   );
 }
 
-function textOf(kind: Field<string>["kind"], member: unknown): string {
+function textOf(kind: Field["kind"], member: unknown): string {
   if (member === undefined || member === null || kind === "secret") return "";
   if (kind === "check") return member === true ? "true" : "";
   if (kind === "json") return JSON.stringify(member, null, 2);
@@ -48,11 +48,7 @@ export function pairOf(line: string): readonly [name: string, value: string] {
 }
 
 /** The members that the values of a form are. `record`: the one that the form is about. */
-export function membersOf<Key extends string>(
-  fields: readonly RecordField<Key>[],
-  values: Values,
-  record: object = {},
-): JsonObject {
+export function membersOf(fields: readonly RecordField[], values: Values, record: object = {}): JsonObject {
   return fields.reduce<JsonObject>((members, field) => {
     const text = values[field.name] ?? "";
     const member = field.write === undefined ? memberOf(field, text) : field.write(text, record);
@@ -60,7 +56,7 @@ export function membersOf<Key extends string>(
   }, {});
 }
 
-function memberOf({ kind, withoutText }: RecordField<string>, text: string): unknown {
+function memberOf({ kind, withoutText }: RecordField, text: string): unknown {
   if (kind === "check") return text === "true";
   const isList = kind === "lines" || kind === "pairs";
   if (text === "") {

@@ -1,6 +1,7 @@
 import type { Paged } from "../api/resources.ts";
 import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
 import {
   type Action,
   Actions,
@@ -17,14 +18,14 @@ import {
 } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { type RecordField, valuesOf } from "./members.ts";
-import { type AnyKey, apiPath, fieldsOf, type RecordSpec, recordPath } from "./record.ts";
+import { apiPath, fieldsOf, type RecordSpec, recordPath } from "./record.ts";
 
-interface Lists<Key extends string> {
+interface Lists {
   readonly path: string;
-  readonly title: AnyKey<Key>;
-  readonly text?: Key;
+  readonly title: ConsoleKey;
+  readonly text?: ConsoleKey;
   /** A list of each, with a place of its own; the first may be searched. */
-  readonly records: readonly [RecordSpec<Key, object>, ...RecordSpec<Key, object>[]];
+  readonly records: readonly [RecordSpec<object>, ...RecordSpec<object>[]];
 }
 
 /** Of all lists of a page, which has 50 kB. */
@@ -33,10 +34,10 @@ const mostItems = 50;
 const longestRecord = 10_000;
 
 /** **A page of lists of records**: keyset pages of the admin API, side by side, of which nothing is counted. */
-export function defineLists<Key extends string>({ path, title, text, records }: Lists<Key>): ConsoleRoute {
-  const [{ scope, messages }] = records;
-  return definePage<Key>({
-    ...{ path, scope, messages, operations: records.map(({ noun }) => `list${noun}s`) },
+export function defineLists({ path, title, text, records }: Lists): ConsoleRoute {
+  const [{ scope }] = records;
+  return definePage({
+    ...{ path, scope, operations: records.map(({ noun }) => `list${noun}s`) },
     async show(at) {
       const { t, query } = at;
       const lists = await Promise.all(records.map((spec) => listOf(at, spec, spec.plural !== title, records.length)));
@@ -52,12 +53,7 @@ export function defineLists<Key extends string>({ path, title, text, records }: 
   });
 }
 
-async function listOf<Key extends string>(
-  { api, t, query, path }: PageCall<Key>,
-  spec: RecordSpec<Key, object>,
-  hasTitle: boolean,
-  lists: number,
-) {
+async function listOf({ api, t, query, path }: PageCall, spec: RecordSpec<object>, hasTitle: boolean, lists: number) {
   const { member = spec.api.slice(1) } = spec;
   const names = Object.fromEntries(Object.entries(spec.conditions ?? {}).map(([name, key]) => [name, t(key)]));
   const found = await api.get<Paged & Readonly<Record<string, readonly object[]>>>(spec.api, {
@@ -84,7 +80,7 @@ async function listOf<Key extends string>(
   return hasTitle ? <Section title={t(spec.plural)}>{children}</Section> : children;
 }
 
-function noteOf<Key extends string>(t: PageCall<Key>["t"], record: object): string | undefined {
+function noteOf(t: PageCall["t"], record: object): string | undefined {
   const status: unknown = Reflect.get(record, "status");
   return status === "disabled" || status === "suspended" || status === "leaving"
     ? t(`record.status.${status}`)
@@ -92,9 +88,9 @@ function noteOf<Key extends string>(t: PageCall<Key>["t"], record: object): stri
 }
 
 /** **The page of a record**: its fields, what can be done with it, and the whole of it. */
-export function recordPage<Key extends string, Shown extends object>(spec: RecordSpec<Key, Shown>): ConsoleRoute {
-  return definePage<Key>({
-    ...{ path: `${spec.path}/:id`, scope: spec.scope, messages: spec.messages },
+export function recordPage<Shown extends object>(spec: RecordSpec<Shown>): ConsoleRoute {
+  return definePage({
+    ...{ path: `${spec.path}/:id`, scope: spec.scope },
     operations: [`read${spec.noun}`, ...(spec.alsoReads ?? [])],
     async show(at) {
       const { t, query } = at;
@@ -118,17 +114,13 @@ export function recordPage<Key extends string, Shown extends object>(spec: Recor
 }
 
 /** What the fields say of the record, without members that it does not have; what is JSON is in the whole record, and a secret nowhere. */
-function factsOf<Key extends string, Shown extends object>(
-  at: PageCall<Key>,
-  spec: RecordSpec<Key, Shown>,
-  record: Shown,
-): readonly Fact[] {
+function factsOf<Shown extends object>(at: PageCall, spec: RecordSpec<Shown>, record: Shown): readonly Fact[] {
   const { id, facts } = spec;
   const { t } = at;
   const fields = fieldsOf(spec, record);
   const values = valuesOf(fields, record);
   const status: unknown = Reflect.get(record, "status");
-  const isList = ({ kind, withoutText }: RecordField<Key>) => kind === "lines" && withoutText !== "absent";
+  const isList = ({ kind, withoutText }: RecordField) => kind === "lines" && withoutText !== "absent";
   const shown = fields.filter(
     (field) =>
       field.name !== id &&
@@ -147,13 +139,9 @@ function factsOf<Key extends string, Shown extends object>(
   ];
 }
 
-function actionsOf<Key extends string, Shown extends object>(
-  at: PageCall<Key>,
-  spec: RecordSpec<Key, Shown>,
-  record: Shown,
-): readonly Action[] {
+function actionsOf<Shown extends object>(at: PageCall, spec: RecordSpec<Shown>, record: Shown): readonly Action[] {
   const { t } = at;
-  const link = (below: string, text: AnyKey<Key>, isDangerous = false): Action => ({
+  const link = (below: string, text: ConsoleKey, isDangerous = false): Action => ({
     href: recordPath(spec.path, at.parameter("id"), below),
     text: t(text),
     isDangerous,

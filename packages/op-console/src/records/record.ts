@@ -1,4 +1,3 @@
-import type { Catalog } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import type { AdminScope } from "../api/admin-api.ts";
 import type { ChangeSpec, Found } from "../serve/define-change.tsx";
@@ -8,13 +7,11 @@ import type { Action, Fact } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall, View } from "../serve/route.ts";
 import { type RecordField, valuesOf } from "./members.ts";
 
-export type AnyKey<Key extends string> = Key | ConsoleKey;
-
 /**
  * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.tsx`). The texts say what a change ends; those
  * that are missing are changes that the record does not have.
  */
-export interface RecordSpec<Key extends string, Shown extends object> {
+export interface RecordSpec<Shown extends object> {
   /** In the operations of the admin API: `Issuer` of `readIssuer`. */
   readonly noun: string;
   /** The path of its pages; `api` is the one of the admin API. */
@@ -25,46 +22,45 @@ export interface RecordSpec<Key extends string, Shown extends object> {
   /** The member that names a record. */
   readonly id: string;
   readonly scope: AdminScope;
-  readonly messages: Catalog<Key>;
-  readonly kind: Key;
+  readonly kind: ConsoleKey;
   /** Above a list of them. */
-  readonly plural: AnyKey<Key>;
-  readonly fields: readonly RecordField<Key>[];
+  readonly plural: ConsoleKey;
+  readonly fields: readonly RecordField[];
   readonly ends: {
-    readonly create?: AnyKey<Key>;
-    readonly edit?: AnyKey<Key>;
-    readonly delete?: AnyKey<Key>;
-    readonly disable?: AnyKey<Key>;
+    readonly create?: ConsoleKey;
+    readonly edit?: ConsoleKey;
+    readonly delete?: ConsoleKey;
+    readonly disable?: ConsoleKey;
   };
   /** The link and the button that create one. */
-  readonly create?: Key;
+  readonly create?: ConsoleKey;
   /** The status of a record that is disabled, and its words, if they are others. */
   readonly disabled?: "disabled" | "suspended";
-  readonly verbs?: { readonly disable: Key; readonly enable: Key };
+  readonly verbs?: { readonly disable: ConsoleKey; readonly enable: ConsoleKey };
   /** Records of several kinds: the member that says which, chosen before the form of a creation, which has only its fields. */
   readonly kinds?: {
     readonly member: string;
-    readonly text: Key;
-    readonly options: readonly (readonly [value: string, label: Key])[];
+    readonly text: ConsoleKey;
+    readonly options: readonly (readonly [value: string, label: ConsoleKey])[];
     /** What the form of a creation begins with, and what it says above its fields. */
-    begin(at: PageCall<Key>, kind: string): Pick<Found, "values" | "note">;
+    begin(at: PageCall, kind: string): Pick<Found, "values" | "note">;
   };
   /** Created and changed by PUT, as a whole. */
   readonly isReplaced?: true;
   /** The list can be searched by one of these. */
-  readonly conditions?: Readonly<Record<string, Key>>;
+  readonly conditions?: Readonly<Record<string, ConsoleKey>>;
   nameOf(record: Shown): string;
   detailOf?(record: Shown): readonly (string | undefined)[];
   /** The body of a creation, if it is not that of the fields. */
   bodyOf?(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
   /** A page that shows the result of the creation once. */
-  created?(at: PageCall<Key>, body: Readonly<Record<string, unknown>>): View | string;
-  facts?(at: PageCall<Key>, record: Shown): readonly Fact[];
+  created?(at: PageCall, body: Readonly<Record<string, unknown>>): View | string;
+  facts?(at: PageCall, record: Shown): readonly Fact[];
   /** More changes of the record, as links. */
-  actions?(at: PageCall<Key>, record: Shown): readonly Action[];
+  actions?(at: PageCall, record: Shown): readonly Action[];
   /** More operations of the record's page, beside that of the record, and what it shows of their results. */
   readonly alsoReads?: readonly string[];
-  sections?(at: PageCall<Key>): Promise<Child>;
+  sections?(at: PageCall): Promise<Child>;
 }
 
 /** The path of a record's page, and of a page below it. */
@@ -73,27 +69,20 @@ export function recordPath(path: string, id: string, below = ""): string {
 }
 
 /** The record in the admin API that the page's path names, and what is below it. */
-export function apiPath<Key extends string>(
-  { api }: Pick<RecordSpec<Key, object>, "api">,
-  at: Pick<PageCall<Key>, "parameter">,
-  below = "",
-): string {
+export function apiPath({ api }: Pick<RecordSpec<object>, "api">, at: Pick<PageCall, "parameter">, below = ""): string {
   return recordPath(api, at.parameter("id"), below);
 }
 
 /** The fields of a record of this kind. */
-export function fieldsOfKind<Key extends string>(
-  { fields, kinds }: Pick<RecordSpec<Key, object>, "fields" | "kinds">,
+export function fieldsOfKind(
+  { fields, kinds }: Pick<RecordSpec<object>, "fields" | "kinds">,
   kind: unknown,
-): readonly RecordField<Key>[] {
+): readonly RecordField[] {
   return kinds === undefined ? fields : fields.filter(({ of }) => of === undefined || of.includes(String(kind)));
 }
 
 /** The fields that this record has. */
-export function fieldsOf<Key extends string, Shown extends object>(
-  spec: RecordSpec<Key, Shown>,
-  record: Shown,
-): readonly RecordField<Key>[] {
+export function fieldsOf<Shown extends object>(spec: RecordSpec<Shown>, record: Shown): readonly RecordField[] {
   return fieldsOfKind(spec, spec.kinds && Reflect.get(record, spec.kinds.member));
 }
 
@@ -102,32 +91,28 @@ export interface FoundRecord<Shown extends object> extends Found {
 }
 
 /** The options that a change of one record adds to {@link defineChange}. */
-interface RecordChange<Key extends string, Shown extends object>
-  extends Pick<
-    ChangeSpec<Key, FoundRecord<Shown>>,
-    "title" | "ends" | "isDangerous" | "fields" | "fieldsOf" | "request"
-  > {
+interface RecordChange<Shown extends object>
+  extends Pick<ChangeSpec<FoundRecord<Shown>>, "title" | "ends" | "isDangerous" | "fields" | "fieldsOf" | "request"> {
   /** The page's path below the record's. */
   readonly below: string;
   /** The operation that it sends. */
   readonly operation: string;
   /** The changed part has a version of its own, or none; the record's version does not apply. */
   readonly isBeside?: true;
-  readonly done?: ChangeSpec<Key, FoundRecord<Shown>>["done"];
+  readonly done?: ChangeSpec<FoundRecord<Shown>>["done"];
 }
 
 /** **A change of one record**, which leads back to its page. */
-export function recordChange<Key extends string, Shown extends object>(
-  spec: RecordSpec<Key, Shown>,
-  { below, operation, isBeside, done, ...change }: RecordChange<Key, Shown>,
+export function recordChange<Shown extends object>(
+  spec: RecordSpec<Shown>,
+  { below, operation, isBeside, done, ...change }: RecordChange<Shown>,
 ): ConsoleRoute {
-  const back = (at: PageCall<Key>) => recordPath(spec.path, at.parameter("id"));
-  return defineChange<Key, FoundRecord<Shown>>({
+  const back = (at: PageCall) => recordPath(spec.path, at.parameter("id"));
+  return defineChange<FoundRecord<Shown>>({
     ...change,
     path: `${spec.path}/:id${below}`,
     scope: spec.scope,
     operations: [`read${spec.noun}`, operation],
-    messages: spec.messages,
     kind: spec.kind,
     async find(at) {
       const { body, etag } = await at.api.send<Shown>({ method: "GET", path: apiPath(spec, at) });

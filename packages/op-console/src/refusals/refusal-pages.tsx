@@ -3,7 +3,6 @@ import { recordPath } from "../records/record.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, type Fact, Facts, Head, Pager, Search, searched } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
-import { type RefusalKey, refusalMessages } from "./messages.ts";
 
 interface Refusal {
   readonly request_id: string;
@@ -28,11 +27,10 @@ interface Refusal {
 
 /** **Why was this refused?** By the id of a request, or the last refusals of a client: the rule, the sent parameters, and how to fix it. */
 export const refusalPages: readonly ConsoleRoute[] = [
-  definePage<RefusalKey>({
+  definePage({
     path: "/console/refusals",
     scope: "admin:audit",
     operations: ["listRefusals"],
-    messages: refusalMessages,
     async show(at) {
       const { api, t, query, path } = at;
       const names = { request_id: t("refusals.byRequest"), client_id: t("refusals.byClient") };
@@ -58,7 +56,7 @@ export const refusalPages: readonly ConsoleRoute[] = [
 ];
 
 /** The texts of the API are English, and what was sent is text, whatever it contains. */
-function OneRefusal({ at: { t, session }, refusal }: { readonly at: PageCall<RefusalKey>; readonly refusal: Refusal }) {
+function OneRefusal({ at: { t, session }, refusal }: { readonly at: PageCall; readonly refusal: Refusal }) {
   const {
     reason,
     error,

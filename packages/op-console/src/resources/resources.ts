@@ -4,7 +4,6 @@ import type { RecordSpec } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import { linesOf } from "../serve/fields.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { type ResourceKey, resourceMessages } from "./messages.ts";
 
 interface Scope {
   readonly value: string;
@@ -37,9 +36,9 @@ function writeClients(text: string): readonly string[] | string {
 }
 
 /** **Resources**: the APIs and MCP servers that tokens are for. */
-const resources: RecordSpec<ResourceKey, Resource> = {
+const resources: RecordSpec<Resource> = {
   ...{ noun: "Resource", path: "/console/resources", api: "/resources", id: "resource_id", scope: "admin:clients" },
-  ...{ messages: resourceMessages, kind: "resource.kind", plural: "resources.title", create: "resource.create" },
+  ...{ kind: "resource.kind", plural: "resources.title", create: "resource.create" },
   ends: { create: "resource.createEnds", edit: "resource.editEnds", delete: "resource.deleteEnds" },
   fields: [
     {

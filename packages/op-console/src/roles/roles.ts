@@ -2,17 +2,16 @@ import { defineRecord } from "../records/define-record.tsx";
 import type { RecordSpec } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { type RoleKey, roleMessages } from "./messages.ts";
 
 const path = "/console/roles";
-const common = { scope: "admin:users", messages: roleMessages } as const;
+const common = { scope: "admin:users" } as const;
 
 interface Role {
   readonly role: string;
   readonly permissions: readonly string[];
 }
 
-const roles: RecordSpec<RoleKey, Role> = {
+const roles: RecordSpec<Role> = {
   ...{ ...common, noun: "Role", path, api: "/roles", id: "role", isReplaced: true },
   ...{ kind: "role.kind", plural: "roles.roles", create: "role.create" },
   ends: { create: "role.editEnds", edit: "role.editEnds", delete: "role.deleteEnds" },
@@ -29,7 +28,7 @@ interface Group {
   readonly roles: readonly string[];
 }
 
-const groups: RecordSpec<RoleKey, Group> = {
+const groups: RecordSpec<Group> = {
   ...{ ...common, noun: "Group", path: "/console/groups", api: "/groups", id: "group", isReplaced: true },
   ...{ kind: "group.kind", plural: "roles.groups", create: "group.create" },
   ends: { create: "group.editEnds", edit: "group.editEnds", delete: "group.deleteEnds" },
@@ -49,7 +48,7 @@ interface Attribute {
 }
 
 /** Attributes of people besides the standard claims. */
-const attributes: RecordSpec<RoleKey, Attribute> = {
+const attributes: RecordSpec<Attribute> = {
   ...{ ...common, noun: "Attribute", path: "/console/attributes", api: "/attributes", id: "attribute" },
   ...{ kind: "attribute.kind", plural: "roles.attributes", create: "attribute.create" },
   ends: { create: "attribute.createEnds", edit: "attribute.editEnds", delete: "attribute.deleteEnds" },

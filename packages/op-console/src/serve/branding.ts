@@ -1,5 +1,5 @@
 import { type Branding, readBranding } from "@edge-op/pages/branding";
-import type { OwnEnv } from "../console-env.ts";
+import type { OwnEnv } from "../api/console-call.ts";
 
 const known = new WeakMap<object, Branding>();
 

@@ -1,5 +1,4 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import type { Catalog } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
 import { bytesInPage, clip } from "./clip.ts";
@@ -19,27 +18,26 @@ export interface Found {
   readonly note?: Child;
 }
 
-export interface ChangeSpec<Key extends string, Changed extends Found> {
+export interface ChangeSpec<Changed extends Found> {
   readonly path: string;
   readonly scope: AdminScope;
   readonly operations: readonly string[];
-  readonly messages: Catalog<Key>;
   /** The kind of the record, above its name. */
-  readonly kind?: Key;
+  readonly kind?: ConsoleKey;
   /** The change, also on the button that confirms it. */
-  readonly title: Key | ConsoleKey;
+  readonly title: ConsoleKey;
   /** The consequence of the change, shown on the page that confirms it. */
-  readonly ends: Key | ConsoleKey;
+  readonly ends: ConsoleKey;
   readonly isDangerous?: true;
-  readonly fields?: readonly Field<Key>[];
+  readonly fields?: readonly Field[];
   /** Those of this record, if records differ. */
-  fieldsOf?(found: Changed, at: PageCall<Key>): readonly Field<Key>[];
-  find(at: PageCall<Key>): Promise<Changed>;
-  request(at: PageCall<Key>, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
+  fieldsOf?(found: Changed, at: PageCall): readonly Field[];
+  find(at: PageCall): Promise<Changed>;
+  request(at: PageCall, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
   /** Where the change leads; with `View`, the page that shows its result once. */
-  done(at: PageCall<Key>, result: ApiResult<ApiBody>, values: Values): string | View;
+  done(at: PageCall, result: ApiResult<ApiBody>, values: Values): string | View;
   /** Where "cancel" leads. */
-  back(at: PageCall<Key>): string;
+  back(at: PageCall): string;
 }
 
 type ApiBody = Readonly<Record<string, unknown>>;
@@ -54,9 +52,7 @@ interface Problem {
  * **A change: a form, a page that confirms it and says what it ends, and the request to the admin API**, with `If-Match` for a record that has a
  * version. A change without fields begins with its confirmation. Every post has a form token.
  */
-export function defineChange<Key extends string, Changed extends Found = Found>(
-  given: ChangeSpec<Key, Changed>,
-): ConsoleRoute {
+export function defineChange<Changed extends Found = Found>(given: ChangeSpec<Changed>): ConsoleRoute {
   const { path, scope, operations } = given;
   return {
     path,
@@ -64,7 +60,7 @@ export function defineChange<Key extends string, Changed extends Found = Found>(
     operations,
     accepts: ["GET", "POST"],
     async respond(request) {
-      const at = await pageCall(request, given.messages);
+      const at = await pageCall(request);
       const found = await given.find(at);
       const spec = given.fieldsOf === undefined ? given : { ...given, fields: given.fieldsOf(found, at) };
       const { form } = at;
@@ -105,9 +101,9 @@ function isTooLarge(values: Values): boolean {
   return sizeOf(values) > largestForm;
 }
 
-function tooLargePage<Key extends string, Changed extends Found>(
-  spec: ChangeSpec<Key, Changed>,
-  at: PageCall<Key>,
+function tooLargePage<Changed extends Found>(
+  spec: ChangeSpec<Changed>,
+  at: PageCall,
   { name }: Found,
 ): Promise<Response> {
   const title = titleOf(spec, at);
@@ -123,9 +119,9 @@ function tooLargePage<Key extends string, Changed extends Found>(
   return respondView(at, { title, children }, { status: 413 });
 }
 
-async function execute<Key extends string, Changed extends Found>(
-  spec: ChangeSpec<Key, Changed>,
-  at: PageCall<Key>,
+async function execute<Changed extends Found>(
+  spec: ChangeSpec<Changed>,
+  at: PageCall,
   found: Changed,
   values: Values,
 ): Promise<Response> {
@@ -151,16 +147,13 @@ async function execute<Key extends string, Changed extends Found>(
   return redirect(`${next}${next.includes("?") ? "&" : "?"}done=1`);
 }
 
-function titleOf<Key extends string>(
-  { kind, title }: Pick<ChangeSpec<Key, Found>, "kind" | "title">,
-  { t }: PageCall<Key>,
-): string {
+function titleOf({ kind, title }: Pick<ChangeSpec<Found>, "kind" | "title">, { t }: PageCall): string {
   return kind === undefined ? t(title) : `${t(kind)}: ${t(title)}`;
 }
 
-async function formPage<Key extends string, Changed extends Found>(
-  spec: ChangeSpec<Key, Changed>,
-  at: PageCall<Key>,
+async function formPage<Changed extends Found>(
+  spec: ChangeSpec<Changed>,
+  at: PageCall,
   found: Found,
   values: Values,
   problem?: Problem,
@@ -189,9 +182,9 @@ async function formPage<Key extends string, Changed extends Found>(
   return respondView(at, { title, children }, { status: statusOf(problem) });
 }
 
-async function confirmation<Key extends string, Changed extends Found>(
-  spec: ChangeSpec<Key, Changed>,
-  at: PageCall<Key>,
+async function confirmation<Changed extends Found>(
+  spec: ChangeSpec<Changed>,
+  at: PageCall,
   found: Found,
   values: Values,
   problem?: Problem,
@@ -233,15 +226,15 @@ async function confirmation<Key extends string, Changed extends Found>(
 }
 
 /** JSON is shown as it will be, with its lines. */
-function Changed<Key extends string>({
+function Changed({
   at,
   field,
   before,
   values,
   longest,
 }: {
-  readonly at: PageCall<Key>;
-  readonly field: Field<Key>;
+  readonly at: PageCall;
+  readonly field: Field;
   readonly before: Values;
   readonly values: Values;
   readonly longest: number;
@@ -263,7 +256,7 @@ function Changed<Key extends string>({
   );
 }
 
-function shown<Key extends string>({ t }: PageCall<Key>, { name, kind, options }: Field<Key>, values: Values): string {
+function shown({ t }: PageCall, { name, kind, options }: Field, values: Values): string {
   const value = values[name] ?? "";
   if (kind === "check") return t(value === "true" ? "value.yes" : "value.no");
   if (kind === "secret") return t("change.secret");
@@ -283,13 +276,7 @@ function statusOf(problem: Problem | undefined): number {
 }
 
 /** The reasons of a refusal are those of the admin API, in English, and name its fields. */
-function ProblemNote<Key extends string>({
-  at: { t },
-  problem,
-}: {
-  readonly at: PageCall<Key>;
-  readonly problem: Problem | undefined;
-}) {
+function ProblemNote({ at: { t }, problem }: { readonly at: PageCall; readonly problem: Problem | undefined }) {
   if (problem === undefined) return null;
   const { text, refusal } = problem;
   const reasons =

@@ -1,12 +1,11 @@
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { createFrame } from "@edge-op/pages/frame";
 import { type PageOptions, respondPage } from "@edge-op/pages/respond-page";
-import type { Catalog } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { AdminScope } from "../api/admin-api.ts";
 import { readConsoleBranding } from "./branding.ts";
 import { ConsolePage } from "./console-page.tsx";
-import { withConsoleTexts } from "./messages.ts";
+import { consoleMessages } from "./messages.ts";
 import type { ConsoleRoute, PageCall, SignedIn, View } from "./route.ts";
 
 export const signOutPath = "/console/sign-out";
@@ -23,9 +22,9 @@ export function requireToken(
   return requireFormToken(context, `console ${path}`, session.id, presented);
 }
 
-/** The call with the texts of a catalog. A posted form is read, and refused unless its token is genuine. */
-export async function pageCall<Key extends string>(at: SignedIn, catalog: Catalog<Key>): Promise<PageCall<Key>> {
-  const frame = createFrame(at.context, at.request, readConsoleBranding(at.context.env), withConsoleTexts(catalog));
+/** The call with what its page needs. A posted form is read, and refused unless its token is genuine. */
+export async function pageCall(at: SignedIn): Promise<PageCall> {
+  const frame = createFrame(at.context, at.request, readConsoleBranding(at.context.env), consoleMessages);
   const form = at.request.method === "POST" ? readForm(at.request) : undefined;
   if (form !== undefined) await requireToken(at, form.get("token"));
   return { ...at, frame, t: frame.t, form, token: (path = at.path) => tokenFor(at, path) };
@@ -39,7 +38,7 @@ interface Look {
 
 /** The page of a view, as strict as those of sign-in, and without a script of its own. */
 export async function respondView(
-  at: PageCall<never>,
+  at: PageCall,
   { title, children }: View,
   { styleSheet, logoUrl, ...options }: PageOptions & Look = {},
 ): Promise<Response> {
@@ -52,26 +51,25 @@ export async function respondView(
   );
 }
 
-interface PageSpec<Key extends string> {
+interface PageSpec {
   readonly path: string;
   readonly scope: AdminScope | undefined;
   readonly operations: readonly string[];
-  readonly messages: Catalog<Key>;
   /** The page has a form that is posted to it, and changes nothing. */
   readonly isPosted?: true;
-  show(at: PageCall<Key>): Promise<View & Look>;
+  show(at: PageCall): Promise<View & Look>;
 }
 
 /** **A page that shows something.** */
-export function definePage<Key extends string>(spec: PageSpec<Key>): ConsoleRoute {
-  const { path, scope, operations, messages, isPosted, show } = spec;
+export function definePage(spec: PageSpec): ConsoleRoute {
+  const { path, scope, operations, isPosted, show } = spec;
   return {
     path,
     scope,
     operations,
     accepts: isPosted ? ["GET", "POST"] : ["GET"],
     async respond(at) {
-      const call = await pageCall(at, messages);
+      const call = await pageCall(at);
       const { title, children, ...look } = await show(call);
       return respondView(call, { title, children }, look);
     },

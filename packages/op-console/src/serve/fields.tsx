@@ -5,24 +5,21 @@ import type { ConsoleKey } from "./messages.ts";
 /** The values of a form by the names of its fields; a box that is not checked is empty. */
 export type Values = Readonly<Record<string, string>>;
 
-export interface Field<Key extends string> {
+export interface Field {
   readonly name: string;
-  readonly label: Key | ConsoleKey;
-  readonly help?: Key | ConsoleKey;
+  readonly label: ConsoleKey;
+  readonly help?: ConsoleKey;
   /** `pairs`: a name and a value on each line. `secret`: written, never shown. */
   readonly kind: "text" | "number" | "lines" | "pairs" | "json" | "secret" | "check" | "choice";
   /** The values of a choice, with their texts unless the values are data. */
-  readonly options?: readonly (readonly [value: string, label?: Key | ConsoleKey])[];
+  readonly options?: readonly (readonly [value: string, label?: ConsoleKey])[];
   readonly isRequired?: true;
 }
 
 const kindHelp = { lines: "form.one", pairs: "form.pairs", json: "form.json", secret: "form.secret" } as const;
 
 /** The fields of JSON whose values are none. */
-export function malformedFields<Key extends string>(
-  fields: readonly Field<Key>[],
-  values: Values,
-): readonly Field<Key>[] {
+export function malformedFields(fields: readonly Field[], values: Values): readonly Field[] {
   return fields.filter(({ name, kind }) => kind === "json" && values[name] && parseJson(values[name]) === undefined);
 }
 
@@ -35,7 +32,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export function readValues<Key extends string>(fields: readonly Field<Key>[], form: Form): Values {
+export function readValues(fields: readonly Field[], form: Form): Values {
   return Object.fromEntries(fields.map(({ name }) => [name, (form.get(name) ?? "").replaceAll("\r\n", "\n").trim()]));
 }
 
@@ -47,14 +44,14 @@ export function linesOf(value: string | undefined): string[] {
     .filter((line) => line !== "");
 }
 
-interface Props<Key extends string> {
-  readonly t: Translator<Key | ConsoleKey>;
-  readonly fields: readonly Field<Key>[];
+interface Props {
+  readonly t: Translator<ConsoleKey>;
+  readonly fields: readonly Field[];
   readonly values: Values;
 }
 
 /** **The fields of a form**, each with its label and help. */
-export function Fields<Key extends string>({ t, fields, values }: Props<Key>) {
+export function Fields({ t, fields, values }: Props) {
   return (
     <>
       {fields.map((field) => (
@@ -64,13 +61,13 @@ export function Fields<Key extends string>({ t, fields, values }: Props<Key>) {
   );
 }
 
-function OneField<Key extends string>({
+function OneField({
   t,
   field: { name, label, help, kind, options = [], isRequired },
   value,
 }: {
-  readonly t: Translator<Key | ConsoleKey>;
-  readonly field: Field<Key>;
+  readonly t: Translator<ConsoleKey>;
+  readonly field: Field;
   readonly value: string;
 }) {
   const id = `field-${name.replaceAll(".", "-")}`;
@@ -135,10 +132,6 @@ function OneField<Key extends string>({
 }
 
 /** The changes of a form: the fields whose values differ. */
-export function changedFields<Key extends string>(
-  fields: readonly Field<Key>[],
-  before: Values,
-  values: Values,
-): readonly Field<Key>[] {
+export function changedFields(fields: readonly Field[], before: Values, values: Values): readonly Field[] {
   return fields.filter(({ name }) => (values[name] ?? "") !== (before[name] ?? ""));
 }

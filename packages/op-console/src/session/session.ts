@@ -3,7 +3,7 @@ import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protoco
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
-import type { OwnEnv } from "../console-env.ts";
+import type { OwnEnv } from "../api/console-call.ts";
 
 /**
  * **A signed-in administrator**, sealed in the cookie `op-console`: nothing is stored. The access token in it ends with the session at the provider, with

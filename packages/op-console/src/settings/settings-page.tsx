@@ -2,15 +2,13 @@ import type { DeploymentReport } from "../api/resources.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Head, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { type SettingsKey, settingsMessages } from "./messages.ts";
 
 /** **The settings as they run**, to be read: secrets are no settings, and are not shown by the admin API. */
 export const settingsPages: readonly ConsoleRoute[] = [
-  definePage<SettingsKey>({
+  definePage({
     path: "/console/settings",
     scope: "admin:shards",
     operations: ["reportDeployment"],
-    messages: settingsMessages,
     async show({ api, t }) {
       const { settings } = await api.get<DeploymentReport>("/deployment");
       const entries = Object.entries(settings).toSorted(([one], [other]) => one.localeCompare(other));

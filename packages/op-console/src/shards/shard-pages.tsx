@@ -5,10 +5,8 @@ import { pairOf } from "../records/members.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import { type Field, linesOf } from "../serve/fields.tsx";
-import { Actions, Done, Head, List, Section } from "../serve/parts.tsx";
+import { Actions, Done, Head, List, Section, timeText } from "../serve/parts.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import { type ShardKey, shardMessages } from "./messages.ts";
 
 interface Generation {
   readonly store: string;
@@ -35,21 +33,19 @@ const mostBytes = 10_000_000_000;
 
 const path = "/console/shards";
 const scope = "admin:shards";
-const messages = shardMessages;
 
 const stores = ["revocation", "refresh", "code", "session", "challenge", "relay"] as const satisfies ShardedStore[];
 
-const fields: readonly Field<ShardKey>[] = [
+const fields: readonly Field[] = [
   { name: "store", label: "generation.store", kind: "choice", options: stores.map((store) => [store]) },
   { name: "regions", label: "generation.regions", help: "generation.regionsHelp", kind: "pairs" },
 ];
 
 /** A store gets other shards: the only change that is never undone, and moves nothing. */
-const open = defineChange<ShardKey>({
+const open = defineChange({
   path: `${path}/generations/new`,
   scope,
   operations: ["openGeneration"],
-  messages,
   title: "generation.open",
   ends: "generation.openEnds",
   fields,
@@ -70,11 +66,10 @@ const open = defineChange<ShardKey>({
 
 export const shardPages: readonly ConsoleRoute[] = [
   open,
-  definePage<ShardKey>({
+  definePage({
     path,
     scope,
     operations: ["listGenerations", "reportDeployment", "listShardLeases"],
-    messages,
     async show({ api, t, query }) {
       const [{ generations }, deployment, { shards }] = await Promise.all([
         api.get<{ readonly generations: readonly Generation[] }>("/shards/generations"),

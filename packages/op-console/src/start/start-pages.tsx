@@ -1,16 +1,14 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import frameworks from "../../data/frameworks.json" with { type: "json" };
 import { recordPath } from "../records/record.ts";
 import { defineChange } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { Values } from "../serve/fields.tsx";
 import { Actions, Facts, Head, List, Section } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
-import { frameworks } from "./frameworks.ts";
-import { type StartKey, startMessages } from "./messages.ts";
 
 const startPath = "/console/start";
 const scope = "admin:clients";
-const messages = startMessages;
 
 /** The values of docs/clients.md that an application replaces. */
 const documented = { issuer: "https://op.example.com", origin: "https://app.example.com" };
@@ -50,17 +48,16 @@ function slugOf({ name }: Framework): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
 
-function frameworkOf({ parameter }: Pick<PageCall<StartKey>, "parameter">): Framework {
+function frameworkOf({ parameter }: Pick<PageCall, "parameter">): Framework {
   const found = all.find((each) => slugOf(each) === parameter("framework"));
   if (found === undefined) throw new OAuthError("not_found", "page-unknown");
   return found;
 }
 
-const list = definePage<StartKey>({
+const list = definePage({
   path: startPath,
   scope,
   operations: [],
-  messages,
   async show({ t }) {
     const children = (
       <>
@@ -84,11 +81,10 @@ function originOf(values: Values): string {
 }
 
 /** **A client for a framework, and the framework's code with the client's values**: the code that the tests of docs/clients.md execute. */
-const connect = defineChange<StartKey>({
+const connect = defineChange({
   path: `${startPath}/:framework`,
   scope,
   operations: ["createClient"],
-  messages,
   title: "start.connect",
   ends: "start.ends",
   fields: [

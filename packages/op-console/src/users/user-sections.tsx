@@ -1,9 +1,8 @@
 import type { Paged } from "../api/resources.ts";
 import { recordPath } from "../records/record.ts";
-import { type Action, Actions, type Item, List, Pager, Section } from "../serve/parts.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import { type Action, Actions, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
 import type { PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import type { UserKey } from "./messages.ts";
 
 interface Session {
   readonly sid: string;
@@ -42,7 +41,7 @@ interface Identity {
 }
 
 /** **What a user has**: sessions, factors, connections, consents and grants, each of which can be ended. */
-export async function userSections({ api, t, query, path, parameter }: PageCall<UserKey>) {
+export async function userSections({ api, t, query, path, parameter }: PageCall) {
   const sub = parameter("id");
   // A page of each list; each has its own place.
   const read = <Name extends string, Shown>(name: Name) =>
@@ -59,13 +58,13 @@ export async function userSections({ api, t, query, path, parameter }: PageCall<
     read<"consents", Consent>("consents"),
     read<"grants", Grant>("grants"),
   ]);
-  const end = (below: string, text: UserKey): Action => ({
+  const end = (below: string, text: ConsoleKey): Action => ({
     href: recordPath("/console/users", sub, below),
     text: t(text),
     isDangerous: true,
   });
-  const endOne = (kind: string, id: string, text: UserKey) => [end(`/${kind}/${encodeURIComponent(id)}/end`, text)];
-  const section = (title: UserKey, items: readonly Item[], name = "", next?: string, all?: Action) => (
+  const endOne = (kind: string, id: string, text: ConsoleKey) => [end(`/${kind}/${encodeURIComponent(id)}/end`, text)];
+  const section = (title: ConsoleKey, items: readonly Item[], name = "", next?: string, all?: Action) => (
     <Section title={t(title)}>
       <List t={t} items={items} />
       {name !== "" && <Pager {...{ t, path, query, next, name }} />}

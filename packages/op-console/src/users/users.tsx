@@ -3,16 +3,15 @@ import { auditOf, auditScope } from "../audit/audit-pages.tsx";
 import { defineRecord } from "../records/define-record.tsx";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
-import { Actions, Facts, Head } from "../serve/parts.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import { Actions, Facts, Head, timeText } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
-import { timeText } from "../serve/times.ts";
-import { type UserKey, userMessages } from "./messages.ts";
 import { userSections } from "./user-sections.tsx";
 
 const path = "/console/users";
-const common = { scope: "admin:users", messages: userMessages } as const;
+const common = { scope: "admin:users" } as const;
 
-const users: RecordSpec<UserKey, UserResource> = {
+const users: RecordSpec<UserResource> = {
   ...{ ...common, noun: "User", path, api: "/users", id: "sub", disabled: "suspended" },
   ...{ kind: "user.kind", plural: "users.title", create: "user.create" },
   ends: { create: "user.createEnds", edit: "user.editEnds", delete: "user.deleteEnds", disable: "user.suspendEnds" },
@@ -59,7 +58,7 @@ interface Invitation {
   readonly expires_at: number;
 }
 
-const invitations: RecordSpec<UserKey, Invitation> = {
+const invitations: RecordSpec<Invitation> = {
   ...{ ...common, noun: "Invitation", path: "/console/invitations", api: "/invitations", id: "invitation_id" },
   ...{ kind: "invitation.kind", plural: "users.invitations", create: "invitation.create" },
   ends: { create: "invitation.createEnds", delete: "invitation.deleteEnds" },
@@ -83,11 +82,11 @@ const invitations: RecordSpec<UserKey, Invitation> = {
 
 /** A change that ends something of a user. */
 function ending(
-  title: UserKey,
-  ends: UserKey,
+  title: ConsoleKey,
+  ends: ConsoleKey,
   operation: string,
   below: string,
-  apiBelow: (at: PageCall<UserKey>) => string,
+  apiBelow: (at: PageCall) => string,
 ): ConsoleRoute {
   return recordChange(users, {
     ...{ below, title, ends, operation, isBeside: true, isDangerous: true },
@@ -98,7 +97,7 @@ function ending(
 const endingOne = (name: "Session" | "Consent" | "Grant" | "Factor" | "Identity") => {
   const kind = name === "Identity" ? "identities" : `${name.toLowerCase()}s`;
   const verb = name === "Factor" || name === "Identity" ? (`remove${name}` as const) : (`end${name}` as const);
-  const one = (at: PageCall<UserKey>) => `/${kind}/${encodeURIComponent(at.parameter("one"))}`;
+  const one = (at: PageCall) => `/${kind}/${encodeURIComponent(at.parameter("one"))}`;
   return ending(`user.${verb}`, `user.${verb}Ends`, verb, `/${kind}/:one/end`, one);
 };
 

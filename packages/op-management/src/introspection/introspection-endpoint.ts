@@ -44,18 +44,15 @@ export async function introspectionEndpoint(
     decide: (form) => decideRequest(context, isolate, request, form),
     again: ({ caller }) => countRequestOf(context, isolate, caller, path),
   });
-  const { caller, response } = await settle(
-    context,
-    isolate,
-    async () => {
-      const decision = await decide();
-      const isRevoked = await isolate.revocation.isRevoked(context, decision.subjects);
-      return isRevoked ? { ...decision, response: inactiveResponse } : decision;
-    },
-    {
-      readAhead: () => readAhead(context, isolate, request, { clientIds: [namedClientId(request, readForm(request))] }),
-    },
-  );
+  const decideAndCheck = async () => {
+    const decision = await decide();
+    const isRevoked = await isolate.revocation.isRevoked(context, decision.subjects);
+    return isRevoked ? { ...decision, response: inactiveResponse } : decision;
+  };
+  const begun = readAhead(context, isolate, request, () => [
+    { clientIds: [namedClientId(request, readForm(request))] },
+  ]);
+  const { caller, response } = await settle(context, isolate, decideAndCheck, begun);
   return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, response.body) : response;
 }
 

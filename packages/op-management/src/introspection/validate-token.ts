@@ -54,7 +54,7 @@ export async function validateToken(
     if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return null;
     return describe(context.settings.issuer, accessToken, request.resource);
   };
-  return settle(context, isolate, decide, { readAhead: () => readAhead(context, isolate, undefined) });
+  return settle(context, isolate, decide, readAhead(context, isolate, undefined));
 }
 
 function findFault(

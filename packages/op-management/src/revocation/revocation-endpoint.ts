@@ -34,9 +34,8 @@ export async function revocationEndpoint(
     if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, decision);
     else await revokeAccessToken(context, isolate, client, token, decision);
   };
-  await settle(context, isolate, decide, {
-    readAhead: () => readAhead(context, isolate, request, { clientIds: [namedClientId(request, form)] }),
-  });
+  const begun = readAhead(context, isolate, request, () => [{ clientIds: [namedClientId(request, form)] }]);
+  await settle(context, isolate, decide, begun);
   return new Response(null, { headers: noStore });
 }
 
@@ -64,12 +63,6 @@ async function revokeAccessToken(
       },
     },
   ];
-  const { revocation } = isolate;
   // Without a lease, the shard checks that the client and the keys have not changed, and revokes, in one call.
-  const committed = await decision.commitBy((condition) =>
-    revocation.revokeIf(context, address, revocations, condition),
-  );
-  if (committed === "committed") return;
-  await decision.commit();
-  await revocation.revoke(context, address, revocations);
+  await decision.commitWith((condition) => isolate.revocation.revoke(context, address, revocations, condition));
 }

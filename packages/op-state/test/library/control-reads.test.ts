@@ -97,7 +97,7 @@ class Isolate {
   revoke(key: string): Promise<void> {
     const event = { type: "token.revoked", payload: { key } };
     const row = { key, untilMs: Date.now() + 3_600_000, operationId: key, event };
-    return this.#request((context) => this.revocation.revoke(context, addresses[3]!, [row]));
+    return this.#request(async (context) => void (await this.revocation.revoke(context, addresses[3]!, [row])));
   }
 }
 

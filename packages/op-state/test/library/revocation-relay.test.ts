@@ -57,7 +57,7 @@ class Isolate {
 
   revoke(...grants: readonly string[]): Promise<void> {
     const requests = grants.map((grant) => revocation(tokenKey(token(grant).jti)));
-    return this.request((context) => this.view.revoke(context, shards[3]!, requests));
+    return this.request(async (context) => void (await this.view.revoke(context, shards[3]!, requests)));
   }
 }
 

@@ -63,8 +63,7 @@ export interface DueIdJag extends Repeatable {
 }
 
 export async function issueIdJag(request: IssueRequest, { idJag }: DueIdJag): Promise<TokenResponse> {
-  const { context, isolate, client } = request;
-  await request.commitWithProof();
+  const { context, isolate, client } = await request.commit();
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
   const expiresAtSeconds = issuedAtSeconds + limits.idJagSeconds;
   return {

@@ -4,11 +4,10 @@ import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueGrant, refuseReplay } from "../issuing/issue-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
-import { spendBesideCheck } from "../issuing/spend-beside-check.ts";
+import { spend } from "../issuing/spend.ts";
 import { findMismatch, refuseUse } from "../issuing/verify-code.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
@@ -24,7 +23,13 @@ type CodeRequest = GrantRequest<(typeof parameters)[number]>;
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest
  */
-export const authorizationCode = defineGrantModule({ type: "authorization_code", parameters, decide, issue });
+export const authorizationCode = defineGrantModule({
+  type: "authorization_code",
+  parameters,
+  credentials: ["code"],
+  decide,
+  issue,
+});
 
 async function decide(request: CodeRequest) {
   const { context, isolate, client, proof, form } = request;
@@ -46,23 +51,31 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const { text, code, redirectUri, resources, details, user } = due;
   const { payload } = code;
   const { grant, sub } = payload;
-  const takeBack = () => isolate.codes.takeBack(context, code);
-  const spend = spendBesideCheck(request, { grant, sub, spent: "spent", takeBack });
   // First, so that a request that a proxy sends twice is refused as a repeated proof and does not end the grant as a stolen code (ADR 37).
   await proof?.spend();
   const { redirect_uris: registeredUris } = client.metadata;
   const asked = { redirectUri, registeredUris, resources, authorizationDetails: formatDetails(details) };
   const named = resources ?? payload.resources;
-  const { result, checked } = await spendChecked(request, named, ({ targets }) => {
-    const refusal = refuseUse(payload, { ...asked, targets });
-    return spend((isUnchecked) => isolate.codes.spend(context, code, { refusal, isUnchecked }));
-  });
+  const { result, checked } = await spend(
+    request,
+    named,
+    ({ targets }, isUnchecked) =>
+      isolate.codes.spend(context, code, { refusal: refuseUse(payload, { ...asked, targets }), isUnchecked }),
+    { grant, sub, spent: "spent", takeBack: () => isolate.codes.takeBack(context, code) },
+  );
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "code-replayed");
   if (result.kind === "invalid_request") throw missingRedirectUri();
   if (result.kind !== "spent") throw refusalOfObject(result);
   isolate.clientResources.remember(client.clientId, named, context.arrivedAtMs);
-  await request.commitWithProof();
-  return issueGrant(request, { payload, user, resources, details, checked, nonce: payload.nonce, code: text });
+  return issueGrant(await request.commit(), {
+    payload,
+    user,
+    resources,
+    details,
+    checked,
+    nonce: payload.nonce,
+    code: text,
+  });
 }
 
 function missingRedirectUri(): OAuthError {

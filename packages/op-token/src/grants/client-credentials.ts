@@ -23,6 +23,7 @@ type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
 export const clientCredentials = defineGrantModule({
   type: "client_credentials",
   parameters,
+  credentials: [],
   decide,
   issue: issueDueToken,
 });

@@ -2,11 +2,11 @@ import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
 import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueGrant, refuseReplay } from "../issuing/issue-grant.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
+import { spend } from "../issuing/spend.ts";
 
 const parameters = ["device_code", "resource", "authorization_details"] as const;
 
@@ -23,6 +23,7 @@ type DeviceRequest = GrantRequest<(typeof parameters)[number]>;
 export const deviceCode = defineGrantModule({
   type: "urn:ietf:params:oauth:grant-type:device_code",
   parameters,
+  credentials: [],
   decide,
   issue,
 });
@@ -43,20 +44,20 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const { context, isolate, client, proof } = request;
   const { code, approved, resources, details } = due;
   const [user] = await Promise.all([findActiveUser(request, approved.sub), refuseRevokedGrant(request, approved)]);
-  // Spends the proof too, so that an identical retry of a request does not count as a second use of the code.
-  await request.validateWithProof();
+  await request.validate();
+  // Before the code, so that an identical retry of a request does not count as a second use of the code.
+  await proof?.spend();
   const presented = {
     clientId: client.clientId,
     cnf: proof?.cnf,
     resources,
     authorizationDetails: formatDetails(details),
   };
-  const { result, checked } = await spendChecked(request, resources, ({ targets }) =>
+  const { result, checked } = await spend(request, resources, ({ targets }) =>
     isolate.deviceCodes.redeem(context, code, { ...presented, targets }),
   );
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "device-code-replayed");
   if (result.kind !== "redeemed") throw refusalOfObject(result);
   const { payload } = result;
-  await request.commitWithProof();
-  return issueGrant(request, { payload, user, checked, resources, details });
+  return issueGrant(await request.commit(), { payload, user, checked, resources, details });
 }

@@ -29,6 +29,7 @@ type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 export const jwtBearer = defineGrantModule({
   type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
   parameters,
+  credentials: [],
   decide: (request: AssertionRequest) =>
     isOwnAssertion(request) ? decideOwnAssertion(request) : decideExternalAssertion(request),
   issue: issueDueToken,

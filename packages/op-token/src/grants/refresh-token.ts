@@ -10,12 +10,11 @@ import type { RotationRefusal } from "@edge-op/shared/refresh/refresh-family-rpc
 import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
-import { spendBesideCheck } from "../issuing/spend-beside-check.ts";
+import { spend } from "../issuing/spend.ts";
 
 const parameters = ["refresh_token", "scope", "resource", "authorization_details"] as const;
 
@@ -30,7 +29,13 @@ type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-6
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
  */
-export const refreshToken = defineGrantModule({ type: "refresh_token", parameters, decide, issue });
+export const refreshToken = defineGrantModule({
+  type: "refresh_token",
+  parameters,
+  credentials: ["refresh_token"],
+  decide,
+  issue,
+});
 
 async function decide(request: RefreshRequest) {
   const { context, client, form } = request;
@@ -63,25 +68,21 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   // Its tokens move to the newest generation of revocation shards, so that older ones drain; the family decides about its refresh tokens.
   const { grantId, address } = token.grant;
   const grant = { grantId, address: await isolate.shardMap.placeAgain(context, "revocation", address, grantId) };
-  const takeBack = () => isolate.refreshFamilies.takeBack(context, token);
-  const spend = spendBesideCheck(request, { grant, sub, spent: "rotated", takeBack });
-  const { result: rotation, checked } = await spendChecked(
+  const { result: rotation, checked } = await spend(
     request,
     resources ?? token.initial?.family.resources,
-    ({ targets, allowedScope, longestLifetimeSeconds }) => {
+    ({ targets, allowedScope, longestLifetimeSeconds }, isUnchecked) => {
       const planned = planAccessToken(request, grant, { lifetimeSeconds: longestLifetimeSeconds });
       const accessToken = toFamilyAccessToken(planned);
       const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
-      return spend((isUnchecked) =>
-        isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends, isUnchecked }),
-      );
+      return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends, isUnchecked });
     },
+    { grant, sub, spent: "rotated", takeBack: () => isolate.refreshFamilies.takeBack(context, token) },
   );
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
-  await request.commitWithProof();
   const tokens = { ...successor, login: family, user, refreshToken, checked };
-  return issueLoginTokens(request, { ...tokens, requestedDetails: details });
+  return issueLoginTokens(await request.commit(), { ...tokens, requestedDetails: details });
 }
 
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */

@@ -49,6 +49,7 @@ type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
 export const tokenExchange = defineGrantModule({
   type: "urn:ietf:params:oauth:grant-type:token-exchange",
   parameters,
+  credentials: ["subject_token", "actor_token"],
   decide: (request: ExchangeRequest): Promise<DueToken | DueIdJag> =>
     request.form.get("requested_token_type") === tokenTypes.idJag ? decideIdJag(request) : decide(request),
   issue: (request, due) => ("idJag" in due ? issueIdJag(request, due) : issueDueToken(request, due)),

@@ -3,7 +3,7 @@ import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { FamilyAccessToken } from "@edge-op/shared/refresh/refresh-family-rpc";
-import type { ClientRequest } from "../grant-module.ts";
+import type { ClientRequest, CommittedRequest } from "../grant-module.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";
 
 /**
@@ -12,7 +12,7 @@ import { tokensEndAtMs } from "./issue-access-token.ts";
  * applies to its access token. Cost: 0 calls; 1 object call for a family that is too long for a token.
  */
 export async function firstRefreshToken(
-  request: ClientRequest,
+  request: CommittedRequest,
   payload: AuthorizedGrant,
   accessToken: FamilyAccessToken,
 ): Promise<string | undefined> {

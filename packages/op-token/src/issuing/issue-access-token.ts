@@ -7,7 +7,7 @@ import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/refresh/
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
-import type { ClientRequest, TokenResponse } from "../grant-module.ts";
+import type { ClientRequest, CommittedRequest, TokenResponse } from "../grant-module.ts";
 import { lifetimeSeconds, tokenFormat } from "./resource-rules.ts";
 
 /** The id and lifetime of an access token that is not signed yet. */
@@ -79,7 +79,7 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken): PlannedAccessT
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
 export async function issueAccessToken(
-  request: ClientRequest,
+  request: CommittedRequest,
   content: Omit<AccessTokenContent, "clientId" | "cnf">,
   resources: readonly Resource[],
   issuedTokenType?: TokenType,

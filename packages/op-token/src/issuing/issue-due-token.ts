@@ -37,12 +37,12 @@ export async function issueDueToken(request: IssueRequest, due: DueToken): Promi
   if (await isolate.revocation.isRevoked(context, presented)) throw unacceptableToken("subject-token-revoked");
   const { grantClientId: clientId = request.client.clientId, sub } = due.content;
   // A new grant rests on a confirmed control version.
-  if (due.grant === undefined) await request.validateWithProof();
+  if (due.grant === undefined) await request.validate();
   const grant = due.grant ?? (await newGrant(context, isolate, { clientId, sub }));
-  await request.commitWithProof();
+  const committed = await request.commit();
   if (assertion !== undefined && !(await spendAssertion(context, isolate, assertion, assertion.claims))) {
     throw new OAuthError("invalid_grant", "assertion-replayed");
   }
   const content = { ...planAccessToken(request, grant, due.lifetime), ...due.content };
-  return issueAccessToken(request, content, due.described, due.issuedTokenType);
+  return issueAccessToken(committed, content, due.described, due.issuedTokenType);
 }

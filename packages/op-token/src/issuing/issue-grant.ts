@@ -5,7 +5,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { revokeGrants } from "@edge-op/shared/endings/revoke-grants";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
-import type { IssueRequest, TokenResponse } from "../grant-module.ts";
+import type { CommittedRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
 import type { CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 import { firstRefreshToken, tokensEndBySeconds } from "./first-refresh-token.ts";
@@ -21,9 +21,9 @@ interface RedeemedGrant extends Pick<LoginTokens, "nonce" | "code"> {
   readonly details: AuthorizationDetails | undefined;
 }
 
-/** **Issues the tokens of a redeemed authorization code or device code.** Call it after the decision was committed. Cost: that of the tokens. */
+/** **Issues the tokens of a redeemed authorization code or device code.** Cost: that of the tokens. */
 export async function issueGrant(
-  request: IssueRequest,
+  request: CommittedRequest,
   { payload, user, checked, resources, details, ...bound }: RedeemedGrant,
 ): Promise<TokenResponse> {
   const { grant, scope } = payload;

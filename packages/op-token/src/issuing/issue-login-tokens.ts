@@ -7,7 +7,7 @@ import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { FamilyAccessToken } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
-import type { ClientRequest, TokenResponse } from "../grant-module.ts";
+import type { CommittedRequest, TokenResponse } from "../grant-module.ts";
 import { allowedScope, among, type CheckedTargets } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 import { idTokenClaims, requestedMappings } from "./id-token-claims.ts";
@@ -43,7 +43,7 @@ export interface LoginTokens {
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
  */
-export async function issueLoginTokens(request: ClientRequest, tokens: LoginTokens): Promise<TokenResponse> {
+export async function issueLoginTokens(request: CommittedRequest, tokens: LoginTokens): Promise<TokenResponse> {
   const { client } = request;
   const { login, user, refreshToken, checked } = tokens;
   const registered = registeredScope(client);
@@ -83,7 +83,7 @@ export async function issueLoginTokens(request: ClientRequest, tokens: LoginToke
 }
 
 async function signLoginIdToken(
-  request: ClientRequest,
+  request: CommittedRequest,
   { login, user, scope, nonce, code, notAfterSeconds }: LoginTokens,
   grant: PlannedAccessToken["id"],
   accessToken: string,

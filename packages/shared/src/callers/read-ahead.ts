@@ -1,5 +1,6 @@
 import type { ClientDirectory } from "../clients/client-directory.ts";
 import { limits } from "../config/limits.ts";
+import { type ReadsBegun, readsBegun } from "../control/settle.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyScheduleBindings } from "../keys/held-schedule.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
@@ -23,7 +24,10 @@ interface NamedUser {
   readonly isVerified?: boolean;
 }
 
+type Names = readonly (ReadAheadNames | Promise<ReadAheadNames>)[];
+
 interface ReadingIsolate {
+  readonly control: { readonly version: number | undefined };
   readonly shardMap: ShardMap;
   /** Absent if the request needs no key of this provider. */
   readonly keyRing?: KeyRing;
@@ -38,17 +42,18 @@ interface ReadingIsolate {
  * schedule, and the records that its text names. The decision finds them in memory, and judges them with the response of the shard that it calls
  * anyway. The generation table and the schedule are read in D1 if KV has no copy. Unverified text causes at most {@link limits.readAhead} reads of KV,
  * and none of D1 or an object; none for an address whose limit is spent,
- * and none in an isolate that knows a version. A read that fails is a miss.
+ * and none in an isolate that knows a version, where `findNames` is not called. A read that fails is a miss.
  */
 export function readAhead(
   context: RequestContext<KeyScheduleBindings & RateLimitBindings>,
-  { shardMap, keyRing, clients, users, resources, rateShield }: ReadingIsolate,
+  { control, shardMap, keyRing, clients, users, resources, rateShield }: ReadingIsolate,
   request: Pick<Request, "headers"> | undefined,
-  ...named: readonly (ReadAheadNames | Promise<ReadAheadNames>)[]
-): void {
+  findNames: () => Names = () => [],
+): ReadsBegun {
+  if (control.version !== undefined) return readsBegun;
   void shardMap.readAhead(context);
   void keyRing?.readAhead(context);
-  if (request !== undefined && rateShield?.isSpent(context, request) === true) return;
+  if (request !== undefined && rateShield?.isSpent(context, request) === true) return readsBegun;
   let left: number = limits.readAhead;
   const read = (names: ReadAheadNames) => {
     const reads = [
@@ -59,8 +64,9 @@ export function readAhead(
     left -= reads.length;
     for (const start of reads) void start();
   };
-  for (const names of named) {
+  for (const names of findNames()) {
     if (names instanceof Promise) void names.then(read, () => {});
     else read(names);
   }
+  return readsBegun;
 }

@@ -17,15 +17,13 @@ export interface OpenDecision {
    * anything else, and before issuing tokens.
    */
   commit(): Promise<void>;
-  /** Commits by a store that spends something only if the decision's reads are current at a version for which it vouches. */
-  commitBy(spend: (condition: ReadCondition) => Promise<boolean>): Promise<CommittedBy>;
+  /**
+   * Commits, and writes. While the version is not confirmed, one call may do both: `write` gets the condition under which the decision stands, and
+   * returns false if the store, which has then written nothing, does not vouch for it. Otherwise the decision is committed, then `write` is called
+   * without a condition.
+   */
+  commitWith(write: (condition?: ReadCondition) => Promise<boolean>): Promise<void>;
 }
-
-/**
- * `committed`: the store has spent. Otherwise nothing was spent, and the decision is still to be committed. `confirmed`: the store was not called,
- * because the version is confirmed already. `unstated`: it was not called, because a read has no version. `refused`: it does not vouch for the reads.
- */
-export type CommittedBy = "committed" | "confirmed" | "unstated" | "refused";
 
 /** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
 interface SettlingIsolate<Env> {
@@ -46,31 +44,30 @@ class OutdatedReads extends Error {
 /** Each attempt but the last one met a change of a record that it had read. */
 const mostAttempts = 8;
 
-export interface SettleOptions {
-  /**
-   * Starts the reads that the request's text names, in an isolate that knows no control version. The decision then begins without one, and spends
-   * nothing before it has validated; otherwise the version is confirmed first. `begun`: the caller has started them.
-   */
-  readonly readAhead?: (() => void) | "begun";
+/** The result of callers/read-ahead.ts: in an isolate that knows no control version, the records that the request's text names are being read. */
+export interface ReadsBegun {
+  readonly areBegun: true;
 }
+
+export const readsBegun: ReadsBegun = { areBegun: true };
 
 /**
  * **Makes an endpoint's decision at one control version, not older than the request's arrival**, so that a disabled client, a
  * rotated secret or a revoked key is refused as soon as the admin call has returned (docs/reference/protocols.md §2, "Control
- * version"): all records that it reads are current at a version that was confirmed since the arrival, or it is made again (ADR 12). Cost: see
- * `confirmControl`.
+ * version"): all records that it reads are current at a version that was confirmed since the arrival, or it is made again (ADR 12).
+ * Cost: see `confirmControl`.
+ *
+ * @param begun with it, a decision in an isolate that knows no control version begins without one, and spends nothing before it has validated; otherwise
+ * the version is confirmed first.
  */
 export async function settle<T, Env>(
   context: RequestContext<Env>,
   isolate: SettlingIsolate<Env>,
   decide: Decide<T>,
-  { readAhead }: SettleOptions = {},
+  begun?: ReadsBegun,
 ): Promise<T> {
   // A cold isolate does not know a control version yet: its copies carry their own.
-  if (isolate.control.version === undefined) {
-    if (readAhead === undefined) await isolate.revocation.confirmControl(context);
-    else if (readAhead !== "begun") readAhead();
-  }
+  if (isolate.control.version === undefined && begun === undefined) await isolate.revocation.confirmControl(context);
   const untilMs = nowMs() + limits.settleMs;
   // The second attempt begins at a confirmed version: it is made however long the first one took.
   for (let attempt = 1; attempt <= mostAttempts && (attempt <= 2 || nowMs() < untilMs); attempt += 1) {
@@ -102,15 +99,17 @@ async function decideOnce<T, Env>(
     isCommitted = true;
     reads.decided();
   };
-  const commitBy = async (spend: (condition: ReadCondition) => Promise<boolean>) => {
-    if (isCommitted || revocation.isControlConfirmed(context)) return "confirmed";
-    const { condition } = reads;
-    if (condition === undefined) return "unstated";
-    isCommitted = await spend(condition);
-    return isCommitted ? "committed" : "refused";
+  const commitWith = async (write: (condition?: ReadCondition) => Promise<boolean>) => {
+    const condition = isCommitted || revocation.isControlConfirmed(context) ? undefined : reads.condition;
+    if (condition !== undefined && (await write(condition))) {
+      isCommitted = true;
+      return;
+    }
+    await commit();
+    await write();
   };
   try {
-    const result = await decide({ validate, commit, commitBy });
+    const result = await decide({ validate, commit, commitWith });
     await commit();
     return result;
   } catch (error) {

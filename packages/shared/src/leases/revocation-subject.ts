@@ -14,19 +14,30 @@ export interface RevocationSubject {
   readonly clientId: string;
   /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
-  /** The versions of a session, which has no grant id. The id of a grant contains its versions. */
+  /** The versions of a session. The id of a grant contains its versions. */
   readonly versions?: GrantVersions;
 }
 
 /**
- * The subject of a grant itself, for codes, refresh tokens and sessions, which have no `jti`: the grant's row and the cut-offs of its
- * user and client revoke it.
+ * The subject of a grant itself, for codes and refresh tokens, which have no `jti`: the grant's row and the cut-offs of its user and
+ * client revoke it.
  */
 export function grantSubject(
   { grantId, address }: Pick<GrantIdentity, "grantId" | "address">,
   { sub, clientId }: Pick<RevocationSubject, "sub" | "clientId">,
 ): RevocationSubject {
   return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
+}
+
+/** The subject of a session: no row names it, and it belongs to no client. It rests on one version, which its id contains. */
+export function sessionSubject(
+  { sid, address }: { readonly sid: string; readonly address: ShardAddress },
+  { sub, issuer, version }: { readonly sub: string; readonly issuer: string; readonly version: number },
+): RevocationSubject {
+  return {
+    ...grantSubject({ grantId: sid, address }, { sub, clientId: issuer }),
+    versions: { client: version, user: version },
+  };
 }
 
 /** A deployment is one tenant; its cut-off revokes every token issued before. */

@@ -100,27 +100,21 @@ export class RevocationView {
 
   /**
    * Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. Of a retired generation, every token has expired:
-   * only the events are recorded, where the next tokens of the grant would be revoked.
+   * only the events are recorded, where the next tokens of the grant would be revoked. With a condition, false if nothing was revoked, because the shard
+   * does not vouch for the condition.
    */
-  async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
-    if (await this.#revoke(context, address, requests)) return;
-    const [first, ...others] = requests.filter(({ event }) => event !== undefined);
-    if (first === undefined) return;
-    const newest = await this.#shardMap.placeAgain(context, "revocation", address, first.key);
-    await this.#revoke(context, newest, [first, ...others]);
-  }
-
-  /**
-   * Like {@link revoke}, if the reads of a decision are current at a control version for which the shard vouches: both in one call. False: nothing was
-   * revoked.
-   */
-  revokeIf(
+  async revoke(
     context: Context,
     address: ShardAddress,
     requests: readonly RevokeRequest[],
-    condition: ReadCondition,
+    condition?: ReadCondition,
   ): Promise<boolean> {
-    return this.#revoke(context, address, requests, condition);
+    if (await this.#revoke(context, address, requests, condition)) return true;
+    if (condition !== undefined) return false;
+    const [first, ...others] = requests.filter(({ event }) => event !== undefined);
+    if (first === undefined) return true;
+    const newest = await this.#shardMap.placeAgain(context, "revocation", address, first.key);
+    return this.#revoke(context, newest, [first, ...others]);
   }
 
   async #revoke(

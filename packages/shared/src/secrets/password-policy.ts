@@ -1,4 +1,4 @@
-import { commonPasswords } from "./common-passwords.ts";
+import commonPasswords from "../../data/common-passwords.json" with { type: "json" };
 import { normalizePassword } from "./password-hash.ts";
 
 export const passwordFaults = [

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { logDecided } from "../../src/control/log-decided.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
-import type { CommittedBy, OpenDecision } from "../../src/control/settle.ts";
+import { type OpenDecision, readsBegun } from "../../src/control/settle.ts";
 import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };
@@ -239,18 +239,32 @@ it("R6: a repeated decision that refuses is a refusal, and what the first attemp
   expect(spent).toBe(1);
 });
 
-it.each<readonly [Exclude<CommittedBy, "unstated">, boolean, number]>([
-  ["committed", true, 0],
-  ["refused", false, 1],
-  ["confirmed", true, 1],
-])("a decision that a store may commit: %s", async (expected, isCurrent, confirmations) => {
-  const fixtures = await warmFixtures();
-  const result = await fixtures.settle(async (decision) => {
-    fixtures.read(app);
-    if (expected === "confirmed") await decision.commit();
-    return decision.commitBy(async () => isCurrent);
+describe("a store that may commit the decision writes once", () => {
+  const judged = { version: 1, reads: [app] };
+  it.each<
+    readonly [string, { isConfirmed?: boolean; hasVersion?: boolean; vouches?: boolean }, readonly unknown[], number]
+  >([
+    ["in the call that confirms", { vouches: true }, [judged], 0],
+    ["after the commit if it does not vouch for the reads", { vouches: false }, [judged, undefined], 1],
+    ["without a condition if the version is confirmed", { isConfirmed: true }, [undefined], 1],
+    ["after the commit if a read has no version", { hasVersion: false }, [undefined], 1],
+  ])("%s", async (_, { isConfirmed = false, hasVersion = true, vouches = true }, calls, confirmations) => {
+    const fixtures = await warmFixtures();
+    const conditions: unknown[] = [];
+    let attempts = 0;
+    await fixtures.settle(async (decision) => {
+      fixtures.read(app);
+      if (!hasVersion && attempts === 0) fixtures.context.progress.reads?.note(app.kind, app.id, -1);
+      attempts += 1;
+      if (isConfirmed) await decision.commit();
+      await decision.commitWith(async (condition) => {
+        conditions.push(condition);
+        return condition === undefined || vouches;
+      });
+      return "written";
+    });
+    expect([conditions, fixtures.confirmations]).toEqual([calls, confirmations]);
   });
-  expect([result, fixtures.confirmations]).toEqual([expected, confirmations]);
 });
 
 it("a copy of an earlier version is judged, also when the version was found current before it was noted", async () => {
@@ -316,8 +330,8 @@ describe("any changes while requests are decided", () => {
       }
       return "decided";
     };
-    const options = isCold ? { readAhead: () => {} } : {};
-    const decision = await fixtures.settle(decide, options).catch((error: unknown) => error);
+    const begun = isCold ? readsBegun : undefined;
+    const decision = await fixtures.settle(decide, begun).catch((error: unknown) => error);
     return { decision, decided: spent ?? reads, acknowledged };
   }
 

@@ -1,7 +1,7 @@
-import { commonPasswords } from "@edge-op/shared/secrets/common-passwords";
 import { findPasswordFault, type PasswordContext, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import commonPasswords from "../../data/common-passwords.json" with { type: "json" };
 
 const context = (passwordMin = 15): PasswordContext => ({
   settings: { issuer: "https://login.acme-bank.example", passwordMin },
