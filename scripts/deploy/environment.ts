@@ -1,5 +1,5 @@
 import { type Shape, shapes } from "../../packages/edge-op/src/workers.ts";
-import { pageSettings, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import { pageSettings, readDeployment } from "../../packages/op-auth/src/runtime/deployment.ts";
 import { type PlatformSettings, platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readAll, type Setting, type SettingTable } from "../../packages/shared/src/config/setting.ts";
 import { readSettings, type Settings, workerSettings } from "../../packages/shared/src/config/settings.ts";

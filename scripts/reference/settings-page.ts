@@ -1,4 +1,4 @@
-import { pageSettings } from "../../packages/op-auth/src/deployment.ts";
+import { pageSettings } from "../../packages/op-auth/src/runtime/deployment.ts";
 import { platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
 import type { SettingTable } from "../../packages/shared/src/config/setting.ts";
 import { workerSettings } from "../../packages/shared/src/config/settings.ts";
@@ -28,7 +28,7 @@ const mailSecrets = [
 export function settingsPage(): string {
   return `# Settings
 
-${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/shared/src/config/deployment-settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/deployment.ts`)")}
+${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/shared/src/config/deployment-settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/runtime/deployment.ts`)")}
 
 In a deployment, settings are members of \`settings\` in the environment's file, \`deployments/<environment>.ts\` ([deploy](../operating/deploy.md#configure)); an absent one has its default.
 \`npm run deploy\` refuses unknown names and values that are not accepted before it changes anything, and makes the Workers' variables from them. A variable that is wrong all the same, because it was

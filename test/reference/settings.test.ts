@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pageSettings, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import { pageSettings, readDeployment } from "../../packages/op-auth/src/runtime/deployment.ts";
 import { platformSettings } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readSettings, workerSettings } from "../../packages/shared/src/config/settings.ts";
 

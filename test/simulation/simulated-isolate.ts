@@ -1,5 +1,5 @@
-import type { AuthEnv } from "../../packages/op-auth/src/auth-env.ts";
-import { createIsolate } from "../../packages/op-auth/src/isolate.ts";
+import type { AuthEnv } from "../../packages/op-auth/src/runtime/auth-env.ts";
+import { createIsolate } from "../../packages/op-auth/src/runtime/isolate.ts";
 import type { ControlPlaneBindings } from "../../packages/shared/src/control/commit-control-change.ts";
 import { Form } from "../../packages/shared/src/http/read-form.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";

@@ -15,11 +15,11 @@ const committers: Readonly<Record<string, string>> = {
   "packages/op-state/src/keys/key-announcement.ts":
     "each change of the key schedule, by its clock or by an administrator",
   "packages/op-auth/src/account/commit-address.ts": "each change of an address needs a code that was mailed to it",
-  "packages/op-auth/src/account/delete-account.tsx": "ten an hour for a person (change-budget.ts)",
-  "packages/op-auth/src/account/name-section.tsx": "ten an hour for a person (change-budget.ts)",
-  "packages/op-auth/src/account/other-addresses.tsx": "ten an hour for a person (change-budget.ts)",
+  "packages/op-auth/src/account/delete-account.tsx": "ten an hour for a person (require-person.ts)",
+  "packages/op-auth/src/account/name-section.tsx": "ten an hour for a person (require-person.ts)",
+  "packages/op-auth/src/account/other-addresses.tsx": "ten an hour for a person (require-person.ts)",
   "packages/op-auth/src/account/take-back.ts": "once for each change that is taken back, by a link that was mailed",
-  "packages/op-auth/src/steps/restore/submit.ts": "once after each deletion",
+  "packages/op-auth/src/sign-in/restore-step.tsx": "once after each deletion",
   "packages/op-auth/src/passwords/replace-password.ts":
     "each change counts as an attempt at the password, or needs a mailed code",
 };

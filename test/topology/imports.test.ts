@@ -70,6 +70,17 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...["admin", "introspection", "revocation"],
     ...["isolate.ts", "mail"],
   ],
+  "op-auth": [
+    ...["index.ts", "app.ts"],
+    ...["device", "account"],
+    "flow",
+    ...["sign-in", "consent"],
+    ...["passwords", "addresses", "upstream", "factors"],
+    "step",
+    "session",
+    ...["authorization", "pages"],
+    "runtime",
+  ],
 };
 
 const libraries = ["protocol", "shared"];

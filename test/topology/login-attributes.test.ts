@@ -14,7 +14,7 @@ function filesNaming(name: string): string[] {
 
 test("a login attribute is named where its type is, where it is set and where it is written, and in no file between", () => {
   expect(filesNaming("authTimeSeconds")).toEqual([
-    "op-auth/src/response/plan-grant.ts",
+    "op-auth/src/authorization/plan-grant.ts",
     "op-management/src/introspection/introspection-response.ts",
     "protocol/src/oauth/login-context.ts",
   ]);

@@ -1,6 +1,6 @@
 /**
  * **W: every write about a person is conditional, in its own transaction, on what allowed it**
- * (packages/op-auth/src/person/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
+ * (packages/op-auth/src/session/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
  * added here with its condition.
  */
 
@@ -46,8 +46,11 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_recovery_codes": "the code is unused",
     "UPDATE user_totp": "the code is of a later time than the last",
   },
-  "op-auth/src/sign-up/insert-person.ts": { "INSERT users": newPerson },
-  "op-auth/src/sign-up/invitations.ts": { "INSERT user_groups": newPerson, "INSERT user_roles": newPerson },
+  "op-auth/src/sign-in/insert-person.ts": {
+    "INSERT users": newPerson,
+    "INSERT user_groups": newPerson,
+    "INSERT user_roles": newPerson,
+  },
   "op-auth/src/upstream/identity-store.ts": {
     "INSERT user_identities": `${guarded}; of a new person: ${newPerson}`,
     "UPDATE user_identities": "the identity exists: the time of its use",
@@ -122,12 +125,12 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Places of op-auth that run statements themselves. */
 const runners: Readonly<Record<string, string>> = {
-  "account/download-data.ts": "an event alone",
-  "consent/keep-client.ts": "a client, not a person",
+  "account/download-data.tsx": "an event alone",
+  "consent/consent-step.ts": "a client, not a person",
   "factors/factor-store.ts": "spends a code, under its own condition",
-  "person/write-as.ts": "with its guards",
-  "session/new-browser.ts": "an event alone",
-  "sign-up/insert-person.ts": newPerson,
+  "session/known-browser.ts": "an event alone",
+  "session/write-as.ts": "with its guards",
+  "sign-in/insert-person.ts": newPerson,
   "upstream/identity-store.ts": "the time of a use",
   "upstream/provision-user.ts": newPerson,
 };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DeploymentVariables } from "@edge-op/op-auth/deployment";
+import type { DeploymentVariables } from "@edge-op/op-auth/runtime/deployment";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare";
 import {

@@ -1,4 +1,4 @@
-import { pageSettings } from "@edge-op/op-auth/deployment";
+import { pageSettings } from "@edge-op/op-auth/runtime/deployment";
 import type { Setting } from "@edge-op/shared/config/setting";
 import { workerSettings } from "@edge-op/shared/config/settings";
 

@@ -30,9 +30,17 @@ import {
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
 import { deleteAccount, showLeaving } from "./account/delete-account.tsx";
-import { downloadData } from "./account/download-data.ts";
-import { beginConnecting, confirmConnecting, removeIdentity, showConnecting } from "./account/identities.tsx";
+import { downloadData } from "./account/download-data.tsx";
+import { showHome } from "./account/home.tsx";
+import {
+  askToConnect,
+  beginConnecting,
+  confirmConnecting,
+  removeIdentity,
+  showConnecting,
+} from "./account/identities.tsx";
 import { changeName, namePath } from "./account/name-section.tsx";
+import { makeCodes, showMakeCodes } from "./account/new-recovery-codes.tsx";
 import {
   confirmPrimary,
   confirmRemoveAddress,
@@ -41,28 +49,27 @@ import {
   removeOtherAddress,
   removePath,
 } from "./account/other-addresses.tsx";
-import { makeCodes, showMakeCodes } from "./account/recovery-codes.tsx";
-import type { AccountRequest } from "./account/require-person.ts";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
-import type { AuthEnv } from "./auth-env.ts";
-import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
-import { postedCallback, upstreamCallback } from "./callback/upstream-callback.ts";
-import { readDeployment } from "./deployment.ts";
+import { submitScript } from "./authorization/respond-to-client.tsx";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
-import { userCodeScript } from "./device/user-code-script.ts";
-import { restartFlow, showStep, submitStep } from "./flow/serve-step.ts";
+import { userCodeScript } from "./device/device-pages.tsx";
+import { authorizeEndpoint } from "./flow/authorize-endpoint.ts";
+import { restartFlow, returnToStep, showStep, submitStep } from "./flow/serve-step.ts";
 import { steps } from "./flow/steps.ts";
-import { acceptInvitation, showInvitation } from "./invitation/invitation-endpoint.tsx";
-import { type AuthIsolate, createIsolate } from "./isolate.ts";
-import { frontChannelScript } from "./logout/front-channel-page.tsx";
-import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
-import { showHome } from "./pages/home-endpoint.tsx";
-import { submitScript } from "./response/form-post-page.tsx";
-import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
-import { signInMethods } from "./steps/sign-in/methods.ts";
+import type { PageRequest } from "./pages/frame.ts";
+import { type PageHandler, servePage, servePlainPage } from "./pages/serve-page.tsx";
+import type { AuthEnv } from "./runtime/auth-env.ts";
+import { readDeployment } from "./runtime/deployment.ts";
+import { type AuthIsolate, createIsolate } from "./runtime/isolate.ts";
+import { frontChannelScript } from "./session/front-channel.tsx";
+import { confirmLogout, logoutEndpoint } from "./session/logout-endpoint.tsx";
+import { acceptInvitation, showInvitation } from "./sign-in/invitation-endpoint.tsx";
+import { signInMethods } from "./sign-in/methods.ts";
+import { signInStep } from "./sign-in/sign-in-step.ts";
+import { type AfterReturn, postedCallback, upstreamCallback } from "./upstream/upstream-callback.ts";
 
 const pageScripts = [
   ...signInMethods.flatMap(({ scripts }) => scripts),
@@ -70,6 +77,12 @@ const pageScripts = [
   userCodeScript,
   frontChannelScript,
 ];
+
+/** What a person came back for, from an upstream provider. */
+const afterUpstream: AfterReturn = {
+  signIn: (at, f, judge) => returnToStep(at, signInStep, f, judge),
+  connect: askToConnect,
+};
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
@@ -109,7 +122,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     GET: (context, request) => restartFlow({ context, isolate, request }),
   });
   servePage(app, isolate, "/upstream/:id/callback", {
-    GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id),
+    GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id, afterUpstream),
     POST: (context, request, { id = "" }) => postedCallback({ context, isolate, request }, id),
   });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
@@ -118,7 +131,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     POST: (context, request) => confirmLogout(context, isolate, request),
   });
 
-  const account = (serve: (at: AccountRequest) => Promise<Response>): PageHandler => {
+  const account = (serve: (at: PageRequest) => Promise<Response>): PageHandler => {
     return (context, request) => serve({ context, isolate, request });
   };
   servePage(app, isolate, "/account", { GET: account(showAccount) });

@@ -6,7 +6,7 @@ import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/se
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { describe, expect, it, vi } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   type Browser,

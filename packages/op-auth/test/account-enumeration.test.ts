@@ -13,7 +13,7 @@ import { DepthMeter } from "../../../test/fixtures/call-depth.ts";
 import { importedHashes } from "../../../test/fixtures/imported-hashes.ts";
 import { currentCost } from "../../../test/fixtures/password-cost.ts";
 import { seedUser } from "../../../test/fixtures/seed.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { authEnv, Browser, formTokenOf, locationOf, origin, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes, postOnce, seedAddress } from "./fixtures/mailed-codes.ts";

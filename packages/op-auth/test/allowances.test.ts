@@ -2,7 +2,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
-import { groupAllowances, resourceAllowances, withAttributes } from "../src/pages/allowances.ts";
+import { groupAllowances, resourceAllowances, withAttributes } from "../src/consent/allowances.ts";
 import {
   authEnv,
   authorizationQuery,

@@ -2,7 +2,7 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   authorizationPath,

@@ -2,9 +2,9 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client, ClientMetadata } from "@edge-op/shared/clients/client";
 import { Form } from "@edge-op/shared/http/read-form";
 import { expect, expectTypeOf, it } from "vitest";
-import type { AuthorizationRequest, CodeRequest } from "../src/authorization/checks/authorization-request.ts";
-import { checkPkce } from "../src/authorization/checks/pkce.ts";
-import { isClientAssured } from "../src/consent/is-client-assured.ts";
+import type { AuthorizationRequest, CodeRequest } from "../src/authorization/authorization-request.ts";
+import { checkPkce } from "../src/authorization/check-proofs.ts";
+import { isClientAssured } from "../src/consent/requested-access.ts";
 
 it("an authorization request has no redirect URI; a request for a code adds it, with its other parameters", () => {
   expectTypeOf<AuthorizationRequest>().not.toHaveProperty("redirectUri");

@@ -1,7 +1,7 @@
 /** **Passwords of data breaches**: what the list is asked, and what a person is told. */
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { authEnv, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const chosen = "purple monkey dishwasher 42";

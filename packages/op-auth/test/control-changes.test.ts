@@ -2,7 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
-import { createIsolate } from "../src/isolate.ts";
+import { createIsolate } from "../src/runtime/isolate.ts";
 import {
   authEnv,
   codeClient,

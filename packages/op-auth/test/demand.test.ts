@@ -5,10 +5,10 @@ import { UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readVerdict } from "../src/flow/judge-sign-in.ts";
-import { nextStep } from "../src/flow/next-step.ts";
-import { isDemandMet, isDemandPossible, withDemand } from "../src/steps/demand.ts";
-import type { Flow } from "../src/steps/flow.ts";
-import type { Facts, Policy } from "../src/steps/step.ts";
+import { isDemandMet, isDemandPossible, withDemand } from "../src/flow/policy.ts";
+import { nextStep } from "../src/flow/steps.ts";
+import type { Flow } from "../src/step/flow.ts";
+import type { Facts, Policy } from "../src/step/step.ts";
 
 const nowMs = 1_800_000_000_000;
 const methods = [

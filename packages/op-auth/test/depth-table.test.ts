@@ -9,8 +9,8 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type FetchApp, postForm } from "../../../test/fixtures/call.ts";
 import { type MeasuredRequest, measureDepths } from "../../../test/fixtures/call-depth.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
-import type { AuthIsolate } from "../src/isolate.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
+import type { AuthIsolate } from "../src/runtime/isolate.ts";
 import {
   AuthFixtures,
   authEnv,

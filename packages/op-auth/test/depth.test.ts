@@ -7,7 +7,7 @@ import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type CallDepth, DepthMeter } from "../../../test/fixtures/call-depth.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   Browser,

@@ -3,7 +3,7 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { readSettings } from "@edge-op/shared/config/settings";
 import { describe, expect, it } from "vitest";
-import { describeDetails } from "../src/pages/describe-details.ts";
+import { describeDetails } from "../src/consent/describe-details.ts";
 import { messages } from "../src/pages/messages.ts";
 
 const schema = {

@@ -5,11 +5,11 @@ import { formBody, receiveRequest } from "@edge-op/shared/http/received-request"
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import { nextStep } from "../src/flow/next-step.ts";
-import { newFlow, pathOf } from "../src/flow/sealed-flow.ts";
 import { submitStep } from "../src/flow/serve-step.ts";
-import { isOwnPath } from "../src/steps/flow.ts";
-import type { Policy, Step } from "../src/steps/step.ts";
+import { nextStep } from "../src/flow/steps.ts";
+import { isOwnPath } from "../src/step/flow.ts";
+import { newFlow, pathOf } from "../src/step/sealed-flow.ts";
+import type { Policy, Step } from "../src/step/step.ts";
 import {
   AuthFixtures,
   authEnv,

@@ -3,7 +3,7 @@
 import type { HooksWorker, SignInVerdict } from "@edge-op/shared/hooks/call-hook";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   type Browser,

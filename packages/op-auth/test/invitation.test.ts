@@ -4,7 +4,7 @@ import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { describe, expect, it } from "vitest";
 import { inviteAdministrator } from "../../edge-op/src/administrators.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { authEnv, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { follow, postOnce, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
 

@@ -1,6 +1,6 @@
 import { formatMessage } from "@edge-op/pages/translator";
 import { describe, expect, it } from "vitest";
-import { describeWait } from "../src/pages/describe-wait.ts";
+import { describeWait } from "../src/pages/describe-values.ts";
 
 type Texts = Readonly<Record<string, string>>;
 /** The exports of a file: catalogs, and what belongs to them. */

@@ -1,8 +1,8 @@
 /** **Browsers in which a person has not signed in before** (`NEW_BROWSER`): who is told, who is asked for a code, and the ways around it. */
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { confirmBrowserState } from "../src/steps/confirm-browser/state.ts";
-import type { Marks } from "../src/steps/flow.ts";
+import { confirmBrowserState } from "../src/addresses/confirm-browser-step.tsx";
+import type { Marks } from "../src/step/flow.ts";
 import {
   authEnv,
   authorizationPath,

@@ -6,7 +6,7 @@
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
 import { personalTables } from "@edge-op/shared/users/personal-data";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   type Browser,

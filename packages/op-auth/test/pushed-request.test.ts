@@ -7,7 +7,7 @@ import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import { openParameters, storeParameters } from "../src/browser/stored-parameters.ts";
+import { openParameters, storeParameters } from "../src/authorization/stored-parameters.ts";
 import {
   type AuthorizationParameters,
   authEnv,

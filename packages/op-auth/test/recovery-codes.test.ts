@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   type Browser,

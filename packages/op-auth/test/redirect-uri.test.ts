@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { basicHeader } from "../../../test/fixtures/call.ts";
-import { isRegisteredRedirectUri } from "../src/authorization/checks/redirect-uri.ts";
+import { isRegisteredRedirectUri } from "../src/authorization/response-target.ts";
 import { authorizationQuery, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));

@@ -1,7 +1,7 @@
 /** **The time of a refused password tells nothing**, measured on a clock that the test moves. */
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { RefusalTimes } from "../src/hooks/refusal-times.ts";
+import { RefusalTimes } from "../src/runtime/refusal-times.ts";
 
 const deadlineMs = 2_000;
 let draw = 0.5;

@@ -1,7 +1,7 @@
 /** **Second factors, attacked**: what is asked of whom, and every way around it that is known. */
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   AuthFixtures,
   authEnv,

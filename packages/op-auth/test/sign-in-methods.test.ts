@@ -1,6 +1,6 @@
 import { passwordAcr, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { signInMethods } from "../src/steps/sign-in/methods.ts";
+import { signInMethods } from "../src/sign-in/methods.ts";
 import { type AuthorizationParameters, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 

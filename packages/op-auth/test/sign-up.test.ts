@@ -2,7 +2,7 @@
 
 import { retireSub } from "@edge-op/shared/users/retired-subs";
 import { describe, expect, it } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   countRows,

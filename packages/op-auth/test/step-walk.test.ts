@@ -8,12 +8,13 @@ import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { describe, expect, it } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
-import { decidePerson } from "../src/browser/find-signed-in-person.ts";
-import { setupKey } from "../src/factors/app-setup.ts";
-import { type OpenFlow, openFlow } from "../src/flow/sealed-flow.ts";
+import { setupKey } from "../src/factors/app-setup.tsx";
 import { steps } from "../src/flow/steps.ts";
-import type { FlowRequest, StepName } from "../src/steps/step.ts";
+import type { PageRequest } from "../src/pages/frame.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
+import { decidePerson } from "../src/session/signed-in-person.ts";
+import { type OpenFlow, openFlow } from "../src/step/sealed-flow.ts";
+import type { StepName } from "../src/step/step.ts";
 import { authEnv, contextOf, locationOf, password, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes, seedAddress } from "./fixtures/mailed-codes.ts";
@@ -239,10 +240,10 @@ async function stored(): Promise<string> {
   return JSON.stringify(results.map((result) => result.results));
 }
 
-async function opened(page: string): Promise<OpenFlow & FlowRequest & { readonly f: string }> {
+async function opened(page: string): Promise<OpenFlow & PageRequest & { readonly f: string }> {
   const f = new URLSearchParams(page.split("?")[1]).get("f")!;
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-  const request = { headers: new Headers({ cookie }) } as FlowRequest["request"];
+  const request = { headers: new Headers({ cookie }) } as PageRequest["request"];
   const at = { context: contextOf(browser.env), isolate: fixtures.isolate, request };
   return { ...at, ...(await openFlow(at, f)), f };
 }

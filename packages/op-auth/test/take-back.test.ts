@@ -13,13 +13,13 @@ import { describe, expect, it } from "vitest";
 import { addAddress, commitAddress } from "../src/account/commit-address.ts";
 import { commitPrimary, commitRemoval, findOther } from "../src/account/other-addresses.tsx";
 import { findChange, takeBack } from "../src/account/take-back.ts";
-import type { AuthEnv } from "../src/auth-env.ts";
-import type { SignedInPerson } from "../src/browser/find-signed-in-person.ts";
+import { whileRecoverable } from "../src/addresses/find-by-address.ts";
 import { insertTotp, saveRecoveryCodes } from "../src/factors/factor-store.ts";
 import { replacePassword } from "../src/passwords/replace-password.ts";
-import { WriteRefused, whileInForce, writeAs } from "../src/person/write-as.ts";
-import { whileRecoverable } from "../src/steps/recover/find-by-address.ts";
-import { recoveryFactor } from "../src/steps/recovery.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
+import type { SignedInPerson } from "../src/session/signed-in-person.ts";
+import { WriteRefused, whileInForce, writeAs } from "../src/session/write-as.ts";
+import { recoveryFactor } from "../src/step/second-factor.ts";
 import { insertIdentity } from "../src/upstream/identity-store.ts";
 import {
   authEnv,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AuthEnv } from "../src/auth-env.ts";
+import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { authEnv, type Browser, formTokenOf, locationOf, password, useDeployment } from "./fixtures/auth-fixtures.ts";
 
 const { fixtures, browser } = useDeployment();

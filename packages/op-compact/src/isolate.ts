@@ -1,9 +1,8 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
-import { RefusalTimes } from "@edge-op/op-auth/hooks/refusal-times";
-import type { AuthIsolate } from "@edge-op/op-auth/isolate";
-import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
-import { UpstreamDirectory } from "@edge-op/op-auth/upstream/records/upstream-directory";
-import { createUpstreamMetadata } from "@edge-op/op-auth/upstream/records/upstream-metadata";
+import { DecryptionKeys } from "@edge-op/op-auth/runtime/decryption-keys";
+import type { AuthIsolate } from "@edge-op/op-auth/runtime/isolate";
+import { RefusalTimes } from "@edge-op/op-auth/runtime/refusal-times";
+import { createUpstreamMetadata, UpstreamDirectory } from "@edge-op/op-auth/runtime/upstream-records";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";

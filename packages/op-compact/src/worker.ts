@@ -1,7 +1,7 @@
 import { createAppWith } from "@edge-op/op/app";
 import type { CallOwner } from "@edge-op/op/forwarding";
 import type { OwnPathsEnv } from "@edge-op/op/isolate";
-import type { AuthEnv } from "@edge-op/op-auth/auth-env";
+import type { AuthEnv } from "@edge-op/op-auth/runtime/auth-env";
 import type { OwnEnv as ConsoleOwnEnv } from "@edge-op/op-console/api/console-call";
 import { createWorker as createManagement } from "@edge-op/op-management/worker";
 import { createApp as createToken } from "@edge-op/op-token/app";

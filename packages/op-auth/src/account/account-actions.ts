@@ -7,25 +7,25 @@ import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";
 import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
-import { basisOf } from "../browser/find-signed-in-person.ts";
-import { signInFor } from "../flow/begin-flow.ts";
-import { signOut } from "../logout/logout-endpoint.tsx";
-import { writeAs } from "../person/write-as.ts";
+import { registerPasskey } from "../factors/register-passkey.ts";
+import type { PageRequest } from "../pages/frame.ts";
 import { describeDevice } from "../session/describe-device.ts";
-import { mfaAcr } from "../steps/second-factor.ts";
-import { registerPasskey } from "../steps/sign-in/passkey/register-passkey.ts";
+import { signOut } from "../session/logout-endpoint.tsx";
+import { basisOf } from "../session/signed-in-person.ts";
+import { writeAs } from "../session/write-as.ts";
+import { signInFor } from "../step/sealed-flow.ts";
+import { mfaAcr } from "../step/second-factor.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
 import { findApplication } from "./applications.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-level.ts";
-import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 /**
  * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. A passkey that
  * the browser created without asking requires a sign-in by password.
  */
-export function addPasskey(at: AccountRequest): Promise<Response> {
+export function addPasskey(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async (person, form) => {
     const credential = form.get("credential");
@@ -46,7 +46,7 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
 }
 
 /** The browser and device, with a number if the person already has a passkey of that name. */
-function nameOf({ request }: AccountRequest, factors: readonly Pick<ListedFactor, "name">[]): string {
+function nameOf({ request }: PageRequest, factors: readonly Pick<ListedFactor, "name">[]): string {
   const device = describeDevice(request.headers.get("user-agent"));
   const taken = new Set(factors.map(({ name }) => name));
   let name = device;
@@ -56,9 +56,9 @@ function nameOf({ request }: AccountRequest, factors: readonly Pick<ListedFactor
 
 /**
  * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object calls; 2 D1
- * calls, all after each other, and those of end-other-sessions.ts.
+ * calls, all after each other, and those of require-person.ts.
  */
-export function removePasskey(at: AccountRequest): Promise<Response> {
+export function removePasskey(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
     const { sub, claims } = person.user;
@@ -90,7 +90,7 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
 }
 
 /** **Renames a passkey.** A name is one line of text, trimmed and normalized to NFC. */
-export function changePasskeyName(at: AccountRequest): Promise<Response> {
+export function changePasskeyName(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const name = (form.get("name") ?? "").normalize("NFC").trim();
     const isName = name.length >= 1 && name.length <= passkeyNameLength && name.isWellFormed() && !/\p{Cc}/u.test(name);
@@ -104,7 +104,7 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 }
 
 /** **Removes an application's access.** If there was none, nothing is recorded. Cost: 1 D1 call, and for each of its clients that of withdraw-consent.ts. */
-export function removeConsent(at: AccountRequest): Promise<Response> {
+export function removeConsent(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async ({ user: { sub } }, form) => {
     const application = await findApplication(at, sub, form.require("client_id"));
@@ -119,7 +119,7 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
 }
 
 /** **Ends one session of the person**, of this or another browser. */
-export function removeSession(at: AccountRequest): Promise<Response> {
+export function removeSession(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async (person, form) => {
     const { session, sessionId } = person;
@@ -136,7 +136,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
 }
 
 /** **Ends all other sessions of the person.** Offline access remains: it ends when the consent is removed. */
-export function removeOtherSessions(at: AccountRequest): Promise<Response> {
+export function removeOtherSessions(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async ({ session }) => {
     await endOtherSessions(at, session, "signed out everywhere else");
     return redirect(accountWith("others-ended"));

@@ -5,31 +5,30 @@ import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
 import { listIdentities } from "@edge-op/shared/users/identities";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { allowedDetails } from "../consent/requested-allowances.ts";
-import { adminResource } from "../pages/admin-resource.ts";
-import { allowedResources } from "../pages/allowances.ts";
-import { describeDetails } from "../pages/describe-details.ts";
-import { frameOf } from "../pages/frame.ts";
-import { personSignal } from "../steps/sign-in/passkey/passkey-signal.tsx";
-import { passkeyRegistrationOptions } from "../steps/sign-in/passkey/register-passkey.ts";
+import { adminResource, allowedResources } from "../consent/allowances.ts";
+import { describeDetails } from "../consent/describe-details.ts";
+import { allowedDetails } from "../consent/requested-access.ts";
+import { personSignal } from "../factors/passkey-parts.tsx";
+import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
+import { personalDates } from "../pages/describe-values.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { listApplications } from "./applications.ts";
 import { mayAddConditionally, mayAddPasskey } from "./factor-level.ts";
 import { mayChangeName } from "./name-section.tsx";
-import { personalDates } from "./personal-dates.ts";
-import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
+import { accountForms, asPerson } from "./require-person.ts";
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
 /** **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7 D1 calls. */
-export function showAccount(at: AccountRequest): Promise<Response> {
+export function showAccount(at: PageRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }
 
-async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
+async function renderAccount(at: PageRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
   const [{ record: password }, addresses, passkeys, factors, applications, sessions, identities, upstreams] =

@@ -9,21 +9,19 @@ import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
-import { describePlace } from "../pages/describe-place.ts";
+import { NoPasskeys, PasskeySignal, type Signal } from "../factors/passkey-parts.tsx";
+import { passkeyScript } from "../factors/passkey-script.ts";
+import { describePlace, type PersonalDates } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { NoPasskeys } from "../steps/sign-in/passkey/no-passkeys.tsx";
-import { passkeyScript } from "../steps/sign-in/passkey/passkey-script.ts";
-import { PasskeySignal, type Signal } from "../steps/sign-in/passkey/passkey-signal.tsx";
-import { Item, RemoveLink } from "./account-list.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
+import { Item, RemoveLink } from "./account-parts.tsx";
 import { AddressSection } from "./address-section.tsx";
 import { ApplicationsSection, type DescribedApplication } from "./applications-section.tsx";
-import { DataSection } from "./data-section.tsx";
+import { DataSection } from "./download-data.tsx";
 import { FactorsSection } from "./factors-section.tsx";
-import { IdentitiesSection } from "./identities-section.tsx";
+import { IdentitiesSection } from "./identities.tsx";
 import { type AccountText, accountMessages } from "./messages.ts";
 import { NameSection } from "./name-section.tsx";
-import type { PersonalDates } from "./personal-dates.ts";
 
 export interface AccountView {
   readonly user: User;

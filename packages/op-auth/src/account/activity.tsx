@@ -4,11 +4,11 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { type EventPlace, formatPlace, listEvents, parsePlace } from "@edge-op/shared/audit/list-events";
 import { showEventTo } from "@edge-op/shared/audit/shown-event";
-import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import { Item, type ItemProps } from "./account-list.tsx";
+import { personalDates } from "../pages/describe-values.ts";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import { Item, type ItemProps } from "./account-parts.tsx";
 import { activityMessages, isShownEvent } from "./activity-messages.ts";
-import { personalDates } from "./personal-dates.ts";
-import { type AccountRequest, asPerson } from "./require-person.ts";
+import { asPerson } from "./require-person.ts";
 
 const path = "/account/activity";
 /** Events of one page. */
@@ -20,7 +20,7 @@ const readAtOnce = 200;
  * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page begins.
  * Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
  */
-export function showActivity(at: AccountRequest): Promise<Response> {
+export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
     const { context, request } = at;
     const frame = frameOf(context, request);
@@ -48,7 +48,7 @@ export function showActivity(at: AccountRequest): Promise<Response> {
 }
 
 /** `next` is where the next page begins; absent at the end. */
-async function readActivity({ context }: AccountRequest, sub: string, before: EventPlace | undefined) {
+async function readActivity({ context }: PageRequest, sub: string, before: EventPlace | undefined) {
   const { rows, next } = await listEvents(context.env.AUDIT_DB, { sub, before }, readAtOnce);
   const known = rows.filter(({ type }) => isShownEvent(type));
   const shown = known.slice(0, shownAtOnce);

@@ -2,11 +2,11 @@ import type { Language } from "@edge-op/pages/languages";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import { Item, RemoveLink } from "./account-list.tsx";
-import { addressMessages } from "./address-messages.ts";
+import type { PersonalDates } from "../pages/describe-values.ts";
+import { Item, RemoveLink } from "./account-parts.tsx";
 import type { AccountText } from "./messages.ts";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
-import type { PersonalDates } from "./personal-dates.ts";
+import { addressMessages } from "./section-messages.ts";
 
 interface AddressView {
   readonly user: User;

@@ -1,12 +1,12 @@
 import type { Language } from "@edge-op/pages/languages";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
-import type { DescribedDetail } from "../pages/describe-details.ts";
-import { Item, RemoveLink } from "./account-list.tsx";
+import { describeAllowance, sortAllowances } from "../consent/allowances.ts";
+import type { DescribedDetail } from "../consent/describe-details.ts";
+import { Item, RemoveLink } from "./account-parts.tsx";
 import type { Application } from "./applications.ts";
-import { applicationsMessages } from "./applications-messages.ts";
 import type { AccountText } from "./messages.ts";
+import { applicationsMessages } from "./section-messages.ts";
 
 /** An application with what a page shows of it. */
 export interface DescribedApplication extends Application {

@@ -2,7 +2,7 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { type Consent, listConsents } from "@edge-op/shared/users/consents";
-import type { AccountRequest } from "./require-person.ts";
+import type { PageRequest } from "../pages/frame.ts";
 
 /** **An application with access to an account.** */
 export interface Application {
@@ -19,7 +19,7 @@ export interface Application {
 }
 
 /** The applications of a person, by name. Cost: 1 D1 call, and the clients that are not in memory. */
-export async function listApplications({ context, isolate }: AccountRequest, sub: string): Promise<Application[]> {
+export async function listApplications({ context, isolate }: PageRequest, sub: string): Promise<Application[]> {
   const consents = await listConsents(context.env.DB, sub, context.arrivedAtMs);
   const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));
   return mergeConsents(
@@ -30,7 +30,7 @@ export async function listApplications({ context, isolate }: AccountRequest, sub
 
 /** The application that a client belongs to; `undefined` if it has no access. Cost: that of {@link listApplications}. */
 export async function findApplication(
-  at: AccountRequest,
+  at: PageRequest,
   sub: string,
   clientId: string,
 ): Promise<Application | undefined> {

@@ -10,17 +10,17 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { findFactors } from "@edge-op/shared/users/factors";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../mailed-codes/code-page.tsx";
-import { requestCode, tryCode } from "../mailed-codes/mailed-code.ts";
-import { frameOf } from "../pages/frame.ts";
-import type { MailedCode } from "../steps/flow.ts";
+import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../addresses/code-page.tsx";
+import { requestCode, tryCode } from "../addresses/mailed-code.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
+import type { MailedCode } from "../step/flow.ts";
 import { accountWith } from "./account-notices.ts";
-import { addressMessages } from "./address-messages.ts";
 import { addAddress, commitAddress } from "./commit-address.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountMessages } from "./messages.ts";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { addressMessages } from "./section-messages.ts";
 
 const path = "/account/address";
 
@@ -44,7 +44,7 @@ const isCodeState = objectOf<CodeState>({
 });
 
 /** **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object call, 1 D1 call. */
-export function showChangeAddress(at: AccountRequest): Promise<Response> {
+export function showChangeAddress(at: PageRequest): Promise<Response> {
   const isFurther = new URL(at.request.url).searchParams.has("further");
   const own = isFurther ? `${path}?further=1` : path;
   return asPerson(
@@ -57,7 +57,7 @@ export function showChangeAddress(at: AccountRequest): Promise<Response> {
  * **A posted address, or the code that was mailed to it.** The address changes only with the code, so a mistyped one changes nothing. That an address
  * belongs to somebody else is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those of commit-address.ts.
  */
-export function changeAddress(at: AccountRequest): Promise<Response> {
+export function changeAddress(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const elsewhere = await requireAddressLevel(at, person);
     if (elsewhere !== undefined) return elsewhere;
@@ -80,7 +80,7 @@ export function changeAddress(at: AccountRequest): Promise<Response> {
 
 /** Redirects to a sign-in at the level of the account; to the account page where no mail is sent. */
 export async function requireAddressLevel(
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   returnTo = path,
 ): Promise<Response | undefined> {
@@ -89,7 +89,7 @@ export async function requireAddressLevel(
   return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, returnTo, factors);
 }
 
-function startWith(at: AccountRequest, person: SignedInPerson, browser: Browser, form: Form): Promise<Response> {
+function startWith(at: PageRequest, person: SignedInPerson, browser: Browser, form: Form): Promise<Response> {
   const typed = form.get("address");
   const isFurther = form.get("further") !== undefined;
   if (typed === undefined) return renderAddress(at, person, { isFurther });
@@ -97,7 +97,7 @@ function startWith(at: AccountRequest, person: SignedInPerson, browser: Browser,
 }
 
 async function sendTo(
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   browser: Browser,
   { id, typed, isFurther }: Pick<CodeState, "id" | "isFurther"> & { readonly typed: string },
@@ -120,7 +120,7 @@ function boundTo(browser: Browser, { user }: SignedInPerson): string {
 }
 
 async function openState(
-  { context }: AccountRequest,
+  { context }: PageRequest,
   person: SignedInPerson,
   browser: Browser,
   sealed: string | undefined,
@@ -130,7 +130,7 @@ async function openState(
 }
 
 async function renderCode(
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   browser: Browser,
   code: CodeState,
@@ -145,7 +145,7 @@ async function renderCode(
 }
 
 async function renderAddress(
-  { context, request }: AccountRequest,
+  { context, request }: PageRequest,
   { user, sessionId }: SignedInPerson,
   {
     isFurther,

@@ -8,24 +8,22 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { type AppSetup, confirmSetup, setupKey } from "../factors/app-setup.ts";
+import { type AppSetup, confirmSetup, SetupApp, setupKey } from "../factors/app-setup.tsx";
 import { factorMessages } from "../factors/messages.ts";
-import { SetupApp } from "../factors/setup-app.tsx";
-import { frameOf } from "../pages/frame.ts";
-import { writeAs } from "../person/write-as.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
-import { codesAfterApp } from "./recovery-codes.tsx";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { codesAfterApp } from "./new-recovery-codes.tsx";
+import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 const path = "/account/apps";
 const isSetupId = (id: string | null | undefined): id is string => /^[A-Za-z0-9_-]{22}$/.test(id ?? "");
 
 /** **The page that adds an authenticator app**, soon after a sign-in at the level of the account. Cost: 1 object call and 1 D1 call. */
-export function showAddApp(at: AccountRequest): Promise<Response> {
+export function showAddApp(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const factors = await findFactors(at.context.env.DB, person.user.sub);
     if (factors === undefined) return redirect("/account");
@@ -38,7 +36,7 @@ export function showAddApp(at: AccountRequest): Promise<Response> {
 }
 
 /** **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other; 1 of each for the session. */
-export function addApp(at: AccountRequest): Promise<Response> {
+export function addApp(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
     const id = form.get("setup");
@@ -57,7 +55,7 @@ export function addApp(at: AccountRequest): Promise<Response> {
 }
 
 /** The code that confirmed an app is a second factor, so that the person goes on at the level that the account now has. */
-async function addProof(at: AccountRequest, person: SignedInPerson, factorId: string): Promise<readonly string[]> {
+async function addProof(at: PageRequest, person: SignedInPerson, factorId: string): Promise<readonly string[]> {
   const { session, sessionId } = person;
   const { sub } = session;
   const version = sessionVersion(sessionId);
@@ -70,9 +68,9 @@ async function addProof(at: AccountRequest, person: SignedInPerson, factorId: st
 
 /**
  * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after each
- * other, and those of tell-person.ts and end-other-sessions.ts.
+ * other, and those of tell-person.ts and require-person.ts.
  */
-export function removeOwnFactor(at: AccountRequest): Promise<Response> {
+export function removeOwnFactor(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
     const { sub, claims } = person.user;
@@ -95,12 +93,12 @@ export function removeOwnFactor(at: AccountRequest): Promise<Response> {
   });
 }
 
-async function setupOf({ context, request }: AccountRequest, { user }: SignedInPerson, id: string): Promise<AppSetup> {
+async function setupOf({ context, request }: PageRequest, { user }: SignedInPerson, id: string): Promise<AppSetup> {
   return { user, browser: await identifyBrowser(context, request), id };
 }
 
 async function renderAddApp(
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   id: string,
   isRefused: boolean,

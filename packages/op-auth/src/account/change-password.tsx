@@ -10,28 +10,21 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { findPassword } from "@edge-op/shared/users/credentials";
-import type { AuthEnv } from "../auth-env.ts";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { signInFor } from "../flow/begin-flow.ts";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { passwordMessages } from "../passwords/messages.ts";
 import type { PasswordProblem } from "../passwords/new-password.tsx";
 import { PasswordPage, type PasswordView } from "../passwords/password-page.tsx";
 import { checkNewPassword, replacePassword } from "../passwords/replace-password.ts";
-import { whileInForce, whileUnchanged } from "../person/write-as.ts";
+import { reservePasswordAttempt } from "../passwords/verify-password-sign-in.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
-import { mfaAcr } from "../steps/second-factor.ts";
-import { reservePasswordAttempt } from "../steps/sign-in/password/reserve-password-attempt.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { whileInForce, whileUnchanged } from "../session/write-as.ts";
+import { signInFor } from "../step/sealed-flow.ts";
+import { mfaAcr } from "../step/second-factor.ts";
 import { accountWith } from "./account-notices.ts";
 import { isFreshWithTwo } from "./factor-level.ts";
-import {
-  type AccountRequest,
-  accountForms,
-  asPerson,
-  asPersonPosting,
-  isFreshByPasskey,
-  isFreshByUpstream,
-} from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting, isFreshByPasskey, isFreshByUpstream } from "./require-person.ts";
 
 const path = "/account/password";
 
@@ -41,7 +34,7 @@ const path = "/account/password";
  * this browser. Each change counts as an attempt at the account's password.
  * Cost: 1 D1 call, 1 password hash, and those of replace-password.ts.
  */
-export function changePassword(at: AccountRequest): Promise<Response> {
+export function changePassword(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const password = await describePassword(at, person);
     if (password.isBlocked) return signInFor(at, path, { requiredAcr: password.requiredAcr });
@@ -62,7 +55,7 @@ export function changePassword(at: AccountRequest): Promise<Response> {
   });
 }
 
-export function showChangePassword(at: AccountRequest): Promise<Response> {
+export function showChangePassword(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const password = await describePassword(at, person);
     return password.isBlocked
@@ -79,7 +72,7 @@ interface PasswordState {
   readonly requiredAcr: readonly string[] | undefined;
 }
 
-async function describePassword(at: AccountRequest, person: SignedInPerson): Promise<PasswordState> {
+async function describePassword(at: PageRequest, person: SignedInPerson): Promise<PasswordState> {
   const { record } = await findPassword(at.context.env.DB, person.user.username);
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
   const isByPasskey = isFreshByPasskey(at, person);
@@ -95,7 +88,7 @@ async function describePassword(at: AccountRequest, person: SignedInPerson): Pro
 }
 
 async function checkCurrent(
-  at: AccountRequest,
+  at: PageRequest,
   { user }: SignedInPerson,
   { hash, needsCurrent }: PasswordState,
   form: Form,
@@ -115,7 +108,7 @@ async function checkCurrent(
  * took its place.
  */
 async function reopenSession(
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   hasProvenPassword: boolean,
   version: number,
@@ -135,7 +128,7 @@ async function reopenSession(
 }
 
 async function render(
-  { context, request }: AccountRequest,
+  { context, request }: PageRequest,
   { user, sessionId }: SignedInPerson,
   { hash, needsCurrent }: PasswordState,
   problem: PasswordProblem | undefined,

@@ -4,9 +4,9 @@ import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link"
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { AuthEnv } from "../auth-env.ts";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { changeAs, whileInForce, whileUnchanged, writeAs } from "../person/write-as.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { changeAs, whileInForce, whileUnchanged, writeAs } from "../session/write-as.ts";
 
 export const mostAddresses = 5;
 const areMany = `(SELECT count(*) FROM user_addresses WHERE sub = ?1 AND held_until_ms IS NULL) >= ${mostAddresses}`;

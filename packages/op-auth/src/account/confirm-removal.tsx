@@ -4,23 +4,23 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { factorMessages } from "../factors/messages.ts";
-import { signInFor } from "../flow/begin-flow.ts";
-import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import { mfaAcr } from "../steps/second-factor.ts";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
+import { signInFor } from "../step/sealed-flow.ts";
+import { mfaAcr } from "../step/second-factor.ts";
 import { upstreamMessages } from "../upstream/messages.ts";
+import { ConfirmPage, type ConfirmView } from "./account-parts.tsx";
 import { findApplication } from "./applications.ts";
-import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
-import { dataMessages } from "./data-messages.ts";
 import { mayChangeFactors, mayRemovePasskey, refuseBelowLevel, signInAtLevel } from "./factor-level.ts";
 import { findOwnIdentity } from "./identities.tsx";
 import { type AccountText, accountMessages } from "./messages.ts";
-import { type AccountRequest, accountForms, asPerson } from "./require-person.ts";
+import { accountForms, asPerson } from "./require-person.ts";
+import { dataMessages } from "./section-messages.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (
-  at: AccountRequest,
+  at: PageRequest,
   person: SignedInPerson,
   frame: AuthPageFrame<AccountText>,
 ) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
@@ -29,7 +29,7 @@ type Describe = (
  * **Pages that confirm a removal**, without a script: the GET changes nothing, the form on the page removes. If the item does not exist, the
  * response is a redirect to the account page. Cost: 1 object call and 1 D1 call.
  */
-export function confirmation(field: string | undefined, describe: Describe): (at: AccountRequest) => Promise<Response> {
+export function confirmation(field: string | undefined, describe: Describe): (at: PageRequest) => Promise<Response> {
   return (at) =>
     asPerson(at, async (person) => {
       const frame = frameOf(at.context, at.request);
@@ -45,7 +45,7 @@ export function confirmation(field: string | undefined, describe: Describe): (at
     });
 }
 
-export function named({ request }: AccountRequest, field: string): string {
+export function named({ request }: PageRequest, field: string): string {
   return new URL(request.url).searchParams.get(field) ?? "";
 }
 

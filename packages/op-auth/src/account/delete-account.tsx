@@ -7,23 +7,22 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import { changeDeletion } from "@edge-op/shared/users/leaving-users";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import { basisOf } from "../browser/find-signed-in-person.ts";
-import { frameOf } from "../pages/frame.ts";
-import { changeAs, whileInForce } from "../person/write-as.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { basisOf } from "../session/signed-in-person.ts";
+import { changeAs, whileInForce } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { mayChangeNow } from "./change-budget.ts";
-import { dataMessages } from "./data-messages.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
-import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
+import { dataMessages } from "./section-messages.ts";
 
 const dayMs = 86_400_000;
 
 /**
  * **Deletes a person's account in some days**, soon after a sign-in at its level. A cut-off ends every session and grant at once, on every shard, and all
- * addresses are told. Until then a sign-in leads to the step that keeps the account (steps/restore/); afterwards `ControlPlane` erases it. Cost: 2 object
+ * addresses are told. Until then a sign-in leads to the step that keeps the account (restore-step.tsx); afterwards `ControlPlane` erases it. Cost: 2 object
  * calls, 1 D1 call, tell-person.ts and one control change over all live shards.
  */
-export function deleteAccount(at: AccountRequest): Promise<Response> {
+export function deleteAccount(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {
     const { context } = at;
     const { deletionGraceDays } = context.settings;
@@ -54,7 +53,7 @@ export function deleteAccount(at: AccountRequest): Promise<Response> {
 }
 
 /** **The page after the deletion**, the same for everyone. Cost: 0. */
-export function showLeaving({ context, request }: AccountRequest): Promise<Response> {
+export function showLeaving({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(dataMessages, frame.t.language);
   const text = t("leavingText", { days: context.settings.deletionGraceDays });

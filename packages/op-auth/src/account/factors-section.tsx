@@ -2,7 +2,7 @@ import type { Language } from "@edge-op/pages/languages";
 import { createTranslator } from "@edge-op/pages/translator";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import { factorMessages } from "../factors/messages.ts";
-import { Item, RemoveLink } from "./account-list.tsx";
+import { Item, RemoveLink } from "./account-parts.tsx";
 
 interface Props {
   readonly language: Language;

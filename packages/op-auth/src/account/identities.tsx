@@ -1,22 +1,28 @@
 import { formToken } from "@edge-op/pages/form-token";
+import type { Language } from "@edge-op/pages/languages";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { expired } from "../step/sealed-flow.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
-import { connectIdentity, disconnectIdentity } from "../upstream/link-identity.ts";
-import { LinkPage } from "../upstream/link-page.tsx";
-import { peekPendingLink } from "../upstream/pending-link.ts";
+import { findIdentity, labelOf } from "../upstream/identity-store.ts";
+import { connectIdentity, disconnectIdentity, keepPendingLink, peekPendingLink } from "../upstream/link-identity.ts";
+import { LinkPage } from "../upstream/link-step.tsx";
+import { upstreamMessages } from "../upstream/messages.ts";
+import type { Received } from "../upstream/upstream-callback.ts";
 import { accountWith } from "./account-notices.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
+import { Item, RemoveLink } from "./account-parts.tsx";
 import { refuseBelowLevel } from "./factor-level.ts";
-import { type AccountRequest, accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 const confirmPath = "/account/identities/confirm";
 
 /** **Sends a person to a provider that they want to connect**, soon after a sign-in at the level of the account. Cost: 2 object calls, 1 D1 call. */
-export function beginConnecting(at: AccountRequest): Promise<Response> {
+export function beginConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
@@ -28,7 +34,7 @@ export function beginConnecting(at: AccountRequest): Promise<Response> {
 }
 
 /** **The page that shows both identities**, after the person came back. Cost: 2 object calls. */
-export function showConnecting(at: AccountRequest): Promise<Response> {
+export function showConnecting(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const { context, isolate, request } = at;
     const id = new URL(request.url).searchParams.get("link") ?? "";
@@ -42,7 +48,7 @@ export function showConnecting(at: AccountRequest): Promise<Response> {
 }
 
 /** **Connects an identity** that the person has confirmed. Cost: 2 object calls, 2 D1 calls; tell-person.ts. */
-export function confirmConnecting(at: AccountRequest): Promise<Response> {
+export function confirmConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (form.get("decision") !== "connect") return redirect("/account");
     const refused = await refuseBelowLevel(at, person, "/account");
@@ -52,13 +58,27 @@ export function confirmConnecting(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** The page at which a person confirms. */
-export function confirmConnectingAt(link: string): string {
-  return `${confirmPath}?${new URLSearchParams({ link })}`;
+/** **Keeps an identity until the person who began has confirmed it**, who is still signed in in this browser. Cost: 2 object calls, 1 D1 call. */
+export function askToConnect(at: PageRequest, sub: string, receive: () => Promise<Received>): Promise<Response> {
+  return asPerson(at, async ({ user }) => {
+    if (user.sub !== sub) throw expired("upstream-transaction-unknown");
+    const received = await receive();
+    if ("problem" in received) return redirect(accountWith("identity-not-connected"));
+    const { upstream, person } = received;
+    const { issuer, subject } = person;
+    const { upstreamId } = upstream;
+    const { name: provider } = upstream.document;
+    if ((await findIdentity(at.context.env.DB, { upstreamId, issuer, subject })) !== undefined) {
+      return redirect(accountWith("identity-taken"));
+    }
+    const pending = { upstreamId, issuer, subject, sub, label: labelOf(person), provider };
+    const link = await keepPendingLink(at.context, at.isolate, pending);
+    return redirect(`${confirmPath}?${new URLSearchParams({ link })}`);
+  });
 }
 
-/** **Disconnects an identity**, but never the last way in. Other sessions end. Cost: 1 object call, 3 D1 calls; those of end-other-sessions.ts. */
-export function removeIdentity(at: AccountRequest): Promise<Response> {
+/** **Disconnects an identity**, but never the last way in. Other sessions end. Cost: 1 object call, 3 D1 calls; those of require-person.ts. */
+export function removeIdentity(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const refused = await refuseBelowLevel(at, person, "/account");
     if (refused !== undefined) return refused;
@@ -71,9 +91,62 @@ export function removeIdentity(at: AccountRequest): Promise<Response> {
 }
 
 export async function findOwnIdentity(
-  { context }: AccountRequest,
+  { context }: PageRequest,
   { user: { sub } }: SignedInPerson,
   id: string,
 ): Promise<Identity | undefined> {
   return (await listIdentities(context.env.DB, sub)).find((each) => each.id === id);
+}
+
+interface Props {
+  readonly language: Language;
+  readonly date: (atMs: number) => string;
+  readonly formToken: string;
+  readonly created: (date: string) => string;
+  readonly lastUsed: (date: string) => string;
+  readonly identities: readonly Identity[];
+  /** The active providers. */
+  readonly upstreams: readonly Upstream[];
+}
+
+/** **Connected providers on the account page.** Absent if there is nothing to connect and nothing is connected. */
+export function IdentitiesSection({ language, date, formToken, created, lastUsed, identities, upstreams }: Props) {
+  if (identities.length + upstreams.length === 0) return null;
+  const t = createTranslator(upstreamMessages, language);
+  const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
+  const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
+  return (
+    <section>
+      <h2>{t("identities")}</h2>
+      <p class="muted small">{t(identities.length === 0 ? "noIdentities" : "identitiesText")}</p>
+      <ul class="list">
+        {identities.map(({ id, upstreamId, label, createdAtMs, lastUsedAtMs }) => {
+          const details = [
+            <bdi>{label}</bdi>,
+            created(date(createdAtMs)),
+            lastUsedAtMs === undefined ? undefined : lastUsed(date(lastUsedAtMs)),
+          ];
+          const name = nameOf(upstreamId);
+          return (
+            <li>
+              <Item title={name} details={details} />
+              <RemoveLink path="/account/identities/remove" name="identity" value={id} subject={`${name} ${label}`}>
+                {t("disconnect")}
+              </RemoveLink>
+            </li>
+          );
+        })}
+      </ul>
+      {others.length > 0 && (
+        <form method="post" action="/account/identities" class="top stack">
+          <input type="hidden" name="form_token" value={formToken} />
+          {others.map(({ upstreamId, document: { name } }) => (
+            <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`connect-${upstreamId}`}>
+              {t("connectWith", { provider: name })}
+            </button>
+          ))}
+        </form>
+      )}
+    </section>
+  );
 }

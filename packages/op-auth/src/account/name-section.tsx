@@ -3,15 +3,15 @@ import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { User } from "@edge-op/shared/users/user";
-import { basisOf } from "../browser/find-signed-in-person.ts";
-import { changeAs, whileInForce } from "../person/write-as.ts";
-import { signUpMessages } from "../sign-up/messages.ts";
-import { longestName, readName } from "../sign-up/read-name.ts";
-import { Item } from "./account-list.tsx";
+import type { PageRequest } from "../pages/frame.ts";
+import { basisOf } from "../session/signed-in-person.ts";
+import { changeAs, whileInForce } from "../session/write-as.ts";
+import { signUpMessages } from "../sign-in/sign-up-messages.ts";
+import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
 import { accountWith } from "./account-notices.ts";
-import { mayChangeNow } from "./change-budget.ts";
+import { Item } from "./account-parts.tsx";
 import type { AccountText } from "./messages.ts";
-import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
 
 export const namePath = "/account/name";
 
@@ -66,7 +66,7 @@ export function NameSection(props: {
 }
 
 /** **Changes the name of a person**, which applications see. Sessions and grants stay. Cost: 1 object call and one control change. */
-export function changeName(at: AccountRequest): Promise<Response> {
+export function changeName(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
     const { sub } = person.user;

@@ -11,16 +11,16 @@ import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link"
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { AuthEnv } from "../auth-env.ts";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { changeAs, writeAs } from "../person/write-as.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { changeAs, writeAs } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
-import { addressMessages } from "./address-messages.ts";
 import { requireAddressLevel } from "./change-address.tsx";
-import { mayChangeNow } from "./change-budget.ts";
 import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
-import { type AccountRequest, asPersonPosting } from "./require-person.ts";
+import { asPersonPosting, mayChangeNow } from "./require-person.ts";
+import { addressMessages } from "./section-messages.ts";
 
 export const primaryPath = "/account/address/primary";
 export const removePath = "/account/address/remove";
@@ -33,7 +33,7 @@ export interface OtherAddress extends UserAddress {
 }
 
 /** The further address that a form or a link names; `undefined` for the main one, and for those of others. Cost: 1 D1 call. */
-export async function findOther({ context }: Pick<AccountRequest, "context">, { sub, claims }: User, key: string) {
+export async function findOther({ context }: Pick<PageRequest, "context">, { sub, claims }: User, key: string) {
   const addresses = await listAddresses(context.env.DB, sub);
   const row = addresses.find((each) => each.key === key && each.heldUntilMs === undefined);
   if (row === undefined || verifiedAddress(claims)?.key === key) return undefined;
@@ -44,7 +44,7 @@ export async function findOther({ context }: Pick<AccountRequest, "context">, { 
 type Change = (context: RequestContext<AuthEnv>, person: SignedInPerson, address: OtherAddress) => Promise<boolean>;
 
 function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
-  return (at: AccountRequest) =>
+  return (at: PageRequest) =>
     asPersonPosting(at, async (person, form) => {
       const elsewhere = await requireAddressLevel(at, person);
       if (elsewhere !== undefined) return elsewhere;

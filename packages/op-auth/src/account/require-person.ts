@@ -1,16 +1,18 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
 import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { endSessions } from "@edge-op/shared/endings/end-session";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { signInFor } from "../flow/begin-flow.ts";
-import { WriteRefused } from "../person/write-as.ts";
-import { freshMs } from "../steps/second-factor.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import type { Proof, Session } from "@edge-op/shared/sessions/session-rpc";
+import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
+import type { PageRequest } from "../pages/frame.ts";
+import { reserveAttempt } from "../session/sign-in-limits.ts";
+import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
+import { WriteRefused } from "../session/write-as.ts";
+import { signInFor } from "../step/sealed-flow.ts";
+import { freshMs } from "../step/second-factor.ts";
 import { accountWith } from "./account-notices.ts";
-
-export type AccountRequest = FlowRequest;
 
 /** Limit for the query that is kept during a sign-in. The ids in it are shorter. */
 const longestQuery = 1500;
@@ -18,27 +20,27 @@ const longestQuery = 1500;
 /** The purpose of the form token. All forms of the account pages have the same token, bound to the session. */
 export const accountForms = "account";
 
-export function isFresh(at: AccountRequest, person: SignedInPerson): boolean {
+export function isFresh(at: PageRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => signInProofMethods.includes(method));
 }
 
 /** For actions that a password alone must not authorize: anyone who knows the password could take over what passkeys protect. */
-export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): boolean {
+export function isFreshByPasskey(at: PageRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => passkeyMethods.includes(method));
 }
 
-export function isFreshByPassword(at: AccountRequest, person: SignedInPerson): boolean {
+export function isFreshByPassword(at: PageRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => method === "password");
 }
 
 /** For a person without a password and without passkeys: the level of their account. */
-export function isFreshByUpstream(at: AccountRequest, person: SignedInPerson): boolean {
+export function isFreshByUpstream(at: PageRequest, person: SignedInPerson): boolean {
   return hasFreshProof(at, person, ({ method }) => upstreamMethods.includes(method));
 }
 
 /** The proof itself must be young: a sign-in by another method does not renew it. */
 function hasFreshProof(
-  { context }: AccountRequest,
+  { context }: PageRequest,
   { session }: SignedInPerson,
   counts: (proof: Proof) => boolean,
 ): boolean {
@@ -47,7 +49,7 @@ function hasFreshProof(
 
 /** **Serves the signed-in person**, and redirects anyone else to sign in first. */
 export async function asPerson(
-  at: AccountRequest,
+  at: PageRequest,
   serve: (person: SignedInPerson) => Promise<Response>,
   otherwise: () => Promise<Response> = () => signInFirst(at),
 ): Promise<Response> {
@@ -60,7 +62,7 @@ export async function asPerson(
  * form changes is not what the person saw, the account page says so.
  */
 export async function asPersonPosting(
-  at: AccountRequest,
+  at: PageRequest,
   serve: (person: SignedInPerson, form: Form) => Promise<Response>,
 ): Promise<Response> {
   const form = readForm(at.request);
@@ -76,7 +78,7 @@ export async function asPersonPosting(
 }
 
 /** Redirects to the sign-in page, which returns to this URL, or after a form to the page that contains it. */
-export async function signInFirst(at: AccountRequest): Promise<Response> {
+export async function signInFirst(at: PageRequest): Promise<Response> {
   const { pathname, search } = new URL(at.request.url);
   const path = at.request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
   return signInFor(at, path);
@@ -86,4 +88,30 @@ function returnAfterForm(pathname: string): string {
   return ["/account/password", "/account/address", "/account/data", "/account/delete"].includes(pathname)
     ? pathname
     : "/account";
+}
+
+const lanes = laneOf({ capacity: 10, drainMs: 360_000 });
+
+/**
+ * **Whether a person may make another control change** that costs them no code and no attempt: ten, then ten an hour, because each stops every shard for a
+ * moment. Cost: 1 object call.
+ */
+export async function mayChangeNow({ context, isolate }: PageRequest, sub: string): Promise<boolean> {
+  const bucket = { name: "account", subject: `changes ${sub}`, lanes } as const;
+  return (await reserveAttempt(context, isolate, [bucket], "code")).retryAfterSeconds === undefined;
+}
+
+/**
+ * **Ends all sessions of a person except one.** Their clients are notified and their grants are revoked, as at any logout.
+ * Cost: 1 D1 call for every 200 sessions, and for each session those of end-session.ts, 20 sessions at once.
+ */
+export async function endOtherSessions(
+  { context, isolate }: PageRequest,
+  { sub, sid: kept }: Session,
+  reason: string,
+): Promise<void> {
+  for await (const sids of allUserSessions(context.env.DB, sub, context.arrivedAtMs)) {
+    const others = sids.filter((sid) => sid !== kept);
+    await endSessions(context, isolate, others, reason);
+  }
 }

@@ -7,18 +7,17 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { openResetLink, type ResetLink, resetPath } from "@edge-op/shared/users/reset-link";
 import { proceed } from "../flow/proceed.ts";
-import { newFlow } from "../flow/sealed-flow.ts";
-import { frameOf } from "../pages/frame.ts";
-import { findRecoverable } from "../steps/set-password/find-recovering.ts";
-import { ConfirmPage } from "./confirm-page.tsx";
-import type { AccountRequest } from "./require-person.ts";
-import { resetMessages } from "./reset-messages.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { findRecoverable } from "../passwords/find-recovering.ts";
+import { newFlow } from "../step/sealed-flow.ts";
+import { ConfirmPage } from "./account-parts.tsx";
+import { resetMessages } from "./section-messages.ts";
 
 /**
  * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0 for a link
  * that this provider did not make.
  */
-export async function showReset(at: AccountRequest): Promise<Response> {
+export async function showReset(at: PageRequest): Promise<Response> {
   const { context, request } = at;
   const token = new URL(request.url).searchParams.get("token") ?? "";
   if ((await findProof(at, token)) === undefined) return showGone(at);
@@ -42,7 +41,7 @@ export async function showReset(at: AccountRequest): Promise<Response> {
  * **Begins the way to a new password**: the link proves the mailbox, as a mailed code does, so the steps after it ask for a second factor, if the account has
  * one. Nobody is signed in by it. Cost: 2 D1 calls after each other.
  */
-export async function beginReset(at: AccountRequest): Promise<Response> {
+export async function beginReset(at: PageRequest): Promise<Response> {
   const form = readForm(at.request);
   const browser = await identifyBrowser(at.context, at.request);
   await requireFormToken(at.context, resetPath, browser.id, form.get("form_token"));
@@ -53,7 +52,7 @@ export async function beginReset(at: AccountRequest): Promise<Response> {
 }
 
 /** `undefined` for a link that was not made here, has ended, or is of a person who cannot use it any more. */
-async function findProof(at: AccountRequest, token: string): Promise<Proof | undefined> {
+async function findProof(at: PageRequest, token: string): Promise<Proof | undefined> {
   const { env, arrivedAtMs: atMs } = at.context;
   const link = await openResetLink(env, token, atMs);
   if (link === undefined) return undefined;
@@ -65,7 +64,7 @@ function proofOf({ sub, key, controlVersion }: ResetLink, atMs: number): Proof {
   return { method: "mailedCode", sub, credential: key, atMs, controlVersion };
 }
 
-async function showGone({ context, request }: AccountRequest): Promise<Response> {
+async function showGone({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(resetMessages, frame.t.language);
   const link = { href: "/account", text: t("toAccount") };

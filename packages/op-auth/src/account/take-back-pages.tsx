@@ -5,16 +5,15 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { takeBackPath } from "@edge-op/shared/mail/take-back-link";
 import { proceed } from "../flow/proceed.ts";
-import { newFlow } from "../flow/sealed-flow.ts";
-import { frameOf } from "../pages/frame.ts";
-import { WriteRefused } from "../person/write-as.ts";
-import { ConfirmPage } from "./confirm-page.tsx";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { WriteRefused } from "../session/write-as.ts";
+import { newFlow } from "../step/sealed-flow.ts";
+import { ConfirmPage } from "./account-parts.tsx";
 import { accountMessages } from "./messages.ts";
-import type { AccountRequest } from "./require-person.ts";
 import { type Change, findChange, takeBack } from "./take-back.ts";
 
 /** **The page of the link that takes a change back.** It changes nothing, so a program that opens links takes nothing back. Cost: 1 D1 call. */
-export async function showTakeBack({ context, request }: AccountRequest): Promise<Response> {
+export async function showTakeBack({ context, request }: PageRequest): Promise<Response> {
   const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
   const change = await findChange(context, sealed);
   if (change === undefined || sealed === undefined) return respondGone({ context, request });
@@ -34,7 +33,7 @@ export async function showTakeBack({ context, request }: AccountRequest): Promis
  * **Takes a change back, and goes on to a new password**: whoever has the link reads the mails of the address, which is the proof of a recovery. A session is
  * not needed. Of two links at once, the second finds nothing to take back. Cost: 1 D1 call, then those of take-back.ts.
  */
-export async function submitTakeBack(at: AccountRequest): Promise<Response> {
+export async function submitTakeBack(at: PageRequest): Promise<Response> {
   const { context, request } = at;
   const change = await findChange(context, readForm(request).get("undo"));
   if (change === undefined) return respondGone(at);
@@ -46,7 +45,7 @@ export async function submitTakeBack(at: AccountRequest): Promise<Response> {
   return proceed(at, { flow: { ...flow, proofs: [proof] }, browser: await identifyBrowser(context, request) });
 }
 
-async function takeBackOnce(context: AccountRequest["context"], change: Change): Promise<number | undefined> {
+async function takeBackOnce(context: PageRequest["context"], change: Change): Promise<number | undefined> {
   try {
     return await takeBack(context, change);
   } catch (error) {
@@ -55,7 +54,7 @@ async function takeBackOnce(context: AccountRequest["context"], change: Change):
   }
 }
 
-function respondGone({ context, request }: Pick<AccountRequest, "context" | "request">): Promise<Response> {
+function respondGone({ context, request }: Pick<PageRequest, "context" | "request">): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(accountMessages, frame.t.language);
   const link = { href: "/account", text: t("takeBack.toAccount") };

@@ -7,8 +7,8 @@ import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
-import type { AuthEnv } from "../auth-env.ts";
-import { changeAs, whileUnchanged } from "../person/write-as.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { changeAs, whileUnchanged } from "../session/write-as.ts";
 import { setClaims } from "./commit-address.ts";
 
 /** A change that the holder of a link can take back. */

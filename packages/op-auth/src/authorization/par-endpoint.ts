@@ -7,18 +7,16 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import { storeParameters, withScope } from "../browser/stored-parameters.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { completionMs, pushedRequestSeconds } from "../response/pushed-request.ts";
-import { authorizationParameters } from "./checks/authorization-request.ts";
-import { bindToProof } from "./checks/bind-to-proof.ts";
-import { checkRequest } from "./checks/check-request.ts";
-import { readRequestAhead } from "./checks/read-request-ahead.ts";
-import { readRequestObject } from "./checks/request-object.ts";
-import { checkResponseTarget } from "./checks/response-target.ts";
-import { formatRequestUri } from "./request-uri.ts";
-import { storeBesideCommit } from "./store-beside-commit.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { authorizationParameters } from "./authorization-request.ts";
+import { bindToProof } from "./check-proofs.ts";
+import { checkRequest } from "./check-request.ts";
+import { readRequestAhead } from "./find-client.ts";
+import { completionMs, formatRequestUri, pushedRequestSeconds, storeBesideCommit } from "./pushed-request.ts";
+import { readRequestObject } from "./request-object.ts";
+import { checkResponseTarget } from "./response-target.ts";
+import { storeParameters, withScope } from "./stored-parameters.ts";
 
 /**
  * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize. For clients that anyone can

@@ -8,12 +8,12 @@ import { rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { insertOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import type { AccountRequest } from "../account/require-person.ts";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
-import { writeAs } from "../person/write-as.ts";
-import { isRefreshable, loginOf, planGrant } from "../response/plan-grant.ts";
-import { readDeviceAuthorization } from "./device-authorization.ts";
+import { isRefreshable, loginOf, planGrant } from "../authorization/plan-grant.ts";
+import { detailAllowances, requestedAllowances } from "../consent/requested-access.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { writeAs } from "../session/write-as.ts";
+import { readDeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, when the password changes, or by a
@@ -21,7 +21,7 @@ import { readDeviceAuthorization } from "./device-authorization.ts";
  * Cost: 1 object call, 1 D1 call.
  */
 export async function approveDevice(
-  { context, isolate }: AccountRequest,
+  { context, isolate }: PageRequest,
   person: SignedInPerson,
   device: WaitingDevice,
   code: string,

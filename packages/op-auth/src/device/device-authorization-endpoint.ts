@@ -9,22 +9,17 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import { checkPreferredAcr } from "../authorization/checks/acr.ts";
-import { checkAuthorizationDetails } from "../authorization/checks/authorization-details.ts";
-import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
-import { bindToProof } from "../authorization/checks/bind-to-proof.ts";
-import type { CheckInput } from "../authorization/checks/check-input.ts";
-import { checkClaims } from "../authorization/checks/claims.ts";
-import { checkDpopKey } from "../authorization/checks/dpop-key.ts";
-import { checkMaxAge } from "../authorization/checks/max-age.ts";
-import { readRequestAhead } from "../authorization/checks/read-request-ahead.ts";
-import { checkResource } from "../authorization/checks/resource.ts";
-import { checkScope } from "../authorization/checks/scope.ts";
-import { storeBesideCommit } from "../authorization/store-beside-commit.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { placeOf } from "../session/place-of.ts";
-import type { DeviceAuthorization } from "./device-authorization.ts";
+import type { AuthorizationRequest, CheckInput } from "../authorization/authorization-request.ts";
+import { checkAuthorizationDetails, checkResource, checkScope } from "../authorization/check-access.ts";
+import { checkClaims } from "../authorization/check-claims.ts";
+import { bindToProof, checkDpopKey } from "../authorization/check-proofs.ts";
+import { checkMaxAge, checkPreferredAcr } from "../authorization/check-sign-in.ts";
+import { readRequestAhead } from "../authorization/find-client.ts";
+import { storeBesideCommit } from "../authorization/pushed-request.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { placeOf } from "../session/describe-device.ts";
+import type { DeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * The requested claims and their requirements for the sign-in. A `sub` cannot be required, because anyone in front of the device may use the code.

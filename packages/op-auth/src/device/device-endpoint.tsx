@@ -9,30 +9,28 @@ import { formatUserCode, readUserCode } from "@edge-op/shared/codes/user-code";
 import { settle } from "@edge-op/shared/control/settle";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
-import { type AccountRequest, asPerson } from "../account/require-person.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { releasedAttributes } from "../consent/released-attributes.ts";
-import { requestedAllowances } from "../consent/requested-allowances.ts";
-import { signInFor } from "../flow/begin-flow.ts";
+import { asPerson } from "../account/require-person.ts";
+import { adminResource } from "../consent/allowances.ts";
+import { describeDetails } from "../consent/describe-details.ts";
+import { releasedAttributes, requestedAllowances } from "../consent/requested-access.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
-import { adminResource } from "../pages/admin-resource.ts";
-import { describeDetails } from "../pages/describe-details.ts";
-import { describeWait } from "../pages/describe-wait.ts";
-import { frameOf } from "../pages/frame.ts";
-import { mfaAcr, neededFactor } from "../steps/second-factor.ts";
-import { reasonToSignInAgain } from "../steps/sign-in/state.ts";
+import { describeWait } from "../pages/describe-values.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
+import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";
+import { signInFor } from "../step/sealed-flow.ts";
+import { mfaAcr, neededFactor } from "../step/second-factor.ts";
 import { approveDevice } from "./approve-device.ts";
-import { readDeviceAuthorization } from "./device-authorization.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
-import { findWaitingDevice } from "./find-waiting-device.ts";
 import { deviceMessages } from "./messages.ts";
+import { findWaitingDevice, readDeviceAuthorization } from "./waiting-device.ts";
 
 /**
  * **`GET /device`**: shows the field for the code or, with a code, the page that confirms it. A GET decides nothing. Cost: 1 object call; with a code
  * 4.
  */
-export async function showDevice(at: AccountRequest): Promise<Response> {
+export async function showDevice(at: PageRequest): Promise<Response> {
   const parameters = new URL(at.request.url).searchParams;
   const result = parameters.get("result");
   if (result === "allowed" || result === "denied") return showResult(at, result);
@@ -45,7 +43,7 @@ export async function showDevice(at: AccountRequest): Promise<Response> {
  * person, so that no link or other site can decide; a code with this token is not counted as a guess. Sending the same decision twice (a double
  * click) has one result. Cost of a decision: 3 object calls, 2 D1 calls.
  */
-export async function decideDevice(at: AccountRequest): Promise<Response> {
+export async function decideDevice(at: PageRequest): Promise<Response> {
   const { context, request } = at;
   const form = readForm(request);
   const typed = form.get("user_code");
@@ -91,7 +89,7 @@ function pathOf(codeOrText: string | undefined): string {
 
 /** Serves the signed-in person, and redirects anyone else to sign in first. A code is looked up only for a person. */
 function asPersonWith(
-  at: AccountRequest,
+  at: PageRequest,
   typed: string | undefined,
   serve: (person: SignedInPerson) => Promise<Response>,
 ): Promise<Response> {
@@ -100,7 +98,7 @@ function asPersonWith(
 
 type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly kind: "waiting" }>;
 
-async function enterCode(at: AccountRequest, typed?: string, problem?: Problem): Promise<Response> {
+async function enterCode(at: PageRequest, typed?: string, problem?: Problem): Promise<Response> {
   const frame = frameOf(at.context, at.request);
   const t = createTranslator(deviceMessages, frame.t.language);
   const isThrottled = problem?.kind === "throttled";
@@ -113,7 +111,7 @@ async function enterCode(at: AccountRequest, typed?: string, problem?: Problem):
   });
 }
 
-async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: string): Promise<Response> {
+async function confirmCode(at: PageRequest, person: SignedInPerson, typed: string): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, sessionId } = person;
   const code = readUserCode(typed);
@@ -152,7 +150,7 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
  * the request, the essential `acr` and a required second factor only by proofs that reach them.
  */
 async function signInAgain(
-  at: AccountRequest,
+  at: PageRequest,
   { session }: SignedInPerson,
   device: WaitingDevice,
   code: string,
@@ -169,7 +167,7 @@ async function signInAgain(
 
 /** Whether the client, the scope, a role or the deployment requires a second factor that the session does not have. */
 async function lacksSecondFactor(
-  at: AccountRequest,
+  at: PageRequest,
   session: Session,
   { clientId, scope }: Pick<WaitingDevice, "clientId"> & { readonly scope: readonly string[] },
 ): Promise<boolean> {
@@ -185,7 +183,7 @@ async function lacksSecondFactor(
   });
 }
 
-function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {
+function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
   const frame = frameOf(context, request);
   const t = createTranslator(deviceMessages, frame.t.language);
   return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);

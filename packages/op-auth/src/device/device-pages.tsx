@@ -1,3 +1,4 @@
+import type { Script } from "@edge-op/pages/assets";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
@@ -7,14 +8,13 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Place } from "@edge-op/shared/sessions/user-sessions";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
-import { codeFieldLength } from "../factors/setup-app.tsx";
-import { AllowanceList } from "../pages/allowance-list.tsx";
-import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
-import type { DescribedDetail } from "../pages/describe-details.ts";
-import { describePlace } from "../pages/describe-place.ts";
+import { AllowanceList } from "../consent/allowance-list.tsx";
+import type { DescribedDetail } from "../consent/describe-details.ts";
+import { codeFieldLength } from "../factors/app-setup.tsx";
+import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
+import { describePlace } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { type DeviceText, deviceMessages } from "./messages.ts";
-import { userCodeScript } from "./user-code-script.ts";
 
 export interface EnterCodeView {
   /** The code as typed by the user. */
@@ -133,3 +133,25 @@ function describeOrigin(t: Translator<DeviceText>, { place, minutes }: ConfirmDe
   const values = { ago: new Intl.RelativeTimeFormat(t.language, { numeric: "auto" }).format(-minutes, "minute") };
   return named === undefined ? t("device.ago", values) : t("device.from", { ...values, place: named });
 }
+
+/**
+ * Formats the code as it is typed: upper case, and a dash after four letters. The cursor stays at its letter. A text with more
+ * letters, a pasted sentence, stays. Without the script, the same text is accepted as typed.
+ */
+const body = `
+"use strict";
+const field = document.getElementById("user-code");
+const lettersOf = (text) => text.normalize("NFKC").toUpperCase().replace(/[^A-Z]/g, "");
+const format = (letters) => (letters.length > 4 ? letters.slice(0, 4) + "-" + letters.slice(4) : letters);
+field?.addEventListener("input", (event) => {
+  if (event.isComposing || lettersOf(field.value).length > 8) return;
+  const before = lettersOf(field.value.slice(0, field.selectionStart ?? field.value.length)).length;
+  const formatted = format(lettersOf(field.value));
+  if (formatted === field.value) return;
+  field.value = formatted;
+  const at = before > 4 ? before + 1 : before;
+  field.setSelectionRange(at, at);
+});
+`.trim();
+
+export const userCodeScript: Script = { name: "user-code.js", body };

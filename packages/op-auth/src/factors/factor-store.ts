@@ -12,7 +12,7 @@ import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { sealText } from "@edge-op/shared/secrets/seal";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { factorSeal } from "@edge-op/shared/users/factors";
-import type { AuthEnv } from "../auth-env.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 
 export interface TotpRow {
   readonly factor_id: string;

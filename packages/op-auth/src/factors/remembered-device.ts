@@ -2,8 +2,10 @@ import { type Browser, formatCookie, readCookie } from "@edge-op/pages/cookies";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import { isRecovering } from "../step/second-factor.ts";
+import type { StepRequest } from "../step/step.ts";
 
 /** People of one browser. */
 const mostKept = 5;
@@ -59,4 +61,13 @@ function entriesOf(context: RequestContext<AuthEnv>, request: ReceivedRequest): 
 
 function textOf({ id }: Browser, { sub, epoch }: DeviceOwner, atMs: number): string {
   return `device\n${id}\n${sub}\n${epoch}\n${atMs}`;
+}
+
+/**
+ * **For how many days a person may let this browser skip the second factor**: 0 where it is not offered, and then not accepted either. Who sets a new password
+ * has lost a way in, and a client that always asks would ask here again.
+ */
+export function offeredDays({ context, flow, policy }: Pick<StepRequest, "context" | "flow" | "policy">): number {
+  if (isRecovering(flow) || policy.secondFactor === "always") return 0;
+  return readDeployment(context.env).secondFactor.rememberDeviceDays;
 }

@@ -5,14 +5,15 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { log } from "@edge-op/shared/runtime/log";
 import { openSealed } from "@edge-op/shared/secrets/seal";
+import type { Lane } from "@edge-op/shared/sessions/attempt-limits";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { factorSeal } from "@edge-op/shared/users/factors";
-import { rememberBrowser } from "../attempts/known-browser.ts";
-import type { AuthEnv } from "../auth-env.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { isKnownBrowser, rememberBrowser, type WayIn } from "../session/known-browser.ts";
+import { type Bucket, type ReservedAttempt, reserveAttempt } from "../session/sign-in-limits.ts";
 import { readStoredFactors, type StoredFactors, spendRecoveryCode, spendTotp, type TotpRow } from "./factor-store.ts";
 import { findRecoveryCode, readRecoveryCode } from "./recovery-codes.ts";
-import { codeWayIn, reserveCodeAttempt } from "./reserve-code-attempt.ts";
 import { matchTotp, readTotpCode } from "./totp.ts";
 
 export type CodeResult =
@@ -38,7 +39,7 @@ interface Match {
  * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
  * costs 1 object call more, and a recovery code tell-person.ts.
  */
-export async function verifyCode(at: FlowRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
+export async function verifyCode(at: PageRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
   const { context, request } = at;
   const [attempt, stored] = await Promise.all([
     reserveCodeAttempt(at, browser, sub),
@@ -106,4 +107,33 @@ async function matchApp(
   const step = await matchTotp(secret, code, { nowMs: atMs, lastStep });
   if (step === undefined) return undefined;
   return { method: "totp", credential: factorId, spend: () => spendTotp(env.DB, { sub, factorId, step, atMs }) };
+}
+
+const minute = 60_000;
+/** Five, then one every five minutes; after a hundred, one every three hours. Three codes are valid at once: a guesser who has the password succeeds in a year with 1 %. */
+const codeLane: Lane = [
+  { part: "", limit: { capacity: 5, drainMs: 5 * minute } },
+  { part: "sustained", limit: { capacity: 100, drainMs: 180 * minute } },
+];
+
+export function codeWayIn(sub: string): WayIn {
+  return `code\n${sub}`;
+}
+
+/**
+ * **Reserves an attempt at a code before it is verified**, while the factors are read. A browser in which a code of the person has succeeded has a
+ * bucket to itself, so that a stranger who has the password does not keep the owner out. Addresses are counted with the first proof. Cost: 1 object
+ * call; 1 more for a wrong or a refused attempt.
+ */
+async function reserveCodeAttempt(
+  { context, isolate, request }: PageRequest,
+  browser: Browser,
+  sub: string,
+): Promise<ReservedAttempt> {
+  const wayIn = codeWayIn(sub);
+  const isKnown = await isKnownBrowser(context, request, browser, wayIn);
+  const bucket: Bucket = isKnown
+    ? { name: "browser", subject: `known ${browser.id} ${wayIn}`, lanes: [codeLane] }
+    : { name: "account", subject: `account ${wayIn}`, lanes: [codeLane] };
+  return reserveAttempt(context, isolate, [bucket], "code");
 }

@@ -2,14 +2,13 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
-import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import { bySub, findWithUser, type RecoveringAccount } from "../addresses/find-by-address.ts";
 import { signInOf, withKnownProofs } from "../session/open-session.ts";
-import { pendingProofs } from "../steps/flow.ts";
-import { newcomerOf } from "../steps/newcomer.ts";
-import { bySub, findWithUser, type RecoveringAccount } from "../steps/recover/find-by-address.ts";
-import type { StepRequest } from "../steps/step.ts";
-import { type NextStep, nextStep } from "./next-step.ts";
+import { findSignedInUser } from "../session/signed-in-person.ts";
+import { newcomerOf, pendingProofs } from "../step/flow.ts";
+import type { StepRequest } from "../step/step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
+import { type NextStep, nextStep } from "./steps.ts";
 
 interface Whom extends Pick<Session, "sub" | "proofs"> {
   /** Read with those who have proven something. */
@@ -25,7 +24,7 @@ export interface FoundNext {
 }
 
 /**
- * **The step that is next at a page**, decided as proceed.ts decides it after a form. A sealed flow says only what was proven in it; any of its pages can be
+ * **The step that is next at a page**, decided as decide-authorization.ts decides it after a form. A sealed flow says only what was proven in it; any of its pages can be
  * asked for with it. An earlier consent is not read: consent is last, and the person may repeat it. Cost: 1 D1 call; in a session 1 object call, and that of
  * readPersonFacts. For a newcomer 0.
  */

@@ -5,12 +5,13 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { SessionAdmission } from "@edge-op/shared/sessions/session-rpc";
 import type { ReliedConsent } from "@edge-op/shared/users/consents";
 import { forgetInBackground, type NewOfflineGrant, saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
-import { isAllowed, requestedAllowances } from "../consent/requested-allowances.ts";
-import { isOffline, isRefreshable, loginOf, sessionGrant } from "../response/plan-grant.ts";
-import { respondToClient } from "../response/respond-to-client.tsx";
-import type { Flow } from "../steps/flow.ts";
-import { sinceOf } from "../steps/second-factor.ts";
-import type { FlowRequest, Policy } from "../steps/step.ts";
+import { isOffline, isRefreshable, loginOf, sessionGrant } from "../authorization/plan-grant.ts";
+import { respondToClient } from "../authorization/respond-to-client.tsx";
+import { isAllowed, requestedAllowances } from "../consent/requested-access.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { Flow } from "../step/flow.ts";
+import { sinceOf } from "../step/second-factor.ts";
+import type { Policy } from "../step/step.ts";
 import type { CheckedRequest, InSession } from "./in-session.ts";
 
 /**
@@ -21,7 +22,7 @@ import type { CheckedRequest, InSession } from "./in-session.ts";
  * either finds the grant in the list, or has made the session refuse it (withdraw-consent.ts).
  */
 export async function recordGrant(
-  at: FlowRequest,
+  at: PageRequest,
   checked: CheckedRequest,
   found: InSession,
   write: (() => Promise<unknown>) | undefined,
@@ -82,7 +83,7 @@ export function offlineGrant(checked: CheckedRequest, found: InSession): NewOffl
 }
 
 export async function issueCode(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   { client, request }: CheckedRequest,
   policy: Policy,
   flow: Flow,
@@ -110,7 +111,7 @@ export async function issueCode(
 }
 
 export function sendCode(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   { client, request: target }: CheckedRequest,
   code: string,
 ): Promise<Response> {

@@ -3,11 +3,10 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
 import type { Session, SessionClient } from "@edge-op/shared/sessions/session-rpc";
 import { type PreparedSession, sessionVersion } from "@edge-op/shared/sessions/sessions";
-import type { CodeRequest } from "../authorization/checks/authorization-request.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { findSignedInUser } from "../browser/find-signed-in-user.ts";
-import { type PlannedGrant, sessionGrant } from "../response/plan-grant.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { CodeRequest } from "../authorization/authorization-request.ts";
+import { type PlannedGrant, sessionGrant } from "../authorization/plan-grant.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { findSignedInUser, type SignedInPerson } from "../session/signed-in-person.ts";
 
 /** A checked request that is being decided. */
 export interface CheckedRequest {
@@ -34,7 +33,7 @@ export interface InSession {
 
 /** The session, of an active user that no cut-off has ended. Uses it, unless the step has read it. */
 export async function findInSession(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   person: SignedInPerson | undefined,
   { client, request }: CheckedRequest,
   sessionId: string,

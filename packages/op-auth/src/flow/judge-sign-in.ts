@@ -7,13 +7,14 @@ import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/hook-person";
 import { plainValue } from "@edge-op/shared/hooks/plain-value";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/sessions/session-rpc";
-import { logRefusedSignIn } from "../attempts/log-refused-sign-in.ts";
-import { placeOf } from "../session/place-of.ts";
-import { isDemandMet, isDemandPossible } from "../steps/demand.ts";
-import type { Flow } from "../steps/flow.ts";
-import { sinceOf } from "../steps/second-factor.ts";
-import type { FlowRequest, Policy } from "../steps/step.ts";
-import { newFlow } from "./sealed-flow.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { placeOf } from "../session/describe-device.ts";
+import { logRefusedSignIn } from "../session/sign-in-limits.ts";
+import type { Flow } from "../step/flow.ts";
+import { newFlow } from "../step/sealed-flow.ts";
+import { sinceOf } from "../step/second-factor.ts";
+import type { Policy } from "../step/step.ts";
+import { isDemandMet, isDemandPossible } from "./policy.ts";
 
 interface Judged {
   readonly flow: Flow;
@@ -30,7 +31,7 @@ interface Judged {
  * more is to be proven, or `undefined` if it goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand beside it. Cost: 0
  * unless it is enabled; then 1 RPC.
  */
-export async function demandMore(at: FlowRequest, judged: Judged): Promise<Flow | undefined> {
+export async function demandMore(at: PageRequest, judged: Judged): Promise<Flow | undefined> {
   const { context } = at;
   if (!isHookEnabled(context, "beforeSignIn")) return undefined;
   const verdict = await ask(at, judged);
@@ -55,7 +56,7 @@ export async function demandMore(at: FlowRequest, judged: Judged): Promise<Flow 
   return { ...(await newFlow(at, flow.purpose, marks)), typed: flow.typed, problem: { kind: "not allowed" } };
 }
 
-async function ask(at: FlowRequest, { session, client }: Judged): Promise<SignInVerdict | undefined> {
+async function ask(at: PageRequest, { session, client }: Judged): Promise<SignInVerdict | undefined> {
   const { context, isolate, request } = at;
   const { sub, proofs } = session;
   const [user, rbac] = await Promise.all([
@@ -92,7 +93,7 @@ export function readVerdict(result: unknown): SignInVerdict | undefined {
 }
 
 /** To the log and the audit log, once the refusal stands. */
-function record({ context, isolate }: FlowRequest, { sub, proofs }: Judged["session"]): void {
+function record({ context, isolate }: PageRequest, { sub, proofs }: Judged["session"]): void {
   const refused = { method: methodOf(proofs), sub, reason: "refused by the hook beforeSignIn" };
   const write = () => {
     logRefusedSignIn(context, "sign-in-failed", refused);

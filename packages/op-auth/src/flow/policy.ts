@@ -1,14 +1,15 @@
 import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
-import { isClientAssured } from "../consent/is-client-assured.ts";
-import { detailAllowances, requestedAllowances } from "../consent/requested-allowances.ts";
-import { readDeployment } from "../deployment.ts";
-import type { Purpose } from "../steps/flow.ts";
-import type { ConsentRule, Policy } from "../steps/step.ts";
+import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
+import { detailAllowances, isClientAssured, requestedAllowances } from "../consent/requested-access.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import type { Demand, Purpose } from "../step/flow.ts";
+import type { ConsentRule, Policy } from "../step/step.ts";
 
 type PolicyContext = Pick<RequestContext<AuthEnv>, "settings" | "env">;
 
@@ -69,7 +70,7 @@ export function accountPolicy(
 
 /**
  * When a person is asked: an administrator has consented for first-party clients. Authorization details need consent each time, unless their type is
- * defined otherwise. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is first-party, a sign-in made for this
+ * defined otherwise. A client that is not assured (requested-access.ts) needs consent each time or, if it is first-party, a sign-in made for this
  * request (RFC 8252 §8.6: an administrator cannot know which program listens on a port).
  */
 function consentRule(settings: Settings, client: Client, request: CodeRequest): ConsentRule {
@@ -91,4 +92,26 @@ function hasSingleDetails(
   { authorizationDetails = [] }: Pick<AuthorizationRequest, "authorizationDetails">,
 ): boolean {
   return authorizationDetails.some(({ type }) => authorizationTypes[type]?.remember !== true);
+}
+
+/** The `acr` values that a passkey has or satisfies. */
+const passkeyAcr: readonly string[] = ["phr", "mfa"];
+
+/**
+ * **A policy with a demand of the hook added to it**: it never allows what the policy does not. Pure. A demand travels in the flow; a page from before it
+ * leads to the hook again. A passkey cannot be added where the request requires an `acr` that passkeys do not have: see {@link isDemandPossible}.
+ */
+export function withDemand(policy: Policy, demand: Demand | undefined): Policy {
+  if (demand === "mfa") return { ...policy, secondFactor: "always" };
+  if (demand === "phr" && isDemandPossible(policy, demand)) return { ...policy, requiredAcr: ["phr"] };
+  return policy;
+}
+
+export function isDemandPossible({ requiredAcr }: Pick<Policy, "requiredAcr">, demand: Demand): boolean {
+  return demand === "mfa" || requiredAcr === undefined || requiredAcr.some((acr) => passkeyAcr.includes(acr));
+}
+
+/** Whether proofs that are not older than `sinceMs` are what a demand asks for. */
+export function isDemandMet(proofs: readonly Proof[], demand: Demand, sinceMs: number): boolean {
+  return findAuthentication(proofs, [demand], sinceMs) !== undefined;
 }

@@ -4,29 +4,30 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
 import { settle } from "@edge-op/shared/control/settle";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import { checkRequest } from "../authorization/checks/check-request.ts";
-import { checkResponseTarget } from "../authorization/checks/response-target.ts";
-import { decidePerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { areParametersKept, openParameters } from "../browser/stored-parameters.ts";
-import { WriteRefused } from "../person/write-as.ts";
-import { sendRefusal } from "../response/refuse-to-client.ts";
-import { withDemand } from "../steps/demand.ts";
-import { type Flow, type Marks, pendingProofs } from "../steps/flow.ts";
-import type { FlowRequest, Step, StepName, StepRequest, StepResult } from "../steps/step.ts";
-import { localesOf } from "../steps/step-frame.ts";
+import { checkRequest } from "../authorization/check-request.ts";
+import { sendRefusal } from "../authorization/refuse-to-client.ts";
+import { checkResponseTarget } from "../authorization/response-target.ts";
+import { areParametersKept, openParameters } from "../authorization/stored-parameters.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
+import { WriteRefused } from "../session/write-as.ts";
+import { type Flow, type Marks, pendingProofs } from "../step/flow.ts";
+import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
+import type { Step, StepName, StepRequest, StepResult } from "../step/step.ts";
+import { localesOf } from "../step/step-request.ts";
 import { type FoundNext, findNext } from "./find-next.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
 import { demandMore } from "./judge-sign-in.ts";
-import { accountPolicy, authorizationPolicy } from "./policy.ts";
-import { proceed, signInAgain } from "./proceed.ts";
-import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "./sealed-flow.ts";
+import { accountPolicy, authorizationPolicy, withDemand } from "./policy.ts";
+import { signInAgain } from "./position.ts";
+import { proceed } from "./proceed.ts";
 
 /**
  * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the begin of
  * the flow, and one of a step that writes leads to the step that is next. Cost: that of the page; for a step that writes beside it that of find-next.ts. Calls
  * that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0 for the sign-in page without a session, 3/2/1 for the consent page.
  */
-export async function showStep(at: FlowRequest, step: Step): Promise<Response> {
+export async function showStep(at: PageRequest, step: Step): Promise<Response> {
   const opened = await openLive(at, flowParameter(at));
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
@@ -50,7 +51,7 @@ function isNext({ next }: FoundNext, step: Step): boolean {
  * Going back, an old tab or a typed address: the person goes on where the flow is, or in a new one if it has ended. A page sends nothing, so the next step has
  * not begun.
  */
-function pathToNext(at: FlowRequest, { flow, browser }: OpenFlow, { next, whom }: FoundNext): Promise<string> {
+function pathToNext(at: PageRequest, { flow, browser }: OpenFlow, { next, whom }: FoundNext): Promise<string> {
   const isEnded = flow.isOpened || (flow.proofs.length > 0 && whom === undefined);
   if (next.kind !== "page" || isEnded) return pathOf(at, flow, browser, "restart");
   return pathOf(at, { ...flow, problem: undefined }, browser, next.step.name);
@@ -58,9 +59,9 @@ function pathToNext(at: FlowRequest, { flow, browser }: OpenFlow, { next, whom }
 
 /**
  * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: for a step that writes that of find-next.ts; that of
- * `submit`; then as in proceed.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
+ * `submit`; then as in decide-authorization.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
  */
-export async function submitStep(at: FlowRequest, step: Step): Promise<Response> {
+export async function submitStep(at: PageRequest, step: Step): Promise<Response> {
   const form = readForm(at.request);
   const opened = await openLive(at, form.get("f") ?? flowParameter(at));
   const open = await readStep(at, opened);
@@ -77,7 +78,7 @@ export async function submitStep(at: FlowRequest, step: Step): Promise<Response>
   }
 }
 
-async function judgeForm(at: FlowRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
+async function judgeForm(at: PageRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
   if (!step.writes) return continueWith(at, step, open, await step.submit(open, form));
   const { flow, browser } = open;
   const found = await findNext(open);
@@ -94,7 +95,7 @@ async function judgeForm(at: FlowRequest, step: Step, open: StepRequest, form: F
  * comes after it was asked, and of a newcomer there is nothing to ask.
  */
 async function judgeBefore(
-  at: FlowRequest,
+  at: PageRequest,
   { isForPerson }: Step,
   { flow, policy, authorization }: StepRequest,
   { whom }: FoundNext,
@@ -114,17 +115,23 @@ async function mayBeAt({ flow, person, authorization }: StepRequest, { name }: S
   return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
 }
 
-/** Continues a flow with the result of a step. */
-export async function continueWith(
-  at: FlowRequest,
+/** **Continues the flow of a person who comes back from elsewhere**, with what the step then finds. */
+export async function returnToStep(
+  at: PageRequest,
   step: Step,
-  open: StepRequest,
-  result: StepResult,
+  f: string,
+  judge: (open: StepRequest) => Promise<StepResult>,
 ): Promise<Response> {
+  const open = await readStep(at, await openLive(at, f));
+  return continueWith(at, step, open, await judge(open));
+}
+
+/** Continues a flow with the result of a step. */
+async function continueWith(at: PageRequest, step: Step, open: StepRequest, result: StepResult): Promise<Response> {
   return withCookies(await responseAfter(at, step, open, result), [open.browser.setCookie]);
 }
 
-async function responseAfter(at: FlowRequest, step: Step, open: StepRequest, result: StepResult): Promise<Response> {
+async function responseAfter(at: PageRequest, step: Step, open: StepRequest, result: StepResult): Promise<Response> {
   const { flow, browser } = open;
   switch (result.kind) {
     case "leave":
@@ -162,14 +169,14 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
 }
 
 /** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
-async function flowAt(at: FlowRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
+async function flowAt(at: PageRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
   const all = { ...flow.marks, ...marks };
   if (flow.isOpened && (step === "sign-in" || step === "recover")) return newFlow(at, flow.purpose, all);
   return { ...flow, marks: all, problem: undefined };
 }
 
 /** Sends a refusal to the client, for example because the person cancelled. */
-async function refuse(at: FlowRequest, { flow }: StepRequest, refusal: OAuthError): Promise<Response> {
+async function refuse(at: PageRequest, { flow }: StepRequest, refusal: OAuthError): Promise<Response> {
   const { context, isolate, request } = at;
   const { purpose } = flow;
   if (purpose.kind === "account") return redirect("/account");
@@ -185,7 +192,7 @@ async function refuse(at: FlowRequest, { flow }: StepRequest, refusal: OAuthErro
  * **`GET /flow/restart`**: the same request in a new flow, checked again and without proofs. An expired page links to it, and one whose flow was used. A
  * pushed request begins again only while it is unspent; with FAPI 2.0 only in its lifetime.
  */
-export async function restartFlow(at: FlowRequest): Promise<Response> {
+export async function restartFlow(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
   const { flow, browser } = await openFlow(at, flowParameter(at));
   const { purpose } = flow;
@@ -202,12 +209,12 @@ export async function restartFlow(at: FlowRequest): Promise<Response> {
   return proceed(at, { flow: await newFlow(at, purpose), browser });
 }
 
-function flowParameter({ request }: FlowRequest): string | undefined {
+function flowParameter({ request }: PageRequest): string | undefined {
   return new URL(request.url).searchParams.get("f") ?? undefined;
 }
 
 /** The flow of a page, if it has not expired. The error of an expired one leads to a new flow. */
-export async function openLive(at: FlowRequest, f: string | undefined): Promise<OpenFlow> {
+async function openLive(at: PageRequest, f: string | undefined): Promise<OpenFlow> {
   const { isExpired, flow, browser } = await openFlow(at, f);
   if (!isExpired) return { flow, browser };
   const error = expired("flow-expired");
@@ -224,7 +231,7 @@ export async function openLive(at: FlowRequest, f: string | undefined): Promise<
 }
 
 /** Reads what a step decides by: the client and its request as they are now, and the policy. */
-export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
+async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
   const { context, isolate } = at;
   const { purpose } = flow;
   let known: Promise<SignedInPerson | undefined> | undefined;

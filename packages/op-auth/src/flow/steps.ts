@@ -1,17 +1,17 @@
-import { confirmBrowserStep } from "../steps/confirm-browser/confirm-browser-step.ts";
-import { consentStep } from "../steps/consent/consent-step.ts";
-import { createAccountStep } from "../steps/create-account/create-account-step.ts";
-import { enrolStep } from "../steps/enrol/enrol-step.ts";
-import { linkStep } from "../steps/link/link-step.ts";
-import { proveMoreStep } from "../steps/prove-more/prove-more-step.ts";
-import { recoverStep } from "../steps/recover/recover-step.ts";
-import { recoveryCodesStep } from "../steps/recovery-codes/recovery-codes-step.ts";
-import { restoreStep } from "../steps/restore/restore-step.ts";
-import { selectAccountStep } from "../steps/select-account/select-account-step.ts";
-import { setPasswordStep } from "../steps/set-password/set-password-step.ts";
-import { signInStep } from "../steps/sign-in/sign-in-step.ts";
-import { signUpStep } from "../steps/sign-up/sign-up-step.ts";
-import type { Step } from "../steps/step.ts";
+import { confirmBrowserStep } from "../addresses/confirm-browser-step.tsx";
+import { recoverStep } from "../addresses/recover-step.tsx";
+import { consentStep } from "../consent/consent-step.ts";
+import { enrolStep } from "../factors/enrol-step.tsx";
+import { proveMoreStep } from "../factors/prove-more-step.ts";
+import { recoveryCodesStep } from "../factors/recovery-codes-step.tsx";
+import { setPasswordStep } from "../passwords/set-password-step.tsx";
+import { createAccountStep } from "../sign-in/create-account-step.ts";
+import { restoreStep } from "../sign-in/restore-step.tsx";
+import { selectAccountStep } from "../sign-in/select-account-step.tsx";
+import { signInStep } from "../sign-in/sign-in-step.ts";
+import { signUpStep } from "../sign-in/sign-up-step.ts";
+import type { Refusal, Step, StepInput } from "../step/step.ts";
+import { linkStep } from "../upstream/link-step.tsx";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
 export const steps: readonly Step[] = [
@@ -29,3 +29,22 @@ export const steps: readonly Step[] = [
   selectAccountStep,
   consentStep,
 ];
+
+export type NextStep = { readonly kind: "page"; readonly step: Step } | { readonly kind: "finish" } | Refusal;
+
+/** **What comes next in a flow**: the first step that is needed, or its end. Pure. With `prompt=none`, a page is a refusal. */
+export function nextStep(
+  flow: StepInput["flow"],
+  facts: StepInput["facts"],
+  policy: StepInput["policy"],
+  nowMs: number,
+): NextStep {
+  for (const step of steps) {
+    const state = step.state({ flow, facts, policy, nowMs });
+    if (state.kind === "refuse") return state;
+    if (state.kind === "done") continue;
+    if (policy.prompt.includes("none")) return { kind: "refuse", code: state.error, reason: "prompt-none" };
+    return { kind: "page", step };
+  }
+  return { kind: "finish" };
+}

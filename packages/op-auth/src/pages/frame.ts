@@ -3,9 +3,17 @@ import type { PageFrame } from "@edge-op/pages/layout";
 import type { Translator } from "@edge-op/pages/translator";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 import { type MessageKey, messages } from "./messages.ts";
+
+/** **A request of a browser**, and what serves it. */
+export interface PageRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: ReceivedRequest;
+}
 
 export interface AuthPageFrame<Key extends string = never> extends PageFrame {
   readonly t: Translator<Key | MessageKey>;

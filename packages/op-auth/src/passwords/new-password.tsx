@@ -1,6 +1,7 @@
 import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
-import { describeWait } from "../pages/describe-wait.ts";
+import { describeWait } from "../pages/describe-values.ts";
+import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMessages } from "./messages.ts";
 
@@ -9,20 +10,17 @@ export type PasswordProblem =
   | { readonly kind: "wrongCurrent" | "differ" | "temporary" | PasswordFault }
   | { readonly kind: "throttled"; readonly seconds: number };
 
-/** Attributes of a field whose value was refused. */
-export const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as const;
-
 /** **A field for a new password.** */
 export function NewPassword({
   id,
   min,
   label,
-  invalid: attributes,
+  isInvalid,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
   readonly label: string;
-  readonly invalid: Partial<typeof invalid>;
+  readonly isInvalid: boolean;
 }) {
   return (
     <>
@@ -36,7 +34,7 @@ export function NewPassword({
         minlength={min}
         maxlength={1024}
         {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
-        {...attributes}
+        {...invalidIf(isInvalid)}
       />
     </>
   );
@@ -54,4 +52,13 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
     default:
       return t(`password.${problem.kind}`);
   }
+}
+
+/** **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2). Hidden without the script of every page (assets.ts). */
+export function ShowPassword({ language }: { readonly language: AuthPageFrame["t"]["language"] }) {
+  return (
+    <button type="button" class="link" data-show hidden aria-pressed="false">
+      {createTranslator(passwordMessages, language)("password.show")}
+    </button>
+  );
 }

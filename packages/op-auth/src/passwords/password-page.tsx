@@ -1,11 +1,10 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { createTranslator } from "@edge-op/pages/translator";
+import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { HiddenFields } from "../pages/hidden-fields.tsx";
 import { passwordMessages } from "./messages.ts";
-import { describeProblem, invalid, NewPassword, type PasswordProblem } from "./new-password.tsx";
-import { ShowPassword } from "./show-password.tsx";
+import { describeProblem, NewPassword, type PasswordProblem, ShowPassword } from "./new-password.tsx";
 
 export interface PasswordView {
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
@@ -29,9 +28,7 @@ export interface PasswordView {
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
   const t = createTranslator(passwordMessages, frame.t.language);
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");
-  const wrongCurrent = view.problem?.kind === "wrongCurrent" ? invalid : {};
   const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
-  const wrongNew = isNewWrong ? invalid : {};
   return (
     <Layout {...frame} title={title} account={view.cancelTo !== undefined}>
       <div class="head">
@@ -61,15 +58,15 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
               required
               maxlength={1024}
               autofocus
-              {...wrongCurrent}
+              {...invalidIf(view.problem?.kind === "wrongCurrent")}
             />
           </>
         )}
-        <NewPassword id="new" min={view.min} label={t("password.new")} invalid={wrongNew} />
+        <NewPassword id="new" min={view.min} label={t("password.new")} isInvalid={isNewWrong} />
         <p class="muted small" id="new-hint">
           {t("password.hint", { min: view.min })}
         </p>
-        <NewPassword id="repeat" min={view.min} label={t("password.repeat")} invalid={wrongNew} />
+        <NewPassword id="repeat" min={view.min} label={t("password.repeat")} isInvalid={isNewWrong} />
         <ShowPassword language={frame.t.language} />
         <div class="actions">
           <button type="submit" id="change-password">

@@ -8,9 +8,9 @@ import { judgeNewPassword } from "@edge-op/shared/users/breached-password";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { User } from "@edge-op/shared/users/user";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
-import { changeAs, type Guard } from "../person/write-as.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import { changeAs, type Guard } from "../session/write-as.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
 /** The fault of the new password of a form (`new`, `repeat`); `undefined` if there is none. Cost: that of breached-password.ts. */

@@ -1,17 +1,16 @@
 import { formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/endings/end-session";
-import type { SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
+import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import { readEnding, whileEnding } from "../browser/ending-session.ts";
-import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { readDeployment } from "../deployment.ts";
-import { type Flow, oldestVersion } from "../steps/flow.ts";
-import type { FlowRequest } from "../steps/step.ts";
-import { describeDevice } from "./describe-device.ts";
-import { recordBrowser, type SigningIn } from "./new-browser.ts";
-import { placeOf } from "./place-of.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import { describeDevice, placeOf } from "./describe-device.ts";
+import { readEnding, whileEnding } from "./ending-session.ts";
+import { recordBrowser, type SigningIn } from "./known-browser.ts";
+import type { SignedInPerson } from "./signed-in-person.ts";
+import { oldestVersion } from "./write-as.ts";
 
 export type OpenedSession =
   | { readonly kind: "opened"; readonly session: PreparedSession; readonly cookies: readonly string[] }
@@ -32,7 +31,7 @@ export interface OpenOptions {
 }
 
 /** The sign-in that pending proofs amount to. */
-export function signInOf(pending: Flow["proofs"]): SignIn | undefined {
+export function signInOf(pending: readonly Proof[]): SignIn | undefined {
   const [first] = pending;
   if (first === undefined) return undefined;
   if (pending.some(({ sub }) => sub !== first.sub)) throw new Error("proofs of different people in one flow");
@@ -52,7 +51,7 @@ export function withKnownProofs(signIn: SignIn, person: SignedInPerson | undefin
  * know stays the same. Cost: 0.
  */
 export async function prepareSession(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   signIn: SignIn,
   { person, shard }: { readonly person: SignedInPerson | undefined; readonly shard?: ShardAddress | undefined },
 ): Promise<PreparedSession> {
@@ -67,7 +66,7 @@ export async function prepareSession(
  * session ends.
  */
 export async function openSession(
-  at: FlowRequest,
+  at: PageRequest,
   signIn: SignIn,
   prepared: PreparedSession,
   options: OpenOptions = {},
@@ -94,7 +93,7 @@ export async function openSession(
 }
 
 async function openedAs(
-  at: FlowRequest,
+  at: PageRequest,
   prepared: PreparedSession,
   { signingIn }: OpenOptions,
 ): Promise<OpenedSession> {
@@ -107,7 +106,7 @@ async function openedAs(
 }
 
 function openAndList(
-  { context, isolate, request }: FlowRequest,
+  { context, isolate, request }: PageRequest,
   { sub, version }: SignIn,
   prepared: PreparedSession,
   options: OpenOptions,
@@ -129,14 +128,14 @@ function openAndList(
 
 /** A session that was not opened is not listed, unless its `sid` is that of the session that it should have replaced. */
 async function unlist(
-  { context }: Pick<FlowRequest, "context">,
+  { context }: Pick<PageRequest, "context">,
   { replaces, session }: PreparedSession,
 ): Promise<void> {
   if (replaces === undefined) await deleteUserSessions(context.env.DB, session.sub, [session.sid]);
 }
 
 /** Ends the session of this browser unless it is replaced; also one that has ended, which may have remaining work. */
-async function endPrevious({ context, isolate, request }: FlowRequest, { replaces }: PreparedSession): Promise<void> {
+async function endPrevious({ context, isolate, request }: PageRequest, { replaces }: PreparedSession): Promise<void> {
   const cookie = readCookie(context, request, "op-session");
   if (cookie === undefined || cookie === replaces) return;
   const id = (await readEnding(context, cookie)) ?? cookie;

@@ -2,11 +2,12 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import type { Detour, SignInResult } from "../steps/sign-in-method.ts";
-import type { FlowRequest, StepRequest } from "../steps/step.ts";
-import { UpstreamUnreachable } from "./guarded-fetch.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { Detour, SignInResult } from "../step/sign-in-method.ts";
+import type { StepRequest } from "../step/step.ts";
 import { upstreamKinds } from "./kinds.ts";
 import { authorizationUrl } from "./openid.ts";
+import { UpstreamUnreachable } from "./provider-fetch.ts";
 import { keepTransaction, type TransactionPurpose } from "./transaction.ts";
 
 /** The time in which a person must come back: that of a flow. */
@@ -46,7 +47,7 @@ interface Leaving {
  * is not held.
  */
 export async function leaveForUpstream(
-  at: FlowRequest,
+  at: PageRequest,
   upstream: Upstream,
   { purpose, isFresh, loginHint }: Leaving,
 ): Promise<string | undefined> {

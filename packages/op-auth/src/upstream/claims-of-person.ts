@@ -3,7 +3,7 @@ import { mappedClaims } from "@edge-op/shared/upstreams/upstream-schema";
 import { readClaim } from "@edge-op/shared/users/claims-schema";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
-import type { UpstreamPerson } from "./upstream-person.ts";
+import type { UpstreamPerson } from "./kinds.ts";
 
 /** The claims of a new user: those that may be mapped, each if its value is valid. The address has rules of its own. */
 export function claimsOf({ document }: Upstream, { claims, address }: UpstreamPerson): UserClaims {

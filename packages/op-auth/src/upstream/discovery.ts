@@ -1,18 +1,19 @@
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { Flow } from "../steps/flow.ts";
-import type { Detour } from "../steps/sign-in-method.ts";
-import type { FlowRequest, StepRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { Flow } from "../step/flow.ts";
+import type { Detour } from "../step/sign-in-method.ts";
+import type { StepRequest } from "../step/step.ts";
 import { leaveFor } from "./begin-upstream.ts";
-import { domainOf } from "./upstream-person.ts";
+import { domainOf } from "./kinds.ts";
 
 /**
  * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it reveals nothing about an account. A domain is compared
  * exactly: `corp.example.evil` and subdomains are other domains. Cost warm: 0.
  */
 export async function discoverUpstream(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   address: string | undefined,
 ): Promise<Upstream | undefined> {
   const domain = address === undefined ? undefined : domainOf(address);
@@ -39,7 +40,7 @@ export async function leaveByDomain(
  * The id of the provider that a person must sign in with, by the domain of their main address. Cost warm: 0. Where no provider requires anything, nothing is
  * read.
  */
-export async function findRequiredUpstream(at: FlowRequest, sub: string): Promise<string | undefined> {
+export async function findRequiredUpstream(at: PageRequest, sub: string): Promise<string | undefined> {
   const { context, isolate } = at;
   const active = await isolate.upstreams.list(context);
   if (active.every(({ document }) => document.discovery !== "require")) return undefined;
@@ -49,7 +50,7 @@ export async function findRequiredUpstream(at: FlowRequest, sub: string): Promis
 }
 
 /** The address of the person who has proven something in a flow. */
-export async function provenAddress({ context, isolate }: FlowRequest, { proofs }: Flow): Promise<string | undefined> {
+export async function provenAddress({ context, isolate }: PageRequest, { proofs }: Flow): Promise<string | undefined> {
   const [proof] = proofs;
   const user = proof && (await isolate.users.find(context, proof.sub));
   return user && verifiedAddress(user.claims)?.address;

@@ -1,7 +1,7 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { UpstreamProblem } from "../steps/flow.ts";
-import { UpstreamUnreachable } from "./guarded-fetch.ts";
+import type { UpstreamProblem } from "../step/flow.ts";
 import { UpstreamRefusal } from "./openid.ts";
+import { UpstreamUnreachable } from "./provider-fetch.ts";
 
 export type FailureReason = UpstreamProblem["reason"] | "declined";
 

@@ -2,7 +2,7 @@ import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-js
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
-import type { UpstreamPerson } from "./upstream-person.ts";
+import type { UpstreamPerson } from "./kinds.ts";
 
 /** The key of an identity. */
 export type IdentityKey = Pick<Identity, "upstreamId" | "issuer" | "subject">;

@@ -1,9 +1,40 @@
-import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { fixedIssuers, type Upstream, type UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
-import { domainOf, isTrustedDomain } from "./upstream-person.ts";
+import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import type { CustomFetch } from "openid-client";
+
+/** **A person as an upstream provider describes them**, after its response was verified. */
+export interface UpstreamPerson {
+  /** With the subject the key of the identity. */
+  readonly issuer: string;
+  readonly subject: string;
+  readonly address: UpstreamAddress | undefined;
+  /** The `acr` of the ID token. */
+  readonly acr: string | undefined;
+  readonly authTimeMs: number | undefined;
+  /** All claims, unchecked. */
+  readonly claims: JsonObject;
+}
+
+export interface UpstreamAddress {
+  readonly address: string;
+  /** Whether this provider believes that the address belongs to the person. */
+  readonly isBelieved: boolean;
+}
+
+/** The domain of an address, in lower case and as A-label; `undefined` for text that is no address. */
+export function domainOf(address: string): string | undefined {
+  return parseEmailAddress(address)?.key.split("@")[1];
+}
+
+/** Whether the record's list contains the domain of an address. */
+function isTrustedDomain({ document }: Upstream, address: string): boolean {
+  const domain = domainOf(address);
+  return domain !== undefined && document.trusted_domains.some((each) => each === "*" || each === domain);
+}
 
 /** **How providers of a kind differ**: everything else is OpenID Connect by discovery. */
-export interface UpstreamKind {
+interface UpstreamKind {
   /** The URL below which its metadata is. */
   issuerOf(document: UpstreamDocument): string;
   readonly scopes: readonly string[];
@@ -102,3 +133,40 @@ const github: UpstreamKind = {
 export const upstreamKinds: Readonly<Record<UpstreamDocument["kind"], UpstreamKind>> = {
   ...{ oidc, google, microsoft, apple, github },
 };
+
+type Endpoints = NonNullable<UpstreamKind["endpoints"]>;
+
+/** GitHub refuses a request without it. */
+const agent = "edge-op";
+
+/**
+ * **Who a person is at a provider without ID tokens** (GitHub): their number, names, and their primary address if it is verified. Cost: 2 fetches, beside
+ * each other.
+ */
+export async function readUser(
+  fetch: CustomFetch,
+  issuer: string,
+  { user: userUrl, emails: emailsUrl }: Endpoints,
+  accessToken: string,
+): Promise<JsonObject & { readonly iss: string; readonly sub: string }> {
+  const read = (url: string) => readJson(fetch, url, accessToken);
+  const [user, emails] = await Promise.all([read(userUrl), read(emailsUrl)]);
+  // The number, never the name: names are given up and taken again.
+  if (!isJsonObject(user) || !Number.isSafeInteger(user["id"])) throw new Error(`${userUrl}: no id`);
+  const { id, name, login, avatar_url: picture, html_url: profile } = user;
+  const all: readonly unknown[] = Array.isArray(emails) ? emails : [];
+  const primary = all.filter(isJsonObject).find((each) => each["primary"] === true && each["verified"] === true);
+  const address = primary === undefined ? {} : { email: primary["email"], email_verified: true };
+  return { ...{ iss: issuer, sub: String(id), name, preferred_username: login, picture, profile }, ...address };
+}
+
+async function readJson(fetch: CustomFetch, url: string, accessToken: string): Promise<unknown> {
+  const headers = {
+    accept: "application/vnd.github+json",
+    authorization: `Bearer ${accessToken}`,
+    "user-agent": agent,
+  };
+  const response = await fetch(url, { method: "GET", headers, body: undefined, redirect: "manual" });
+  if (response.status !== 200) throw new Error(`${url}: status ${response.status}`);
+  return response.json();
+}

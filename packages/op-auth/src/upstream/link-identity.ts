@@ -1,19 +1,22 @@
+import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { removeIdentity } from "@edge-op/shared/users/identities";
 import type { User } from "@edge-op/shared/users/user";
-import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { type Basis, writeAs } from "../person/write-as.ts";
-import type { FlowRequest } from "../steps/step.ts";
+import type { PageRequest } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { type Basis, writeAs } from "../session/write-as.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
-import { takePendingLink } from "./pending-link.ts";
 
 /**
  * **Connects the identity that waits with its person**, who has confirmed it. False if it is for someone else, was used, belongs to someone meanwhile, or its
  * provider was disabled. Cost: 1 object call and 1 D1 call after each other; tell-person.ts.
  */
 export async function connectIdentity(
-  { context, isolate }: FlowRequest,
+  { context, isolate }: PageRequest,
   user: User,
   basis: Basis,
   linkId: string,
@@ -37,7 +40,7 @@ export async function connectIdentity(
 
 /** **Disconnects an identity**, unless it is the person's last way in. Cost: 1 D1 call; tell-person.ts. */
 export async function disconnectIdentity(
-  { context }: FlowRequest,
+  { context }: PageRequest,
   person: SignedInPerson,
   key: IdentityKey,
 ): Promise<boolean> {
@@ -50,4 +53,52 @@ export async function disconnectIdentity(
   });
   if (isGone) wakeAuditLog(context);
   return isGone;
+}
+
+/** **A verified identity that waits for its person to connect it**: for one user, and used once. */
+export interface PendingLink extends IdentityKey {
+  readonly sub: string;
+  readonly label: string;
+  /** The name of the provider. */
+  readonly provider: string;
+}
+
+const isPendingLink = objectOf<PendingLink>({
+  ...{ upstreamId: isText, issuer: isText, subject: isText },
+  ...{ sub: isText, label: isText, provider: isText },
+});
+
+const kind = "upstream-link";
+/** A person signs in between the two halves. */
+const pendingMs = 15 * 60_000;
+
+/** Returns its id. Cost: 1 object call, as each of these functions. */
+export function keepPendingLink(
+  context: RequestContext<AuthEnv>,
+  { challenges }: AuthIsolate,
+  link: PendingLink,
+): Promise<string> {
+  return challenges.put(context, kind, JSON.stringify(link), context.arrivedAtMs + pendingMs);
+}
+
+/** For the page that asks. */
+export async function peekPendingLink(
+  context: RequestContext<AuthEnv>,
+  { challenges }: AuthIsolate,
+  id: string,
+): Promise<PendingLink | undefined> {
+  return readLink(await challenges.peek(context, kind, id));
+}
+
+/** Taken once: after the person has disconnected the identity, an old page does not connect it again. */
+async function takePendingLink(
+  context: RequestContext<AuthEnv>,
+  { challenges }: AuthIsolate,
+  id: string,
+): Promise<PendingLink | undefined> {
+  return readLink(await challenges.take(context, kind, id));
+}
+
+function readLink(text: string | undefined): PendingLink | undefined {
+  return text === undefined ? undefined : readStored("upstream link", text, isPendingLink);
 }

@@ -1,5 +1,5 @@
 import type { Catalog } from "@edge-op/pages/translator";
-import type { SignInText } from "../steps/sign-in-method.ts";
+import type { SignInText } from "../step/sign-in-method.ts";
 
 const en = {
   continue: "Continue with {provider}",

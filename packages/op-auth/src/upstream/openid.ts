@@ -5,14 +5,11 @@ import { isLoopback } from "@edge-op/shared/http/client-url";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { Configuration, CustomFetch } from "openid-client";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { clientAuth } from "./client-auth.ts";
-import { guardedFetch, UpstreamUnreachable } from "./guarded-fetch.ts";
-import { upstreamKinds } from "./kinds.ts";
-import { readUser } from "./read-user.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { readUser, type UpstreamPerson, upstreamKinds } from "./kinds.ts";
+import { clientAuth, guardedFetch, UpstreamUnreachable } from "./provider-fetch.ts";
 import type { Transaction } from "./transaction.ts";
-import type { UpstreamPerson } from "./upstream-person.ts";
 
 /** Imported on first use: few isolates need it. */
 function importClient() {

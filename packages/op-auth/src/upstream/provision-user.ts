@@ -1,16 +1,16 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { callHook, type HooksBindings, isHookEnabled, type SignUpEvent } from "@edge-op/shared/hooks/call-hook";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { insertAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import type { AuthEnv } from "../auth-env.ts";
-import { announceSignUp } from "../hooks/announce-sign-up.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
 import { insertIdentity, labelOf } from "./identity-store.ts";
-import { domainOf, type UpstreamPerson } from "./upstream-person.ts";
+import { domainOf, type UpstreamPerson } from "./kinds.ts";
 
 /** Whether a person without an account gets one. */
 export function maySignUp({ document }: Upstream, { address }: UpstreamPerson): boolean {
@@ -66,3 +66,12 @@ export async function provisionUser(
 const isTaken = `EXISTS (SELECT 1 FROM user_identities WHERE upstream_id = ?6 AND issuer = ?7 AND subject = ?8)
   OR EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?9 AND coalesce(held_until_ms, ?5 + 1) > ?5)
   OR EXISTS (SELECT 1 FROM users WHERE username_key = ?9)`;
+
+/**
+ * **Tells the hook `afterSignUp` of an account that is stored**, in the background: nobody waits for it, and it changes nothing. At most once: what it does not
+ * accept, or what a request that dies has not sent, is not repeated. Cost: 0 unless it is enabled; then 1 RPC.
+ */
+export function announceSignUp(context: RequestContext<HooksBindings>, event: SignUpEvent): void {
+  if (!isHookEnabled(context, "afterSignUp")) return;
+  context.waitUntil(callHook(context, "afterSignUp", event, () => undefined));
+}

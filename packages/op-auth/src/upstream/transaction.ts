@@ -1,7 +1,7 @@
 import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import type { AuthIsolate } from "../isolate.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /**
  * To sign in, in a flow that is sealed for the browser that began it; or to connect the identity with the account of the person who is signed in in that

@@ -28,7 +28,7 @@ export interface SweptClients {
 
 /**
  * **Deletes clients that no administrator registered and that are not in use** (ADR 47), with their consents and grants. A registration that was
- * never used can no longer be agreed to (keep-client.ts) and ends by the clock in every copy, so its deletion is not a change. A registration that
+ * never used can no longer be agreed to (consent-step.ts) and ends by the clock in every copy, so its deletion is not a change. A registration that
  * was used may be in copies for hours, so its deletion is a change of the log in the same transaction, which the caller announces. Cost: 1 D1 call
  * for each batch.
  */

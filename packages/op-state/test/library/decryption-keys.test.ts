@@ -1,4 +1,4 @@
-import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
+import { DecryptionKeys } from "@edge-op/op-auth/runtime/decryption-keys";
 import { encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";

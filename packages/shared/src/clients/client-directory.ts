@@ -22,7 +22,7 @@ const staleUseMs = 3 * 3_600_000;
 
 /**
  * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached for a minute,
- * except that of a client with a metadata document, whose row appears without a control change (keep-client.ts). A client of a metadata document has
+ * except that of a client with a metadata document, whose row appears without a control change (consent-step.ts). A client of a metadata document has
  * a row after its first consent; its metadata are those of the document, fetched again when they are no longer fresh (ADR 47). Only {@link discover}
  * fetches the document of an unknown client. Cost warm: 0.
  */

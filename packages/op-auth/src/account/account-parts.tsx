@@ -1,0 +1,80 @@
+import { Layout } from "@edge-op/pages/layout";
+import type { Child } from "hono/jsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+
+/** A line of a list of the account page. */
+export interface ItemProps {
+  readonly title: string;
+  /** Those that are absent are left out. Names are in `bdi`, because their direction may not be the page's. */
+  readonly details: readonly Child[];
+}
+
+export function Item({ title, details }: ItemProps) {
+  const shown = details.filter(Boolean);
+  return (
+    <div>
+      <strong>{title}</strong>
+      <p class="muted small">{shown.map((detail, index) => [index > 0 && " · ", detail])}</p>
+    </div>
+  );
+}
+
+/** Links to the page that confirms the removal. */
+export function RemoveLink(props: {
+  readonly path: string;
+  readonly name: string;
+  readonly value: string;
+  /** The item to be removed, for screen readers that list links without context. */
+  readonly subject: string;
+  readonly children: string;
+}) {
+  const query = new URLSearchParams({ [props.name]: props.value });
+  return (
+    <a
+      class="button slim danger"
+      href={`${props.path}?${query}`}
+      aria-label={`${props.children}: ${props.subject}`}
+      data-remove={props.name}
+    >
+      {props.children}
+    </a>
+  );
+}
+
+export interface ConfirmView {
+  readonly title: string;
+  readonly text: string;
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly submit: string;
+  /** The effect of the button; a removal by default. A page with a download stays and may submit it again. */
+  readonly effect?: "removal" | "change" | "download";
+}
+
+/** **The page that confirms a removal or another change, or a download**: its effect, a button, and a link back. */
+export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConfirmView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={view.title} submitsOnce={view.effect !== "download"}>
+      <div class="head">
+        <h1>{view.title}</h1>
+        <p class="muted">{view.text}</p>
+      </div>
+      <form method="post" action={view.action} class="actions">
+        {Object.entries(view.fields).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <button
+          type="submit"
+          class={(view.effect ?? "removal") === "removal" ? "filled danger" : undefined}
+          id="confirm"
+        >
+          {view.submit}
+        </button>
+        <a class="button quiet" href="/account" id="cancel">
+          {t("cancel")}
+        </a>
+      </form>
+    </Layout>
+  );
+}

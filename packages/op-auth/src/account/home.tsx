@@ -1,0 +1,45 @@
+import { Layout } from "@edge-op/pages/layout";
+import { displayName, Person } from "@edge-op/pages/person";
+import { respondPage } from "@edge-op/pages/respond-page";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { decidePerson } from "../session/signed-in-person.ts";
+
+/** **`GET /`** for browsers; `op` responds 404 to other clients. Cost: 0; with a session cookie 1 object call. */
+export async function showHome(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<Response> {
+  const person = await decidePerson({ context, isolate, request });
+  const user = person && displayName(person.user);
+  const headers = { Vary: "Accept" };
+  return respondPage(<HomePage frame={frameOf(context, request)} user={user} />, { headers });
+}
+
+/** **The start page**: the provider's name and a link to the account page. */
+function HomePage({ frame, user }: { readonly frame: AuthPageFrame; readonly user: string | undefined }) {
+  const { t, branding } = frame;
+  return (
+    <Layout {...frame} title={t(user === undefined ? "signIn.title" : "link.account")}>
+      <div class="head">
+        <h1>{branding.name}</h1>
+        <p class="muted">{t("home.text", { provider: branding.name })}</p>
+        {user !== undefined && <Person name={user} text={t("account.signedInAs", { user })} />}
+      </div>
+      <div class="actions">
+        <a class="button" href="/account" id="account">
+          {t(user === undefined ? "home.signIn" : "home.account")}
+        </a>
+        {user !== undefined && (
+          <a class="button quiet" href="/logout" id="sign-out">
+            {t("home.signOut")}
+          </a>
+        )}
+      </div>
+    </Layout>
+  );
+}

@@ -1,0 +1,108 @@
+import { formToken } from "@edge-op/pages/form-token";
+import { Layout } from "@edge-op/pages/layout";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { findFactors } from "@edge-op/shared/users/factors";
+import type { Child } from "hono/jsx";
+import { saveRecoveryCodes } from "../factors/factor-store.ts";
+import { factorMessages } from "../factors/messages.ts";
+import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
+import { RecoveryCodeList } from "../factors/recovery-codes-step.tsx";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
+import { writeAs } from "../session/write-as.ts";
+import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
+import { accountMessages } from "./messages.ts";
+import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
+
+const path = "/account/recovery-codes";
+/** Where a person without recovery codes goes on after adding an app. */
+export const codesAfterApp = `${path}?notice=app-added`;
+
+/** **The page that makes recovery codes.** Only who has an app or a passkey can need them. Cost: 1 object call and 1 D1 call. */
+export function showMakeCodes(at: PageRequest): Promise<Response> {
+  return asPerson(at, async (person) => {
+    const refused = await refuseUnlessAtLevel(at, person);
+    if (refused !== undefined) return refused;
+    const frame = frameOf(at.context, at.request);
+    const t = createTranslator(factorMessages, frame.t.language);
+    const token = await formToken(at.context, accountForms, person.sessionId);
+    const isAfterApp = new URL(at.request.url).searchParams.get("notice") === "app-added";
+    return respondPage(
+      <CodesPage frame={frame} title={t("makeCodes")} text={t("makeText")} isAfterApp={isAfterApp}>
+        <form method="post" action={path} class="actions">
+          <input type="hidden" name="form_token" value={token} />
+          <button type="submit" id="make-codes">
+            {t("makeCodes")}
+          </button>
+          <a class="button quiet" href="/account" id="cancel">
+            {t("back")}
+          </a>
+        </form>
+      </CodesPage>,
+    );
+  });
+}
+
+/** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other, and tell-person.ts. */
+export function makeCodes(at: PageRequest): Promise<Response> {
+  return asPersonPosting(at, async (person) => {
+    const refused = await refuseUnlessAtLevel(at, person);
+    if (refused !== undefined) return refused;
+    const { context, request } = at;
+    const { sub, username, claims } = person.user;
+    const { codes, hashes } = await makeRecoveryCodes(sub);
+    const setId = randomBase64Url(16);
+    const made = { action: "recovery_codes.made", target: setId, actor: sub };
+    const takesBack = { kind: "recovery_codes", id: setId } as const;
+    await tellPerson(context, { sub, claims, kind: "recovery-codes-made", evidence: made, takesBack }, () => {
+      const statements = [saveRecoveryCodes(context, { sub, setId, hashes }), recordAdminEvent(context, made)];
+      return writeAs(context, basisOf(person), statements);
+    });
+    wakeAuditLog(context);
+    const frame = frameOf(context, request);
+    const t = createTranslator(factorMessages, frame.t.language);
+    return respondPage(
+      <CodesPage frame={frame} title={t("codesTitle")} text={t("codesText")}>
+        <RecoveryCodeList frame={frame} username={username} codes={codes}>
+          <a class="button quiet" href="/account" id="done">
+            {t("done")}
+          </a>
+        </RecoveryCodeList>
+      </CodesPage>,
+    );
+  });
+}
+
+async function refuseUnlessAtLevel(at: PageRequest, person: SignedInPerson): Promise<Response | undefined> {
+  const factors = await findFactors(at.context.env.DB, person.user.sub);
+  if (factors === undefined || !(factors.totp || factors.passkeys)) return redirect("/account");
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+}
+
+function CodesPage(props: {
+  readonly frame: AuthPageFrame;
+  readonly title: string;
+  readonly text: string;
+  /** The person has just added an app. */
+  readonly isAfterApp?: boolean;
+  readonly children?: Child;
+}) {
+  return (
+    <Layout {...props.frame} title={props.title} account>
+      {props.isAfterApp && (
+        <p class="note good" role="status">
+          {createTranslator(accountMessages, props.frame.t.language)("account.appAdded")}
+        </p>
+      )}
+      <div class="head">
+        <h1>{props.title}</h1>
+        <p class="muted">{props.text}</p>
+      </div>
+      {props.children}
+    </Layout>
+  );
+}

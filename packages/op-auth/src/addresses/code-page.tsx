@@ -1,0 +1,168 @@
+import { Layout } from "@edge-op/pages/layout";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
+import { CodeField } from "../factors/app-setup.tsx";
+import { describeWait } from "../pages/describe-values.ts";
+import { HiddenFields, invalidIf, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import type { MailedCode, Problem } from "../step/flow.ts";
+import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
+
+/** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
+export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
+export type CodeFault = (typeof codeFaults)[number];
+
+export type CodeProblem =
+  | { readonly kind: CodeFault }
+  | { readonly kind: "throttled"; readonly seconds: number }
+  | undefined;
+
+/** The problem of a flow, if it concerns an address or a code. A person who waited long enough is not told to wait. */
+export function codeProblemOf(problem: Problem | undefined, nowMs: number): CodeProblem {
+  if (problem?.kind === "refused") {
+    const fault = codeFaults.find((each) => each === problem.method);
+    return fault && { kind: fault };
+  }
+  if (problem?.kind !== "throttled") return undefined;
+  const seconds = Math.ceil((problem.untilMs - nowMs) / 1000);
+  return seconds > 0 ? { kind: "throttled", seconds } : undefined;
+}
+
+/** Status and headers of a page with a problem. */
+export function respondingTo(problem: CodeProblem): {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  if (problem?.kind === "throttled") return { status: 429, headers: { "Retry-After": String(problem.seconds) } };
+  return { status: problem === undefined ? 200 : 400, headers: {} };
+}
+
+type Forms = { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+
+export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFrame; readonly problem: CodeProblem }) {
+  if (problem === undefined) return null;
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const isThrottled = problem.kind === "throttled";
+  return (
+    <p class="note bad" role="alert" id="problem">
+      {isThrottled ? t("throttled", { wait: describeWait(t.language, problem.seconds) }) : t(problem.kind)}
+    </p>
+  );
+}
+
+/** **The field `address`**, for an address that gets a code. */
+export function AddressField(props: {
+  readonly label: string;
+  readonly address: string;
+  readonly isInvalid: boolean;
+  readonly autofocus?: boolean;
+}) {
+  const invalid = invalidIf(props.isInvalid);
+  return (
+    <>
+      <label for="address">{props.label}</label>
+      <input
+        id="address"
+        name="address"
+        type="email"
+        autocomplete="email"
+        autocapitalize="none"
+        spellcheck={false}
+        required
+        maxlength={254}
+        value={props.address}
+        autofocus={props.autofocus}
+        {...invalid}
+      />
+    </>
+  );
+}
+
+/** **The form for an address that gets a code**: the field `address`. */
+export function AddressForm(props: {
+  readonly frame: AuthPageFrame;
+  readonly form: Forms;
+  readonly address: string | undefined;
+  readonly isInvalid: boolean;
+}) {
+  const { frame, form, address = "", isInvalid } = props;
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      <AddressField label={t("address")} address={address} isInvalid={isInvalid} autofocus />
+      <div class="actions">
+        <button type="submit" id="send-code">
+          {t("send")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export interface CodePageView {
+  readonly form: Forms;
+  /** Absent: none was sent, because of a limit. */
+  readonly mailed: MailedCode | undefined;
+  readonly problem: CodeProblem;
+  /** Whether the flow can be cancelled. */
+  readonly canCancel: boolean;
+  /** Whether the page is one of the account's, and links to it. */
+  readonly isOfAccount?: boolean;
+  /** For a code that the person did not request: why it is needed, another way in place of another address, and where to start again. */
+  readonly demanded?: { readonly text: string; readonly other: OtherWay; readonly restart: string } | undefined;
+}
+
+/**
+ * **The page for a mailed code.** It says the same whether the address got a mail or not. Its forms post `code`, `again` (another code), `other` (another
+ * address) or `cancel`.
+ */
+export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
+  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const { form, mailed, problem, canCancel, isOfAccount = false, demanded } = view;
+  const isWrong = problem !== undefined && problem.kind !== "throttled";
+  const invalid = invalidIf(isWrong);
+  return (
+    <Layout {...frame} title={t("codeTitle")} account={isOfAccount}>
+      <div class="head">
+        <h1>{t("codeTitle")}</h1>
+        {demanded && <p class="muted">{demanded.text}</p>}
+        {mailed && <p class="muted">{describeSent(t, mailed)}</p>}
+        {mailed && <p class="muted small">{t("sentHint")}</p>}
+      </div>
+      <CodeProblemNote frame={frame} problem={problem} />
+      {mailed && problem?.kind !== "over" && (
+        <form method="post" action={form.action}>
+          <HiddenFields fields={form.fields} />
+          <CodeField id="code" label={t("code")} invalid={invalid} />
+          <div class="actions">
+            <button type="submit" id="confirm-code">
+              {t("submit")}
+            </button>
+          </div>
+        </form>
+      )}
+      <div class="actions">
+        {demanded && problem?.kind === "over" && (
+          <a class="button quiet" href={demanded.restart} id="restart">
+            {t("restart")}
+          </a>
+        )}
+        <OtherWays
+          frame={frame}
+          form={form}
+          ways={[
+            problem?.kind === "over" ? undefined : { name: "again", value: "1", id: "another-code", text: t("again") },
+            demanded?.other ?? { name: "other", value: "1", id: "other-address", text: t("other") },
+          ]}
+          canCancel={canCancel}
+        />
+      </div>
+    </Layout>
+  );
+}
+
+/** An address that the person did not type is not told in whole: they have proven no more than a password. */
+function describeSent(t: Translator<MailedCodeText>, { purpose, address }: MailedCode): string {
+  const shown = purpose === "sign-in" ? `${address.slice(0, 1)}…${address.slice(address.indexOf("@"))}` : address;
+  return t(purpose === "recover" ? "sentRecover" : "sent", { address: shown });
+}

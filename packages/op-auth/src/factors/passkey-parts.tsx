@@ -1,0 +1,45 @@
+import type { Language } from "@edge-op/pages/languages";
+import { displayName } from "@edge-op/pages/person";
+import { createTranslator } from "@edge-op/pages/translator";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Passkey } from "@edge-op/shared/users/credentials";
+import type { User } from "@edge-op/shared/users/user";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import { passkeyMessages } from "./messages.ts";
+import { relyingParty, userHandle } from "./passkey-ceremony.ts";
+
+/** **Why a page offers no passkey**, in a browser without WebAuthn: the script shows it in place of the button. */
+export function NoPasskeys({ language }: { readonly language: Language }) {
+  return (
+    <p class="muted small" data-no-passkeys hidden>
+      {createTranslator(passkeyMessages, language)("unsupported")}
+    </p>
+  );
+}
+
+/** A signal of a page to the browser's authenticators, in the names of WebAuthn Level 3 §5.1.10. */
+export interface Signal {
+  /** All passkeys of a person: others of theirs are forgotten. */
+  readonly accepted?: { rpId: string; userId: string; allAcceptedCredentialIds: readonly string[] };
+  readonly details?: { rpId: string; userId: string; name: string; displayName: string };
+  /** A passkey that nobody has here. Never one that was refused for another reason. */
+  readonly unknown?: { rpId: string; credentialId: string };
+}
+
+/** **A signal for authenticators**, which the script of the page sends; without it, or in a browser that does not know it, nothing happens. */
+export function PasskeySignal({ signal }: { readonly signal: Signal }) {
+  return <span hidden data-passkey-signal={JSON.stringify(signal)} />;
+}
+
+/** The passkeys and names of a signed-in person: authenticators forget removed passkeys, and show the present name. */
+export async function personSignal(
+  context: RequestContext<AuthEnv>,
+  user: Pick<User, "sub" | "username" | "claims">,
+  passkeys: readonly Passkey[],
+): Promise<Signal> {
+  const party = { rpId: relyingParty(context).id, userId: await userHandle(user.sub) };
+  return {
+    accepted: { ...party, allAcceptedCredentialIds: passkeys.map(({ credentialId }) => credentialId) },
+    details: { ...party, name: user.username, displayName: displayName(user) },
+  };
+}

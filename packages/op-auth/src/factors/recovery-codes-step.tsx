@@ -1,0 +1,160 @@
+import { Layout } from "@edge-op/pages/layout";
+import { displayName, Person } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { Form } from "@edge-op/shared/http/read-form";
+import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import type { User } from "@edge-op/shared/users/user";
+import type { Child } from "hono/jsx";
+import { HiddenFields } from "../pages/form-parts.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { basisOf } from "../session/signed-in-person.ts";
+import { type Basis, writeAs } from "../session/write-as.ts";
+import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
+import { stepFrame } from "../step/step-request.ts";
+import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
+import { factorMessages } from "./messages.ts";
+import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
+
+/**
+ * **New recovery codes**, for a person who has just set up their first app or used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is replaced). The
+ * person may decide to keep what they have.
+ */
+export const recoveryCodesStep: Step = {
+  name: "recovery-codes",
+  methods: [],
+  isForPerson: true,
+  writes: true,
+  state: recoveryCodesState,
+  page: showRecoveryCodes,
+  submit: submitRecoveryCodes,
+};
+
+/** **Whether a person is shown new recovery codes.** */
+function recoveryCodesState({ flow, facts: { person } }: StepInput): StepState {
+  const { newCodes } = flow.marks;
+  const isDue = person !== undefined && newCodes?.sub === person.sub;
+  return isDue ? { kind: "needed", error: "login_required" } : { kind: "done" };
+}
+
+/** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of {@link pageCodes}. */
+async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
+  const { authorization, form, restart } = at;
+  const made = await pageCodes(at);
+  if (made === undefined) return redirect(restart);
+  const frame = stepFrame(at);
+  const t = createTranslator(factorMessages, frame.t.language);
+  const name = displayName(made.user);
+  const page = (
+    <Layout {...frame} title={t("codesTitle")}>
+      <div class="head">
+        <h1>{t("codesTitle")}</h1>
+        <p class="muted">{t(made.replaced === "" ? "firstCodesText" : "newCodesText")}</p>
+        <Person name={name} text={name} />
+      </div>
+      <RecoveryCodeList frame={frame} username={made.user.username} codes={made.codes}>
+        <form method="post" action={form.action} class="actions">
+          <HiddenFields fields={form.fields} />
+          <button type="submit" class="quiet" name="codes" value="saved" id="saved">
+            {t("done")}
+          </button>
+          <button type="submit" class="plain" name="codes" value="later" id="later">
+            {t(made.replaced === "" ? "withoutCodes" : "keepCodes")}
+          </button>
+        </form>
+      </RecoveryCodeList>
+    </Layout>
+  );
+  return respondPage(page, { formLeaves: authorization !== undefined });
+}
+
+interface Props {
+  readonly frame: AuthPageFrame;
+  /** Whose codes they are, for the file. */
+  readonly username: string;
+  readonly codes: readonly string[];
+  /** How the person goes on. */
+  readonly children?: Child;
+}
+
+/** **New recovery codes**, with a link that saves them as a file. */
+export function RecoveryCodeList({ frame, username, codes, children }: Props) {
+  const t = createTranslator(factorMessages, frame.t.language);
+  const text = [`${frame.branding.name} · ${username}`, t("codesTitle"), "", ...codes, ""].join("\n");
+  return (
+    <>
+      <ul class="codes" id="codes">
+        {codes.map((code) => (
+          <li>{code}</li>
+        ))}
+      </ul>
+      <div class="actions">
+        <a
+          class="button"
+          id="download"
+          download="recovery-codes.txt"
+          href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
+        >
+          {t("download")}
+        </a>
+        {children}
+      </div>
+    </>
+  );
+}
+
+interface PageCodes extends RecoveryCodes {
+  readonly user: User;
+  readonly basis: Basis;
+  readonly setId: string;
+  /** The set that they replace. */
+  readonly replaced: string;
+}
+
+/**
+ * **The codes of this page**, until they are stored or the person's codes have changed otherwise: `undefined` then, so that going back does not show stored
+ * ones. Cost: 1 D1 call; 1 object call for the session.
+ */
+async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
+  const { context, flow, browser } = at;
+  const { newCodes } = flow.marks;
+  const person = await at.person();
+  if (person === undefined || newCodes === undefined || newCodes.sub !== person.user.sub) return undefined;
+  const { user } = person;
+  const { sub } = user;
+  const { replaced } = newCodes;
+  if ((await findCodesSet(context.env.DB, sub)) !== replaced) return undefined;
+  const codes = await makeRecoveryCodes(sub, (index) =>
+    pageSecret(context.env, browser, { purpose: `recovery code ${index}`, id: flow.fid, of: sub }),
+  );
+  const setId = encodeBase64Url((await sha256(`recovery codes\n${sub}\n${flow.fid}`)).slice(0, 16));
+  return { ...codes, user, basis: basisOf(person), setId, replaced };
+}
+
+/**
+ * **Stores the codes of the page**, in place of those from before, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call, then 1
+ * beside the calls that follow, and tell-person.ts.
+ */
+async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<StepResult> {
+  const { context } = at;
+  const done = { kind: "done", marks: { newCodes: undefined } } as const;
+  if (form.get("codes") !== "saved") return done;
+  const made = await pageCodes(at);
+  if (made === undefined) return done;
+  const { setId, hashes, replaced, basis } = made;
+  const { sub, claims } = made.user;
+  const event = { action: "recovery_codes.made", target: setId, actor: sub };
+  const write = async () => {
+    const takesBack = { kind: "recovery_codes", id: setId } as const;
+    const notice = { sub, claims, kind: "recovery-codes-made", evidence: event, takesBack } as const;
+    const isSaved = await tellPerson(context, notice, async () => {
+      const save = saveRecoveryCodes(context, { sub, setId, hashes, replaced });
+      const statements = [save, recordAdminEvent(context, event, { ifChanged: true })];
+      return writeAs(context, basis, statements);
+    });
+    if (isSaved) wakeAuditLog(context);
+  };
+  return { ...done, write };
+}

@@ -1,0 +1,36 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import type { Translator } from "@edge-op/pages/translator";
+import type { Client } from "@edge-op/shared/clients/client";
+import { ownLogoUrl } from "@edge-op/shared/clients/client-logos";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import type { MessageKey } from "./messages.ts";
+
+/**
+ * **A client as the pages of an authorization show it**: its mark, including a copy of its logo if no administrator has registered it. Cost: 0; 1
+ * fetch of the client's server if it has such a logo and no copy is held.
+ */
+export async function describeClient(context: RequestContext<unknown>, isolate: AuthIsolate, client: Client) {
+  const mark = clientMark(client);
+  const url = ownLogoUrl(client);
+  if (url === undefined) return mark;
+  const found = await isolate.logos.find(context, url);
+  return { ...mark, logoUri: found.kind === "document" ? found.value.dataUrl : undefined };
+}
+
+/** The pages of a client that people may read before they sign in or decide. */
+export interface ClientPages {
+  readonly policyUri: string | undefined;
+  readonly tosUri: string | undefined;
+}
+
+/** **Links to a client's privacy policy and terms of service.** @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata */
+export function ClientLinks({ t, client }: { readonly t: Translator<MessageKey>; readonly client: ClientPages }) {
+  if (client.policyUri === undefined && client.tosUri === undefined) return undefined;
+  return (
+    <nav class="links">
+      {client.policyUri && <a href={client.policyUri}>{t("consent.policy")}</a>}
+      {client.tosUri && <a href={client.tosUri}>{t("consent.terms")}</a>}
+    </nav>
+  );
+}

@@ -1,0 +1,50 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Place } from "@edge-op/shared/sessions/user-sessions";
+import type { User } from "@edge-op/shared/users/user";
+
+/** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
+export function describePlace(language: string, { city, country }: Place): string | undefined {
+  if (country === undefined) return undefined;
+  const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);
+  return [city, name].filter(Boolean).join(", ");
+}
+
+/** **A time to wait for display**: in seconds or, for two minutes and more, in minutes. */
+export function describeWait(language: string, seconds: number): string {
+  const [amount, unit] = seconds < 120 ? [seconds, "second"] : [Math.ceil(seconds / 60), "minute"];
+  return new Intl.NumberFormat([language], { style: "unit", unit, unitDisplay: "long" }).format(amount);
+}
+
+export interface PersonalDates {
+  /** A day. */
+  date(atMs: number): string;
+  /** A day and a time, with the name of its zone. */
+  time(atMs: number): string;
+}
+
+/**
+ * **Dates and times as a person reads them**: in their language and in the zone of their `zoneinfo` claim (OIDC Core §5.1), else in that of the request, as
+ * Cloudflare estimates it from the address, else in UTC.
+ */
+export function personalDates(
+  { cf }: Pick<RequestContext<unknown>, "cf">,
+  language: string,
+  { claims }: Pick<User, "claims">,
+): PersonalDates {
+  const timeZone = findZone(claims.zoneinfo) ?? findZone(cf?.timezone) ?? "UTC";
+  const locale = language === "en" ? "en-GB" : language;
+  const day = { timeZone, day: "numeric", month: "short", year: "numeric" } as const;
+  const date = new Intl.DateTimeFormat(locale, day);
+  const time = new Intl.DateTimeFormat(locale, { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+  return { date: (atMs) => date.format(atMs), time: (atMs) => time.format(atMs) };
+}
+
+/** An administrator may have stored a name that is none. */
+function findZone(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}

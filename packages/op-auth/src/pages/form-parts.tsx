@@ -1,0 +1,48 @@
+import type { AuthPageFrame } from "./frame.ts";
+
+/** **The hidden fields of a form.** */
+export function HiddenFields({ fields }: { readonly fields: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+    </>
+  );
+}
+
+/** The attributes of a field whose value was refused: the note with the id `problem` says why. */
+export function invalidIf(isInvalid: boolean) {
+  return isInvalid ? ({ "aria-invalid": "true", "aria-describedby": "problem" } as const) : {};
+}
+
+export interface OtherWay {
+  /** The field that the button posts. */
+  readonly name: string;
+  readonly value: string;
+  readonly id: string;
+  readonly text: string;
+}
+
+/** **The plain buttons below the forms of a step**: other ways to go on (`undefined`: not offered), then one that cancels. */
+export function OtherWays(props: {
+  readonly frame: AuthPageFrame;
+  readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
+  readonly ways?: readonly (OtherWay | undefined)[];
+  readonly canCancel: boolean;
+}) {
+  const { frame, form, ways = [], canCancel } = props;
+  const cancel = canCancel ? { name: "cancel", value: "1", id: "cancel", text: frame.t("cancel") } : undefined;
+  const offered = [...ways, cancel].filter((way) => way !== undefined);
+  if (offered.length === 0) return null;
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      {offered.map(({ name, value, id, text }) => (
+        <button type="submit" class="plain" name={name} value={value} id={id}>
+          {text}
+        </button>
+      ))}
+    </form>
+  );
+}

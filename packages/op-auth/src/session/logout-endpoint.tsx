@@ -1,0 +1,222 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { clearCookie, readCookie } from "@edge-op/pages/cookies";
+import { formToken, requireFormToken } from "@edge-op/pages/form-token";
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
+import { settle } from "@edge-op/shared/control/settle";
+import { endSession } from "@edge-op/shared/endings/end-session";
+import { reportFailure } from "@edge-op/shared/http/failure";
+import type { EndpointResponse } from "@edge-op/shared/http/json-response";
+import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { log } from "@edge-op/shared/runtime/log";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
+import { storeParameters, takeParameters } from "../authorization/stored-parameters.ts";
+import { frameOf } from "../pages/frame.ts";
+import type { AuthEnv } from "../runtime/auth-env.ts";
+import type { AuthIsolate } from "../runtime/isolate.ts";
+import { clientLogout, isClientRequest } from "./client-logout.ts";
+import { readEnding, whileEnding } from "./ending-session.ts";
+import { FrontChannelPage, frontChannelUrls } from "./front-channel.tsx";
+import { logoutMessages } from "./logout-messages.ts";
+import { LogoutFault, LogoutPage } from "./logout-page.tsx";
+import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
+
+const postedLifetimeMs = 60_000;
+
+/**
+ * **`/logout`.** client-logout.ts answers a client that authenticates. With a hint for the session or the person of this browser, the session ends at
+ * once. Otherwise the person confirms it first, so that no link can sign anyone out. A request with a fault (another return address, no hint of this
+ * provider) signs out in the same way, without a redirect, and the page says why. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
+ * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
+ * call, and those of end-session.ts.
+ *
+ * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
+ */
+export async function logoutEndpoint(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<EndpointResponse> {
+  if (request.method === "POST") {
+    const form = readForm(request);
+    if (await isClientRequest(context, isolate, request, form)) return clientLogout(context, isolate, request, form);
+  }
+  const cookie = readCookie(context, request, "op-session");
+  if (request.method === "POST" && cookie === undefined) return continueAsGet(context, isolate, request);
+  const { parameters, expired } = await receiveParameters(context, isolate, request);
+  const checked = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  const logout = { ...checked, fault: expired ?? checked.fault };
+  if (logout.fault !== undefined) reportFailure(logout.fault, context, request);
+  if (cookie === undefined) return leaveWithoutSession(context, request, logout);
+  const at = { context, isolate, request };
+  const ending = await readEnding(context, cookie);
+  if (ending !== undefined) return signOut({ ...at, sessionId: ending }, logout);
+  const contents = await isolate.sessions.read(context, cookie);
+  // A session that has expired or ended may still have remaining work.
+  const isDecided = contents === undefined || (await isAbout(context, logout, contents.session));
+  if (isDecided) return signOut({ ...at, sessionId: cookie }, logout);
+  return requestConfirmation(context, request, logout, cookie, parameters);
+}
+
+/** A length of query that every platform accepts. Only `state` can make it longer. */
+const longestQuery = 4096;
+
+/** In place of a hint that this provider did not issue: whatever it is, it belongs in no URL. */
+const notAHint = "invalid";
+
+/**
+ * A form posted by another site is sent without Lax cookies; a GET that follows is sent with them. Parameters with a hint are stored, and
+ * only if this provider issued the hint. Parameters without a hint contain nothing secret and are sent in the URL.
+ */
+async function continueAsGet(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<Response> {
+  const parameters = readForm(request);
+  const { hint } = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  if (hint === undefined) {
+    const present = presentParameters(parameters);
+    const shown = present.map(([name, value]) => [name, name === "id_token_hint" ? notAHint : value]);
+    const query = new URLSearchParams(shown).toString();
+    if (query.length > longestQuery) throw new OAuthError("request_too_large", "posted-parameters-too-long");
+    return redirect(query === "" ? "/logout" : `/logout?${query}`);
+  }
+  const stored = { parameters, pushedBy: undefined };
+  const lifetime = { openMs: postedLifetimeMs };
+  const id = await storeParameters(context, isolate, "logout-request", logoutParameters, stored, lifetime);
+  return redirect(`/logout?request=${id}`);
+}
+
+function presentParameters(parameters: Form): [string, string][] {
+  return logoutParameters
+    .map((name) => [name, parameters.get(name)] as const)
+    .filter((pair): pair is [(typeof logoutParameters)[number], string] => pair[1] !== undefined);
+}
+
+/** **The person's decision** on the logout page. The parameters are checked again, because the browser could have changed them. */
+export async function confirmLogout(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<Response> {
+  const form = readForm(request);
+  const check = () => settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
+  const cookie = readCookie(context, request, "op-session");
+  if (cookie === undefined) return leave(context, request, await check());
+  const sessionId = (await readEnding(context, cookie)) ?? cookie;
+  await requireFormToken(context, "logout", sessionId, form.get("form_token"));
+  if (form.get("decision") === "stay") {
+    const frame = frameOf(context, request, (await check()).uiLocales);
+    const t = createTranslator(logoutMessages, frame.t.language);
+    const link = { href: "/account", text: t("link.account") };
+    return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
+  }
+  return signOut({ context, isolate, request, sessionId }, await whileEnding(context, sessionId, check));
+}
+
+export interface SignOut {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: ReceivedRequest;
+  readonly sessionId: string;
+}
+
+/** What the page after the end of a session needs. */
+type Ending = Pick<LogoutRequest, "returnTo" | "uiLocales" | "fault">;
+
+/** Ends the session, and loads the front-channel logout URLs of its clients on the way back. */
+export async function signOut({ context, isolate, request, sessionId }: SignOut, logout: Ending): Promise<Response> {
+  const urls = await whileEnding(context, sessionId, async () => {
+    const ended = await endSession(context, isolate, { id: sessionId }, "logout");
+    return ended === undefined ? [] : frontChannelUrls(context, isolate, ended);
+  });
+  return leave(context, request, logout, urls);
+}
+
+async function receiveParameters(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<{ readonly parameters: Form; readonly expired?: OAuthError }> {
+  if (request.method === "POST") return { parameters: readForm(request) };
+  const given = parseParameters(new URL(request.url).searchParams);
+  const reference = given.get("request");
+  if (reference === undefined) return { parameters: given };
+  const stored = await takeParameters(context, isolate, "logout-request", reference);
+  if (stored !== undefined) return { parameters: stored.parameters };
+  const description = "The request has expired or was already used.";
+  return { parameters: given, expired: new OAuthError("invalid_request", "logout-request-expired", { description }) };
+}
+
+/** Whether the hint names this session or this person. */
+async function isAbout(
+  context: RequestContext<AuthEnv>,
+  { hint, client }: LogoutRequest,
+  session: Session,
+): Promise<boolean> {
+  if (hint === undefined || client === undefined) return false;
+  // The `sid` of this client's sector.
+  if (hint.sid === (await sectorSessionId(context.env, session, hint.sub))) return true;
+  return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
+}
+
+function leave(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  { returnTo, uiLocales, fault }: Ending,
+  urls: readonly string[] = [],
+): Response | Promise<Response> {
+  const cookies = [clearCookie(context, "op-session")];
+  const frame = frameOf(context, request, uiLocales);
+  if (urls.length > 0) {
+    return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo, fault }} />, { cookies, frames: urls });
+  }
+  if (returnTo !== undefined) return redirect(returnTo, cookies);
+  const t = createTranslator(logoutMessages, frame.t.language);
+  const link = { href: "/account", text: t("loggedOut.again") };
+  const view = {
+    title: t("loggedOut.title"),
+    text: t("loggedOut.text"),
+    link,
+    note: <LogoutFault t={t} fault={fault} />,
+  };
+  const page = <MessagePage frame={frame} {...view} />;
+  return respondPage(page, { cookies });
+}
+
+/** Without a cookie nothing ends, because a link must not sign anyone out; a back end that expects otherwise finds the reason here or in the log. */
+async function leaveWithoutSession(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  logout: LogoutRequest,
+): Promise<Response> {
+  const { hint } = logout;
+  if (hint !== undefined) log("logout-without-session", { clientId: hint.clientId, requestId: context.requestId });
+  const response = await leave(context, request, logout);
+  response.headers.set("Logout-Ended", "nothing");
+  return response;
+}
+
+async function requestConfirmation(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  logout: LogoutRequest,
+  sessionId: string,
+  parameters: Form,
+): Promise<Response> {
+  const fields = presentParameters(parameters);
+  const view = {
+    action: "/logout/confirm",
+    fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
+    client: logout.client?.status === "active" ? clientMark(logout.client).name : undefined,
+    fault: logout.fault,
+  };
+  const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
+  return respondPage(page, { formLeaves: logout.returnTo !== undefined });
+}

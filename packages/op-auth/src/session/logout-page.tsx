@@ -1,0 +1,59 @@
+import { Layout } from "@edge-op/pages/layout";
+import { createTranslator, type Translator } from "@edge-op/pages/translator";
+import type { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { type LogoutText, logoutMessages } from "./logout-messages.ts";
+
+export interface LogoutView {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** The name of the client that requested the logout, if it is known. */
+  readonly client: string | undefined;
+  readonly fault: OAuthError | undefined;
+}
+
+/** **What is wrong with the request of the application**, for the person and for its developer. The person is signed out all the same. */
+export function LogoutFault({
+  t,
+  fault,
+}: {
+  readonly t: Translator<LogoutText>;
+  readonly fault: OAuthError | undefined;
+}) {
+  if (fault === undefined) return null;
+  return (
+    <div class="note" id="fault">
+      <p>{t("logout.fault")}</p>
+      <p class="muted" id="error-description" lang="en">
+        {fault.description}
+      </p>
+    </div>
+  );
+}
+
+/** **Confirms a logout** whose request has no hint for this session. */
+export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: LogoutView }) {
+  const { branding } = frame;
+  const t = createTranslator(logoutMessages, frame.t.language);
+  return (
+    <Layout {...frame} title={t("logout.title")} account>
+      <div class="head">
+        <h1>{t("logout.title")}</h1>
+        {view.client && <p>{t("logout.asked", { client: view.client })}</p>}
+        <p class="muted">{t("logout.text", { provider: branding.name })}</p>
+      </div>
+      <LogoutFault t={t} fault={view.fault} />
+      <form method="post" action={view.action} class="actions">
+        {Object.entries(view.fields).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <button type="submit" name="decision" value="leave" id="sign-out">
+          {t("logout.submit")}
+        </button>
+        <button type="submit" name="decision" value="stay" class="quiet" id="stay">
+          {t("logout.stay")}
+        </button>
+      </form>
+    </Layout>
+  );
+}

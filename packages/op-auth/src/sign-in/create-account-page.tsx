@@ -1,0 +1,161 @@
+import { Layout } from "@edge-op/pages/layout";
+import { Person } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { NoPasskeys } from "../factors/passkey-parts.tsx";
+import { passkeyScript } from "../factors/passkey-script.ts";
+import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
+import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { passwordMessages } from "../passwords/messages.ts";
+import { describeProblem, NewPassword, type PasswordProblem, ShowPassword } from "../passwords/new-password.tsx";
+import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";
+import type { StepForm, StepPageRequest } from "../step/step.ts";
+import { stepFrame } from "../step/step-request.ts";
+import { signUpMethods } from "./methods.ts";
+import { signUpMessages } from "./sign-up-messages.ts";
+import { accountExists } from "./sign-up-rule.tsx";
+
+interface CreateAccountView {
+  readonly form: StepForm;
+  readonly newcomer: ProvenNewcomer;
+  /** WebAuthn creation options, JSON; absent if a passkey is not offered. */
+  readonly passkeyOptions: string | undefined;
+  readonly hasPassword: boolean;
+  readonly min: number;
+  readonly problem: PasswordProblem | { readonly kind: "passkey" } | { readonly kind: "closed" } | undefined;
+}
+
+/** **The page on which a newcomer chooses how to sign in.** Cost: 0; 1 object call with a session cookie. */
+export async function showCreateAccount(at: StepPageRequest): Promise<Response> {
+  const { context, authorization, form, flow, policy, restart } = at;
+  const newcomer = provenNewcomerOf(flow);
+  if (newcomer === undefined) return redirect(restart);
+  const exists = await accountExists(at, newcomer.address.address);
+  if (exists !== undefined) return exists;
+  const methods = signUpMethods(context, policy);
+  const { sub, name, address } = newcomer;
+  const user = { sub, username: address.address, claims: { name } };
+  const view: CreateAccountView = {
+    ...{ form, newcomer },
+    passkeyOptions: methods.passkey ? await passkeyRegistrationOptions(context, user, [], flow.fid) : undefined,
+    hasPassword: methods.password,
+    min: context.settings.passwordMin,
+    problem: problemOf(at),
+  };
+  const isThrottled = view.problem?.kind === "throttled";
+  const frame = stepFrame(at);
+  return respondPage(<CreateAccountPage frame={frame} view={view} />, {
+    status: view.problem === undefined ? 200 : isThrottled ? 429 : 400,
+    formLeaves: authorization !== undefined,
+  });
+}
+
+type Problem = CreateAccountView["problem"];
+
+/** The step itself has written the problem into the sealed flow; that of an earlier step is none here. */
+function problemOf({ flow: { problem }, context }: StepPageRequest): Problem {
+  if (problem?.kind === "refused") return { kind: problem.method } as Problem;
+  if (problem?.kind !== "throttled") return undefined;
+  const seconds = Math.ceil((problem.untilMs - context.arrivedAtMs) / 1000);
+  return seconds > 0 ? { kind: "throttled", seconds } : undefined;
+}
+
+function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CreateAccountView }) {
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const { form, newcomer, passkeyOptions, hasPassword, min, problem } = view;
+  const { address } = newcomer.address;
+  return (
+    <Layout {...frame} title={t("methodTitle")} scripts={passkeyOptions === undefined ? [] : [passkeyScript]}>
+      <div class="head">
+        <h1>{t("methodTitle")}</h1>
+        <Person name={newcomer.name} text={address} />
+      </div>
+      {problem && (
+        <p class="note bad" role="alert" id="problem">
+          {describe(frame, problem, min)}
+        </p>
+      )}
+      {passkeyOptions !== undefined && (
+        <>
+          <p class="note bad" role="alert" data-passkey-failure hidden>
+            {t("passkeyFailed")}
+          </p>
+          <noscript>
+            <p class="muted small">{t("noScript")}</p>
+          </noscript>
+          {!hasPassword && <NoPasskeys language={t.language} />}
+          <form method="post" action={form.action} data-passkey="create" data-options={passkeyOptions} hidden>
+            <HiddenFields fields={form.fields} />
+            <input type="hidden" name="credential" value="" />
+            <p class="muted">{t("methodText")}</p>
+            <div class="actions">
+              <button type="submit" id="create-passkey">
+                {t("passkey")}
+              </button>
+            </div>
+          </form>
+        </>
+      )}
+      {passkeyOptions !== undefined && hasPassword && (
+        <p class="or top" data-with-passkey hidden>
+          {t("or")}
+        </p>
+      )}
+      {hasPassword && (
+        <PasswordForm
+          frame={frame}
+          view={view}
+          isWrong={problem !== undefined && !["passkey", "throttled", "closed"].includes(problem.kind)}
+        />
+      )}
+      <div class="actions">
+        <OtherWays frame={frame} form={form} canCancel />
+      </div>
+    </Layout>
+  );
+}
+
+function PasswordForm(props: {
+  readonly frame: AuthPageFrame;
+  readonly view: CreateAccountView;
+  readonly isWrong: boolean;
+}) {
+  const { frame, view } = props;
+  const { form, newcomer, passkeyOptions, min } = view;
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const passwordText = createTranslator(passwordMessages, frame.t.language);
+  const { address } = newcomer.address;
+  return (
+    <form method="post" action={form.action}>
+      <HiddenFields fields={form.fields} />
+      <div hidden>
+        <label for="username">{t("username")}</label>
+        <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
+      </div>
+      <NewPassword id="new" min={min} label={t("password")} isInvalid={props.isWrong} />
+      <p class="muted small" id="new-hint">
+        {passwordText("password.hint", { min })}
+      </p>
+      <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} isInvalid={props.isWrong} />
+      <ShowPassword language={frame.t.language} />
+      <div class="actions">
+        <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
+          {t("create")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function describe(frame: AuthPageFrame, problem: NonNullable<Problem>, min: number): string {
+  const t = createTranslator(signUpMessages, frame.t.language);
+  switch (problem.kind) {
+    case "passkey":
+      return t("passkeyFailed");
+    case "closed":
+      return t("closed");
+    default:
+      return describeProblem(frame, problem, min);
+  }
+}

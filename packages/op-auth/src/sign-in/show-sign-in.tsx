@@ -1,0 +1,140 @@
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import type { CodeRequest } from "../authorization/authorization-request.ts";
+import { describeClient } from "../pages/describe-client.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { passwordMethod } from "../passwords/password-method.tsx";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
+import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
+import type { StepPageRequest, StepRequest } from "../step/step.ts";
+import { stepFrame } from "../step/step-request.ts";
+import { discoverUpstream, formLeaves, provenAddress } from "../upstream/discovery.ts";
+import { signInMessages } from "./messages.ts";
+import { methodsFor, signInMethods } from "./methods.ts";
+import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
+import { reasonToSignInAgain, signInState } from "./sign-in-state.ts";
+import { isSignUpOffered } from "./sign-up-rule.tsx";
+
+/**
+ * **The sign-in page.** A person who went back to it after signing in continues instead. Cost: 0; with a session cookie 1 object call, and 1 D1 call
+ * if someone is signed in; for a logo as in describe-client.tsx.
+ */
+export async function showSignIn(at: StepPageRequest): Promise<Response> {
+  const { context, isolate, authorization, flow, form, policy } = at;
+  const asking = authorization?.request;
+  const frame = stepFrame(at);
+  if (flow.problem?.kind === "spent" || (await isSignedIn(at))) return showContinue(at, frame);
+  const person = await findPersonToConfirm(at);
+  const methods = methodsFor(policy.requiredAcr);
+  const problem = currentProblem(at);
+  const username = flow.typed ?? asking?.loginHint;
+  const parts = await renderParts(at, methods, {
+    form,
+    language: frame.t.language,
+    account: person?.user,
+    username,
+    problem,
+  });
+  const view = {
+    form,
+    client: authorization && (await describeClient(context, isolate, authorization.client)),
+    account: person?.user,
+    reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
+    problem,
+    link: flow.marks.link,
+    discovered: (await discoverUpstream(at, username ?? (await provenAddress(at, flow))))?.document,
+    required: methods.length < signInMethods.length ? methods[0] : undefined,
+    methods,
+    parts,
+    canSignUp: person === undefined && isSignUpOffered(at),
+    canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
+  };
+  const isThrottled = problem?.kind === "throttled";
+  return respondPage(<SignInPage frame={frame} view={view} />, {
+    status: problem === undefined ? 200 : isThrottled ? 429 : 400,
+    headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
+    formLeaves: await formLeaves(at),
+  });
+}
+
+/** Whether nothing is left to do here: the person has signed in since the page was shown first. */
+async function isSignedIn(at: StepPageRequest): Promise<boolean> {
+  const { authorization, flow, policy, context } = at;
+  if (authorization === undefined) return false;
+  const person = await at.person();
+  if (person === undefined || policy.expectedSubject !== undefined) return false;
+  const { sub } = person.user;
+  const known = { sub, subject: sub, proofs: person.session.proofs, roles: [], isLeaving: false };
+  const facts = { person: known, factors: undefined, isRemembered: false, allowed: [] };
+  return signInState({ flow, facts, policy, nowMs: context.arrivedAtMs }).kind === "done";
+}
+
+function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPageFrame): Promise<Response> {
+  const t = createTranslator(signInMessages, frame.t.language);
+  const name = authorization?.client.metadata.client_name;
+  const text = name === undefined ? t("flow.continue") : t("flow.continueTo", { client: name });
+  const page = (
+    <MessagePage frame={frame} title={t("flow.spent")} text={t("flow.spentText")} link={{ href: restart, text }} />
+  );
+  return respondPage(page);
+}
+
+/** A person who waited long enough is not told to wait. */
+function currentProblem({ flow, context }: StepPageRequest): SignInProblem | undefined {
+  const { problem } = flow;
+  switch (problem?.kind) {
+    case "refused":
+      return { kind: "refused", method: signInMethods.find(({ name }) => name === problem.method) ?? signInMethods[0] };
+    case "throttled": {
+      const seconds = Math.ceil((problem.untilMs - context.arrivedAtMs) / 1000);
+      return seconds > 0 ? { kind: "throttled", seconds } : undefined;
+    }
+    case "not allowed":
+    case "changed":
+      return { kind: problem.kind };
+    case "upstream":
+      return problem;
+    default:
+      return undefined;
+  }
+}
+
+async function renderParts(
+  at: StepPageRequest,
+  methods: readonly SignInMethod[],
+  {
+    problem,
+    ...view
+  }: Omit<SignInMethodView, "isRefused" | "isAlternative"> & { readonly problem?: SignInProblem | undefined },
+): Promise<SignInPart[]> {
+  return Promise.all(
+    methods.map(async (method, index) => {
+      const isRefused = problem?.kind === "refused" && problem.method === method;
+      return { method, element: await method.render(at, { ...view, isRefused, isAlternative: index > 0 }) };
+    }),
+  );
+}
+
+function describeReason(request: CodeRequest, { session }: SignedInPerson, nowMs: number): SignInReason | undefined {
+  const reason = reasonToSignInAgain(request, session.proofs, nowMs);
+  return reason === "preferred acr"
+    ? { kind: reason, method: methodsFor(request.preferredAcr)[0] }
+    : reason && { kind: reason };
+}
+
+/**
+ * **The signed-in person whose sign-in is to be confirmed.** A sign-in page for someone who is signed in already (`prompt=login`, `max_age`,
+ * `acr`, a change at the account page) is for their account, unless they chose another one or the client expects another subject.
+ */
+async function findPersonToConfirm(at: StepRequest): Promise<SignedInPerson | undefined> {
+  const { context, authorization, flow } = at;
+  if (flow.marks.otherAccount) return undefined;
+  const person = await at.person();
+  const expectedSubject = authorization?.request.expectedSubject;
+  if (person === undefined || authorization === undefined || expectedSubject === undefined) return person;
+  const { sub } = person.user;
+  const subject = (await pairwiseSubject(context.env, authorization.client, sub)) ?? sub;
+  return subject === expectedSubject ? person : undefined;
+}

@@ -1,0 +1,47 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { Step, StepRequest, StepResult } from "../step/step.ts";
+import { methodOf, methodsFor, signInMethods } from "./methods.ts";
+import { showSignIn } from "./show-sign-in.tsx";
+import { signInState } from "./sign-in-state.ts";
+
+/** **Sign-in**: the person names themselves and proves it by one of the methods. */
+export const signInStep: Step = {
+  name: "sign-in",
+  methods: signInMethods.flatMap(({ proofMethods }) => proofMethods),
+  isForPerson: false,
+  writes: false,
+  state: signInState,
+  page: showSignIn,
+  submit: submitSignIn,
+};
+
+/**
+ * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; beside it, 1 object call with a session cookie.
+ */
+async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
+  if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
+  if (form.get("account") === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
+  if (form.get("recover") !== undefined) return { kind: "go to", step: "recover", marks: { mailed: undefined } };
+  if (form.get("sign-up") !== undefined) {
+    return { kind: "go to", step: "sign-up", marks: { mailed: undefined, newcomer: undefined } };
+  }
+  const method = methodOf(form);
+  const typed = form.get("username")?.slice(0, 256);
+  const again = { kind: "again", typed } as const;
+  if (!methodsFor(at.policy.requiredAcr).includes(method)) return { ...again, problem: { kind: "not allowed" } };
+  const { context, isolate } = at;
+  // Before the credentials are read: a change after this version ends the session (ADR 28).
+  await isolate.revocation.confirmControl(context);
+  const controlVersion = isolate.control.version ?? 0;
+  const [result] = await Promise.all([method.verify(at, form), at.person()]);
+  if (result.kind === "leave" || result.kind === "again") return result;
+  if (result.kind === "throttled") {
+    return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
+  }
+  if (result.kind === "refused") {
+    const { unknownCredential } = result;
+    return { ...again, problem: { kind: "refused", method: method.name, unknownCredential } };
+  }
+  const { proof, ...others } = result;
+  return { ...others, kind: "done", proofs: [{ ...proof, atMs: context.arrivedAtMs, controlVersion }] };
+}

@@ -1,0 +1,111 @@
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { createTranslator } from "@edge-op/pages/translator";
+import type { Child } from "hono/jsx";
+import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../addresses/code-page.tsx";
+import { describeClient } from "../pages/describe-client.tsx";
+import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { readDeployment } from "../runtime/deployment.ts";
+import { newcomerOf } from "../step/flow.ts";
+import type { StepPageRequest } from "../step/step.ts";
+import { stepFrame } from "../step/step-request.ts";
+import { formLeaves } from "../upstream/discovery.ts";
+import { signUpMessages } from "./sign-up-messages.ts";
+import { accountExists, NameField } from "./sign-up-rule.tsx";
+
+const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
+
+/** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
+export async function showSignUp(at: StepPageRequest): Promise<Response> {
+  const { context, authorization, form, flow } = at;
+  const newcomer = newcomerOf(flow);
+  const exists = newcomer && (await accountExists(at, newcomer.address.address));
+  if (exists !== undefined) return exists;
+  const frame = stepFrame(at);
+  const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
+  const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
+  const { mailed } = flow.marks;
+  if (newcomer !== undefined && mailed?.purpose === "sign-up") {
+    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    return respondPage(<CodePage frame={frame} view={view} />, options);
+  }
+  const refusal = refusalOf(at);
+  const status = refusal === undefined ? options.status : 400;
+  const note =
+    refusal === undefined ? (
+      <CodeProblemNote frame={frame} problem={problem} />
+    ) : (
+      <Refusal frame={frame} at={at} refusal={refusal} />
+    );
+  const isInvalid = problem?.kind === "invalidAddress" || refusal === "domain";
+  return respondPage(await newcomerPage(at, frame, { note, isInvalid, isNameInvalid: refusal === "name" }), {
+    ...options,
+    status,
+  });
+}
+
+function refusalOf({ flow: { problem } }: StepPageRequest): keyof typeof refusals | undefined {
+  const method = problem?.kind === "refused" ? problem.method : "";
+  return Object.hasOwn(refusals, method) ? (method as keyof typeof refusals) : undefined;
+}
+
+function Refusal(props: {
+  readonly frame: AuthPageFrame;
+  readonly at: StepPageRequest;
+  readonly refusal: keyof typeof refusals;
+}) {
+  const { frame, at, refusal } = props;
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const domains = readDeployment(at.context.env).signUp.domains.join(", ");
+  return (
+    <p class="note bad" role="alert" id="problem">
+      {t(refusals[refusal], { domains })}
+    </p>
+  );
+}
+
+interface NewcomerView {
+  readonly note: Child;
+  readonly isInvalid: boolean;
+  readonly isNameInvalid: boolean;
+}
+
+async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, ...view }: NewcomerView) {
+  const { context, isolate, authorization, form, flow } = at;
+  const t = createTranslator(signUpMessages, frame.t.language);
+  const client = authorization && (await describeClient(context, isolate, authorization.client));
+  const newcomer = newcomerOf(flow);
+  const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
+  return (
+    <Layout {...frame} title={t("title")}>
+      <div class="head">
+        {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
+        <h1>{t("title")}</h1>
+        <p class="muted">
+          {client ? t("to", { client: client.name }) : t("toProvider", { provider: frame.branding.name })}
+        </p>
+      </div>
+      {note}
+      <form method="post" action={form.action}>
+        <HiddenFields fields={form.fields} />
+        <NameField label={t("name")} name={flow.marks.typedName ?? newcomer?.name} isInvalid={view.isNameInvalid} />
+        <AddressField label={t("address")} address={address} isInvalid={view.isInvalid} />
+        <div class="actions">
+          <button type="submit" id="sign-up">
+            {t("submit")}
+          </button>
+        </div>
+      </form>
+      <div class="actions">
+        <OtherWays
+          frame={frame}
+          form={form}
+          ways={[{ name: "account", value: "existing", id: "has-account", text: t("hasAccount") }]}
+          canCancel={client !== undefined}
+        />
+      </div>
+    </Layout>
+  );
+}

@@ -1,7 +1,0 @@
-import { neededFactor } from "../second-factor.ts";
-import type { StepInput, StepState } from "../step.ts";
-
-/** **Whether a person must set up a second factor.** */
-export function enrolState(input: StepInput): StepState {
-  return neededFactor(input) === "set up" ? { kind: "needed", error: "login_required" } : { kind: "done" };
-}

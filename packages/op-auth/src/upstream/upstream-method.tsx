@@ -1,0 +1,61 @@
+import { createTranslator } from "@edge-op/pages/translator";
+import { acrValuesOf, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { listIdentities } from "@edge-op/shared/users/identities";
+import { HiddenFields } from "../pages/form-parts.tsx";
+import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
+import type { StepRequest } from "../step/step.ts";
+import { beginUpstream } from "./begin-upstream.ts";
+import { upstreamMessages } from "./messages.ts";
+
+/**
+ * **Sign-in at an upstream provider**: a button for each. A known account is offered those that it is connected with. Cost of the page: 1 D1 call for a
+ * known account in a deployment with upstream providers, else 0.
+ */
+export const upstreamMethod: SignInMethod = {
+  name: "upstream",
+  proofMethods: upstreamMethods,
+  acrValues: [...new Set(upstreamMethods.flatMap(acrValuesOf))],
+  field: "upstream",
+  scripts: [],
+  placement: "button",
+  texts: upstreamMessages,
+  render: async (at, view) => {
+    const offered = await offeredUpstreams(at, view);
+    return offered.length === 0 ? undefined : <UpstreamButtons view={view} upstreams={offered} />;
+  },
+  verify: beginUpstream,
+};
+
+async function offeredUpstreams(
+  { context, isolate }: StepRequest,
+  { account }: SignInMethodView,
+): Promise<readonly Upstream[]> {
+  const active = await isolate.upstreams.list(context);
+  if (account === undefined || active.length === 0) return active.filter(({ document }) => !document.link_only);
+  const identities = await listIdentities(context.env.DB, account.sub);
+  return active.filter(({ upstreamId }) => identities.some((identity) => identity.upstreamId === upstreamId));
+}
+
+function UpstreamButtons({
+  view,
+  upstreams,
+}: {
+  readonly view: SignInMethodView;
+  readonly upstreams: readonly Upstream[];
+}) {
+  const t = createTranslator(upstreamMessages, view.language);
+  return (
+    <>
+      {view.isAlternative && <p class="or">{t("or")}</p>}
+      <form method="post" action={view.form.action} class="stack">
+        <HiddenFields fields={view.form.fields} />
+        {upstreams.map(({ upstreamId, document: { name } }) => (
+          <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`upstream-${upstreamId}`}>
+            {t("continue", { provider: name })}
+          </button>
+        ))}
+      </form>
+    </>
+  );
+}
