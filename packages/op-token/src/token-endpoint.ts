@@ -14,7 +14,7 @@ import type { Client } from "@edge-op/shared/clients/client";
 import { openCode } from "@edge-op/shared/codes/sealed-code";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";

@@ -1,4 +1,4 @@
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import { reserveAttempt } from "../attempts/sign-in-limits.ts";
 import type { AccountRequest } from "./require-person.ts";
 

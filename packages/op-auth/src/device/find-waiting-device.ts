@@ -1,6 +1,6 @@
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import { log } from "@edge-op/shared/runtime/log";
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import type { AccountRequest } from "../account/require-person.ts";
 import { addressBuckets } from "../attempts/sign-in-limits.ts";
 

@@ -1,5 +1,5 @@
 import type { Browser } from "@edge-op/pages/cookies";
-import type { Lane } from "@edge-op/shared/sessions/attempt-limits";
+import type { Lane } from "@edge-op/shared/sessions/attempts";
 import { isKnownBrowser, type WayIn } from "../attempts/known-browser.ts";
 import { type Bucket, type ReservedAttempt, reserveAttempt } from "../attempts/sign-in-limits.ts";
 import type { FlowRequest } from "../steps/step.ts";

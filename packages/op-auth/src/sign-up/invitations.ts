@@ -1,7 +1,7 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
 /** **An invitation that nobody has accepted.** Its link proves its address, to which alone it was mailed. */
 export interface Invitation {

@@ -1,5 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
 import type { Newcomer } from "../steps/flow.ts";

@@ -4,7 +4,7 @@ import { signInProofMethods } from "@edge-op/protocol/oauth/authentication-conte
 import type { CodePurpose } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { isParameterValues, type ParameterValues } from "../browser/stored-parameters.ts";
 
 /**

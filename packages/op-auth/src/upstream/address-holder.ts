@@ -1,5 +1,5 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
 /** The user who has verified an address and not replaced it; `key` is a parameter, and NULL finds nobody. */
 const holder =

@@ -4,8 +4,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { insertAddress } from "@edge-op/shared/users/user-addresses";
+import { insertAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../auth-env.ts";
 import { announceSignUp } from "../hooks/announce-sign-up.ts";

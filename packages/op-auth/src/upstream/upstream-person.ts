@@ -1,6 +1,6 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
 /** **A person as an upstream provider describes them**, after its response was verified. */
 export interface UpstreamPerson {

@@ -1,4 +1,4 @@
-import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { IssueRequest } from "../grant-module.ts";
 import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";

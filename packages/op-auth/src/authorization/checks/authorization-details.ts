@@ -1,4 +1,4 @@
-import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { requestedDetails } from "@edge-op/shared/clients/requested-access";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

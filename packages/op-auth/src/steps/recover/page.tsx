@@ -1,7 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../../mailed-codes/code-page.tsx";
 import { OtherWays } from "../../pages/other-ways.tsx";
 import { formLeaves } from "../../upstream/discovery.ts";

@@ -1,5 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { requestCode } from "../../mailed-codes/mailed-code.ts";
 import { leaveByDomain } from "../../upstream/discovery.ts";
 import type { MailedCode } from "../flow.ts";

@@ -1,7 +1,7 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
-import { changeDeletion } from "@edge-op/shared/users/leaving-users";
+import { changeDeletion } from "@edge-op/shared/users/user-directory";
 import { changeAs, whileInForce } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findBasis, findSubject } from "../subject.ts";

@@ -1,6 +1,6 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { requestCode, tryCode } from "../../mailed-codes/mailed-code.ts";
 import { taken } from "../../sign-up/account-exists.tsx";
 import { isIdentifierTaken } from "../../sign-up/is-identifier-taken.ts";

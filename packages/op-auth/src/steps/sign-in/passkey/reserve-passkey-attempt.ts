@@ -1,5 +1,5 @@
 import type { Browser } from "@edge-op/pages/cookies";
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
 import { logRefusedSignIn } from "../../../attempts/log-refused-sign-in.ts";
 import { addressBuckets, type Bucket, reserveAttempt } from "../../../attempts/sign-in-limits.ts";

@@ -1,6 +1,6 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import { clientAddress } from "@edge-op/shared/http/client-address";
-import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempt-limits";
+import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempts";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { isKnownBrowser, type WayIn } from "../../../attempts/known-browser.ts";
 import { addressBuckets, type Bucket, type ReservedAttempt, reserveAttempt } from "../../../attempts/sign-in-limits.ts";
